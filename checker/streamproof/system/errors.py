@@ -1,0 +1,90 @@
+"""Errors that a user can cause or must know of, each with the exit code the command line ends with.
+
+The numbers are TLC's where TLC has one, so pipelines that read them keep working; the rest lie outside TLC's range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Process exit codes (`DESIGN`: TLC's numbers where TLC has one)."""
+
+    HOLDS = 0
+    USAGE = 2
+    DEADLOCK = 11
+    SAFETY = 12
+    LIVENESS = 13
+    EVALUATION = 75
+    INTERRUPTED = 130
+    MALFORMED = 150
+    TOO_LARGE = 152
+    SYSTEM = 153
+    INCONCLUSIVE = 160
+    REJECTED = 161
+    DISAGREE = 162
+
+
+@dataclass(frozen=True, slots=True)
+class Loc:
+    """A place in a user's file: where an expression, action or event was written."""
+
+    file: str
+    line: int
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class StreamproofError(Exception):
+    """Base of every error shown to a user as one sentence; `remedy` says what to do instead."""
+
+    exit_code: Exit = Exit.SYSTEM
+
+    def __init__(self, message: str, *, loc: Loc | None = None, remedy: str = "") -> None:
+        self.message = message
+        self.loc = loc
+        self.remedy = remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = f"{self.loc}: " if self.loc else ""
+        then = f"\n  {self.remedy}" if self.remedy else ""
+        return f"{where}{self.message}{then}"
+
+
+class UsageError(StreamproofError):
+    """An unknown name, option or value on the command line or in a call."""
+
+    exit_code = Exit.USAGE
+
+
+class InputError(UsageError):
+    """A file given by the user that is missing, unreadable or not what it should be."""
+
+
+class ModelError(StreamproofError):
+    """The model is malformed: wrong sort, name clash, a construct that cannot be lowered."""
+
+    exit_code = Exit.MALFORMED
+
+
+class EvaluationError(StreamproofError):
+    """A value left its domain, or a partial operation was applied outside its domain, while running the model."""
+
+    exit_code = Exit.EVALUATION
+
+
+class TooLarge(StreamproofError):
+    """A state, a domain or an expansion is larger than this engine handles."""
+
+    exit_code = Exit.TOO_LARGE
+
+
+class SystemFailure(StreamproofError):
+    """The environment failed: unwritable folder, missing tool, full disk."""
+
+    exit_code = Exit.SYSTEM
