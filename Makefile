@@ -1,0 +1,74 @@
+# Every target runs in .venv/ beside this file and creates it first when it is missing, incomplete, copied from another
+# place, or older than pyproject.toml and constraints.txt.  `make PYTHON=python3.12 test` chooses the interpreter.
+
+PYTHON ?= python3
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Written last, so an interrupted installation is resumed; holds the folder the environment was made for.
+STAMP := $(VENV)/.installed-for
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench lock clean FORCE
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP)  ## create .venv/ with streamproof and its tools in it
+
+demo: $(STAMP)  ## check, break, prove and conform, then write an HTML report to build/demo/
+	@$(BIN)/python tools/demo.py
+
+test: $(STAMP)  ## the tests that run on every push
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup -m "not long"
+
+test-long: $(STAMP)  ## every test, those that take minutes included
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup
+
+lint: lint-code lint-format lint-types lint-layers  ## ruff, mypy --strict, import-linter
+
+lint-code: $(STAMP)
+	$(BIN)/ruff check .
+
+lint-format: $(STAMP)
+	$(BIN)/ruff format --check .
+
+lint-types: $(STAMP)
+	$(BIN)/mypy
+
+lint-layers: $(STAMP)
+	$(BIN)/lint-imports --no-logo
+
+bench: $(STAMP)  ## run every benchmark; each prints its table
+	@for file in benchmarks/[!_]*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit; done
+
+lock:  ## rewrite constraints.txt with the newest versions that pyproject.toml allows
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/python -m pip install --quiet --upgrade pip
+	build/lock/bin/python -m pip install --quiet --editable '.[spark]' --group dev
+	grep '^#' constraints.txt > build/lock/constraints.txt
+	build/lock/bin/python -m pip freeze --all --exclude-editable --exclude setuptools --exclude wheel >> build/lock/constraints.txt
+	mv build/lock/constraints.txt constraints.txt
+
+clean:  ## remove what the targets wrote, .venv/ included
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+$(STAMP): FORCE
+endif
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "streamproof needs Python 3.11 or newer; '$(PYTHON)' is '$$($(PYTHON) --version 2>&1)'." >&2; \
+	  echo "  Install one and name it: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@if [ -e $(STAMP) ] && [ "$$(cat $(STAMP))" != "$(CURDIR)" ] || \
+	  ! $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  echo "creating $(VENV)"; \
+	  $(PYTHON) -m venv --clear $(VENV) || { \
+	    echo "No virtual environment could be made; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }; \
+	fi
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt \
+	  --editable '.[spark]' --group dev
+	@echo '$(CURDIR)' > $(STAMP)

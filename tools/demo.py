@@ -1,0 +1,96 @@
+"""The tour that `make demo` takes: prove a protocol, break it, hold real Flink runs against it, write the report.
+
+Every command is printed before it runs and can be repeated by hand. Some commands are expected to find a violation:
+for these the violation is the success, and any other outcome stops the demo with exit code 1.
+Files are written to `build/demo/` only.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "build" / "demo"
+ARCHIVES = ROOT / "tests" / "data" / "flink"
+PROGRAM = ROOT / ".venv" / "bin" / "streamproof"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of the tour: what it shows, its arguments and the exit code that it must end with."""
+
+    shows: str
+    arguments: tuple[str, ...]
+    exit_code: int = 0
+
+
+def unpack_runs() -> list[Path]:
+    """Unpack the recorded Flink runs under `build/demo/runs`, one folder each, and return the folders in order."""
+    runs = OUT / "runs"
+    for archive in sorted(ARCHIVES.glob("*.tar.*")):
+        with tarfile.open(archive) as packed:
+            packed.extractall(runs, filter="data")
+    return sorted({file.parent for file in runs.rglob("jobmanager.log")})
+
+
+def steps(runs: list[Path]) -> list[Step]:
+    """The tour in order; paths are relative to the root, where the commands run."""
+    out = OUT.relative_to(ROOT)
+    verdicts, events = str(out / "verdicts.json"), str(out / "events")
+    return [
+        Step("Pipelined-region failover keeps its promises in every reachable state.", ("check", "failover")),
+        Step(
+            "The rule as it is usually written down, taken literally, does not: the shortest way it breaks.",
+            ("check", "failover", "--variant", "literal-pseudocode"),
+            exit_code=12,
+        ),
+        Step(
+            "Without attempt numbers on partitions it breaks in another way.",
+            ("check", "failover", "--variant", "no-versioning"),
+            exit_code=12,
+        ),
+        Step("Safety by induction: no bound on the number of failures.", ("prove", "failover")),
+        Step(
+            f"{len(runs)} recorded runs of Apache Flink, held against the same rules.",
+            ("validate", *(str(run.relative_to(ROOT)) for run in runs), "--json", verdicts, "--events", events),
+        ),
+        Step("The verdicts as a page to read.", ("report", verdicts, events, "--out", str(out / "report"))),
+    ]
+
+
+def run(number: int, step: Step) -> bool:
+    """Show and run one step; true if it ended as it must."""
+    print(f"\n[{number}] {step.shows}\n$ streamproof {shlex.join(step.arguments)}", flush=True)
+    code = subprocess.run([PROGRAM, *step.arguments], cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode
+    if code == step.exit_code:
+        print(f"-> exit code {code}, as expected", flush=True)
+        return True
+    print(f"-> exit code {code}, expected {step.exit_code}: the demo stops here", file=sys.stderr, flush=True)
+    return False
+
+
+def main() -> int:
+    """Run the whole tour into a fresh `build/demo/`; 0 if every step ended as it must."""
+    if not PROGRAM.exists():
+        print(f"{PROGRAM.relative_to(ROOT)} is missing: run `make demo` (or `make venv` first)", file=sys.stderr)
+        return 2
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    runs = unpack_runs()
+    if not runs:
+        print(f"no recorded runs under {ARCHIVES.relative_to(ROOT)}: is the checkout complete?", file=sys.stderr)
+        return 2
+    if not all(run(number, step) for number, step in enumerate(steps(runs), start=1)):
+        return 1
+    print("\nreport:", *sorted(page.relative_to(ROOT) for page in (OUT / "report").rglob("*.html")))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
