@@ -1,7 +1,7 @@
-"""The tour that `make demo` takes: prove a protocol, break it, hold real Flink runs against it, write the report.
+"""The tour of `make demo`: prove a protocol, break it, hold real Flink runs against it, write the report.
 
-Every command is printed before it runs and can be repeated by hand. Some commands are expected to find a violation:
-for these the violation is the success, and any other outcome stops the demo with exit code 1.
+Every command is printed before it runs and can be repeated by hand. Some commands are expected to find a
+violation: for these the violation is the success, and any other outcome stops the demo with exit code 1.
 Files are written to `build/demo/` only.
 """
 
@@ -31,7 +31,7 @@ class Step:
 
 
 def unpack_runs() -> list[Path]:
-    """Unpack the recorded Flink runs under `build/demo/runs`, one folder each, and return the folders in order."""
+    """Unpack the recorded Flink runs under `build/demo/runs`; their folders, in order."""
     runs = OUT / "runs"
     for archive in sorted(ARCHIVES.glob("*.tar.*")):
         with tarfile.open(archive) as packed:
