@@ -1,0 +1,216 @@
+"""The interpreter: what a `System` means. Slow and obvious on purpose; every other backend is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import assert_never
+
+from streamproof.system import expr as e
+from streamproof.system.errors import EvaluationError
+from streamproof.system.expr import Expr
+from streamproof.system.model import Check, Conjunct, Instance, Property, State, System
+from streamproof.system.sorts import (
+    ArraySort,
+    OptionSort,
+    QueueSort,
+    RecordSort,
+    Value,
+    default,
+    position,
+    show,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One transition: the instance taken and the state it leads to."""
+
+    instance: Instance
+    state: State
+
+
+class Interpreter:
+    """Evaluates expressions and takes steps of one system."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self._index = system.index
+
+    def initial_states(self) -> Iterator[State]:
+        """Every initial state, once, in a fixed order."""
+        seen: set[State] = set()
+        for state in product(*(v.initial for v in self.system.variables)):
+            if state not in seen and self.value(self.system.initially, state):
+                seen.add(state)
+                yield state
+
+    def value(self, term: Expr, state: State, after: State | None = None) -> Value:
+        """The value of `term` in `state` (and, for step properties, in the state `after` the step)."""
+        return _Evaluation(self._index, state, after).value(term)
+
+    def failing(self, conjuncts: tuple[Conjunct, ...], state: State, after: State | None = None) -> Conjunct | None:
+        """The first conjunct that is false, or None."""
+        evaluation = _Evaluation(self._index, state, after)
+        return next((c for c in conjuncts if not evaluation.value(c.expr)), None)
+
+    def enabled(self, instance: Instance, state: State) -> bool:
+        """Whether `instance` can be taken in `state`. Raises `EvaluationError` where its guard is a mistake."""
+        evaluation = _Evaluation(self._index, state, None)
+        self._refuse(instance.guard_checks, evaluation, instance.label)
+        return all(evaluation.value(c.expr) for c in instance.guard)
+
+    def take(self, instance: Instance, state: State) -> State | None:
+        """The state after `instance`, or None where it is not enabled. Raises `EvaluationError` on a model's mistake."""
+        evaluation = _Evaluation(self._index, state, None)
+        self._refuse(instance.guard_checks, evaluation, instance.label)
+        if not all(evaluation.value(c.expr) for c in instance.guard):
+            return None
+        self._refuse(instance.effect_checks, evaluation, instance.label)
+        after = list(state)
+        for name, term in instance.updates:
+            after[self._index[name]] = evaluation.value(term)
+        return tuple(after)
+
+    def steps(self, state: State) -> Iterator[Step]:
+        """Every step out of `state`, in the order of the instances, duplicates included."""
+        for instance in self.system.instances:
+            after = self.take(instance, state)
+            if after is not None:
+                yield Step(instance, after)
+
+    def holds(self, prop: Property, state: State, after: State | None = None) -> bool:
+        """Whether the property's expression is true here. Raises `EvaluationError` where it is a mistake."""
+        evaluation = _Evaluation(self._index, state, after)
+        self._refuse(prop.checks, evaluation, f"property {prop.name}")
+        return bool(evaluation.value(prop.expr))
+
+    def terminal(self, state: State) -> bool:
+        """Whether ending in `state` is declared legal."""
+        return self.system.terminal is not None and bool(self.value(self.system.terminal, state))
+
+    def _refuse(self, checks: tuple[Check, ...], evaluation: _Evaluation, where: str) -> None:
+        for check in checks:
+            if evaluation.value(check.condition):
+                shown = "; ".join(f"{text} = {show(t.sort, evaluation.value(t))}" for text, t in check.operands)
+                raise EvaluationError(
+                    f"{check.message} in {where}" + (f" ({shown})" if shown else ""),
+                    loc=check.loc,
+                    remedy="guard it with require(...), or widen the sort if the value is meant to be possible",
+                )
+
+
+class _Evaluation:
+    """One evaluation pass: terms are shared, so each is computed once per state."""
+
+    def __init__(self, index: Mapping[str, int], state: State, after: State | None) -> None:
+        self._index = index
+        self._state = state
+        self._after = after
+        self._known: dict[Expr, Value] = {}
+
+    def value(self, term: Expr) -> Value:
+        if isinstance(term, e.Const):
+            return term.value
+        if term in self._known:
+            return self._known[term]
+        result = self._compute(term)
+        self._known[term] = result
+        return result
+
+    def _compute(self, term: Expr) -> Value:
+        v = self.value
+        match term:
+            case e.Const(value=value):
+                return value
+            case e.Var(name=name):
+                return self._state[self._index[name]]
+            case e.Next(name=name):
+                assert self._after is not None, "a next-state value outside a step property"
+                return self._after[self._index[name]]
+            case e.Not(arg=a):
+                return not v(a)
+            case e.And(args=args):
+                return all(v(a) for a in args)
+            case e.Or(args=args):
+                return any(v(a) for a in args)
+            case e.Ite(cond=c, then=a, other=b):
+                return v(a) if v(c) else v(b)
+            case e.Eq(left=a, right=b):
+                return v(a) == v(b)
+            case e.Less(left=a, right=b):
+                return v(a) < v(b)
+            case e.LessEq(left=a, right=b):
+                return v(a) <= v(b)
+            case e.Add(left=a, right=b):
+                return v(a) + v(b)
+            case e.Sub(left=a, right=b):
+                return v(a) - v(b)
+            case e.Mul(left=a, right=b):
+                return v(a) * v(b)
+            case e.FloorDiv(left=a, right=b):
+                return v(a) // v(b) if v(b) else 0
+            case e.Mod(left=a, right=b):
+                return v(a) % v(b) if v(b) else 0
+            case e.MakeArray(elements=parts) | e.MakeRecord(values=parts):
+                return tuple(v(p) for p in parts)
+            case e.Select(array=array, index=index):
+                sort = array.sort
+                assert isinstance(sort, ArraySort)
+                at = position(sort.index, v(index))
+                return default(sort.element) if at is None else v(array)[at]
+            case e.Store(array=array, index=index, value=value):
+                sort = array.sort
+                assert isinstance(sort, ArraySort)
+                at, whole = position(sort.index, v(index)), v(array)
+                return whole if at is None else (*whole[:at], v(value), *whole[at + 1 :])
+            case e.Field(record=record, name=name):
+                sort = record.sort
+                assert isinstance(sort, RecordSort)
+                return v(record)[sort.index(name)]
+            case e.WithField(record=record, name=name, value=value):
+                sort = record.sort
+                assert isinstance(sort, RecordSort)
+                at, whole = sort.index(name), v(record)
+                return (*whole[:at], v(value), *whole[at + 1 :])
+            case e.Some(arg=a):
+                return v(a)
+            case e.IsNone(arg=a):
+                return v(a) is None
+            case e.Unwrap(arg=a):
+                sort = a.sort
+                assert isinstance(sort, OptionSort)
+                return default(sort.element) if v(a) is None else v(a)
+            case e.Length(queue=q):
+                return len(v(q))
+            case e.Peek(queue=q, index=index):
+                sort = q.sort
+                assert isinstance(sort, QueueSort)
+                at, whole = v(index), v(q)
+                return whole[at] if 0 <= at < len(whole) else default(sort.element)
+            case e.Push(queue=q, value=value):
+                sort = q.sort
+                assert isinstance(sort, QueueSort)
+                whole = v(q)
+                return (*whole, v(value)) if len(whole) < sort.capacity else whole
+            case e.Pop(queue=q):
+                return v(q)[1:]
+            case e.Member(set_=s, value=value):
+                return v(value) in v(s)
+            case e.Insert(set_=s, value=value):
+                return v(s) | {v(value)}
+            case e.Remove(set_=s, value=value):
+                return v(s) - {v(value)}
+            case e.Union(left=a, right=b):
+                return v(a) | v(b)
+            case e.Intersection(left=a, right=b):
+                return v(a) & v(b)
+            case e.Difference(left=a, right=b):
+                return v(a) - v(b)
+            case e.Subset(left=a, right=b):
+                return v(a) <= v(b)
+            case e.Size(set_=s):
+                return len(v(s))
+            case _:
+                assert_never(term)

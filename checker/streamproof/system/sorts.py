@@ -1,0 +1,348 @@
+"""Sorts: the finite domains that state variables and expressions range over, and the values in them.
+
+A *value* is plain, immutable Python, so that states hash, compare and print without help:
+
+==========  =====================================================
+sort        value
+==========  =====================================================
+Bool        ``True`` / ``False``
+Range       ``int``
+Enum        ``str``, one of the members
+Record      ``tuple`` of field values, in field order
+Option      ``None`` or a value of the element sort
+Array       ``tuple``, one value per index, in index order
+Queue       ``tuple``, head first, at most ``capacity`` long
+Set         ``frozenset`` of values of the element sort
+==========  =====================================================
+
+The *default* of a sort is its first value in the order of `values`; total expressions fall back to it (see `expr`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any, TypeAlias, assert_never
+
+from streamproof.system.errors import ModelError
+
+Value: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class BoolSort:
+    """Truth values; ``False`` comes first."""
+
+    def __str__(self) -> str:
+        return "Bool"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSort:
+    """Integers from `lo` to `hi`, both included."""
+
+    lo: int
+    hi: int
+
+    def __post_init__(self) -> None:
+        if self.lo > self.hi:
+            raise ModelError(
+                f"Range({self.lo}, {self.hi}) is empty",
+                remedy="the upper end must not be below the lower end",
+            )
+
+    def __str__(self) -> str:
+        return f"Range({self.lo}, {self.hi})"
+
+
+@dataclass(frozen=True, slots=True)
+class EnumSort:
+    """A fixed list of names; the first is the default."""
+
+    members: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise ModelError("Enum() has no members", remedy='name at least one: Enum("IDLE", "BUSY")')
+        if len(set(self.members)) != len(self.members):
+            twice = next(m for m in self.members if self.members.count(m) > 1)
+            raise ModelError(f"Enum names {twice!r} twice", remedy="give every member a name of its own")
+
+    def __str__(self) -> str:
+        return f"Enum({', '.join(map(repr, self.members))})"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSort:
+    """Named fields, each of its own sort."""
+
+    fields: tuple[tuple[str, Sort], ...]
+
+    def index(self, name: str) -> int:
+        """Position of the field `name`; raises `KeyError` when there is none."""
+        for at, (field, _) in enumerate(self.fields):
+            if field == name:
+                return at
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        return f"Record({', '.join(f'{n}={s}' for n, s in self.fields)})"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSort:
+    """A value or nothing. Options do not nest: ``None`` must mean one thing."""
+
+    element: Sort
+
+    def __post_init__(self) -> None:
+        if isinstance(self.element, OptionSort):
+            raise ModelError(
+                "Option(Option(...)) is ambiguous: None would mean two things",
+                remedy="use an Enum beside one Option",
+            )
+
+    def __str__(self) -> str:
+        return f"Option({self.element})"
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySort:
+    """A total map from a finite index sort (Range, Enum or Bool) to elements."""
+
+    index: RangeSort | EnumSort | BoolSort
+    element: Sort
+
+    def __str__(self) -> str:
+        return f"Array({self.index}, {self.element})"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSort:
+    """A bounded first-in-first-out queue."""
+
+    element: Sort
+    capacity: int
+
+    def __str__(self) -> str:
+        return f"Queue({self.element}, capacity={self.capacity})"
+
+
+@dataclass(frozen=True, slots=True)
+class SetSort:
+    """A set of values of a finite element sort."""
+
+    element: Sort
+
+    def __str__(self) -> str:
+        return f"Set({self.element})"
+
+
+Sort: TypeAlias = BoolSort | RangeSort | EnumSort | RecordSort | OptionSort | ArraySort | QueueSort | SetSort
+Scalar: TypeAlias = BoolSort | RangeSort | EnumSort
+
+BOOL = BoolSort()
+
+
+def is_scalar(sort: Sort) -> bool:
+    """Whether values of `sort` are a single machine word: Bool, Range or Enum."""
+    return isinstance(sort, BoolSort | RangeSort | EnumSort)
+
+
+def cardinality(sort: Sort) -> int:
+    """How many values `sort` has."""
+    match sort:
+        case BoolSort():
+            return 2
+        case RangeSort(lo, hi):
+            return hi - lo + 1
+        case EnumSort(members):
+            return len(members)
+        case RecordSort(fields):
+            return math.prod(cardinality(s) for _, s in fields)
+        case OptionSort(element):
+            return 1 + cardinality(element)
+        case ArraySort(index, element):
+            return int(cardinality(element) ** cardinality(index))
+        case QueueSort(element, capacity):
+            return int(sum(cardinality(element) ** n for n in range(capacity + 1)))
+        case SetSort(element):
+            return int(2 ** cardinality(element))
+        case _:
+            assert_never(sort)
+
+
+def values(sort: Sort) -> Iterator[Value]:
+    """Every value of `sort`, in a fixed order, the default first."""
+    match sort:
+        case BoolSort():
+            yield from (False, True)
+        case RangeSort(lo, hi):
+            yield from range(lo, hi + 1)
+        case EnumSort(members):
+            yield from members
+        case RecordSort(fields):
+            yield from product(*(tuple(values(s)) for _, s in fields))
+        case OptionSort(element):
+            yield None
+            yield from values(element)
+        case ArraySort(index, element):
+            yield from product(tuple(values(element)), repeat=cardinality(index))
+        case QueueSort(element, capacity):
+            for n in range(capacity + 1):
+                yield from product(tuple(values(element)), repeat=n)
+        case SetSort(element):
+            every = tuple(values(element))
+            for n in range(len(every) + 1):
+                yield from (frozenset(chosen) for chosen in combinations(every, n))
+        case _:
+            assert_never(sort)
+
+
+def default(sort: Sort) -> Value:
+    """The first value of `sort`: what a total expression gives where a partial one would be undefined."""
+    match sort:
+        case BoolSort():
+            return False
+        case RangeSort(lo, _):
+            return lo
+        case EnumSort(members):
+            return members[0]
+        case RecordSort(fields):
+            return tuple(default(s) for _, s in fields)
+        case OptionSort():
+            return None
+        case ArraySort(index, element):
+            return (default(element),) * cardinality(index)
+        case QueueSort():
+            return ()
+        case SetSort():
+            return frozenset()
+        case _:
+            assert_never(sort)
+
+
+def contains(sort: Sort, value: Value) -> bool:
+    """Whether `value` is a value of `sort` (type and domain)."""
+    match sort:
+        case BoolSort():
+            return isinstance(value, bool)
+        case RangeSort(lo, hi):
+            return isinstance(value, int) and not isinstance(value, bool) and lo <= value <= hi
+        case EnumSort(members):
+            return isinstance(value, str) and value in members
+        case RecordSort(fields):
+            return (
+                isinstance(value, tuple)
+                and len(value) == len(fields)
+                and all(contains(s, v) for (_, s), v in zip(fields, value, strict=True))
+            )
+        case OptionSort(element):
+            return value is None or contains(element, value)
+        case ArraySort(index, element):
+            return (
+                isinstance(value, tuple)
+                and len(value) == cardinality(index)
+                and all(contains(element, v) for v in value)
+            )
+        case QueueSort(element, capacity):
+            return isinstance(value, tuple) and len(value) <= capacity and all(contains(element, v) for v in value)
+        case SetSort(element):
+            return isinstance(value, frozenset) and all(contains(element, v) for v in value)
+        case _:
+            assert_never(sort)
+
+
+def position(index: RangeSort | EnumSort | BoolSort, key: Value) -> int | None:
+    """Where `key` stands in the order of `index` (0-based), or None when it is outside."""
+    match index:
+        case BoolSort():
+            return int(key) if isinstance(key, bool) else None
+        case RangeSort(lo, hi):
+            inside = isinstance(key, int) and not isinstance(key, bool) and lo <= key <= hi
+            return key - lo if inside else None
+        case EnumSort(members):
+            return members.index(key) if key in members else None
+        case _:
+            assert_never(index)
+
+
+def compatible(a: Sort, b: Sort) -> bool:
+    """Whether values of the two sorts may be compared or exchanged (ranges may differ; a domain check guards the rest)."""
+    match a, b:
+        case (RangeSort(), RangeSort()):
+            return True
+        case (OptionSort(x), OptionSort(y)) | (SetSort(x), SetSort(y)) | (QueueSort(x, _), QueueSort(y, _)):
+            return compatible(x, y)
+        case (ArraySort(i, x), ArraySort(j, y)):
+            return i == j and compatible(x, y)
+        case (RecordSort(f), RecordSort(g)):
+            return tuple(n for n, _ in f) == tuple(n for n, _ in g) and all(
+                compatible(x, y) for (_, x), (_, y) in zip(f, g, strict=True)
+            )
+        case _:
+            return a == b
+
+
+def within(a: Sort, b: Sort) -> bool:
+    """Whether every value of `a` is a value of `b`, decided on the sorts alone."""
+    match a, b:
+        case (RangeSort(lo, hi), RangeSort(lo2, hi2)):
+            return lo2 <= lo and hi <= hi2
+        case (OptionSort(x), OptionSort(y)) | (SetSort(x), SetSort(y)):
+            return within(x, y)
+        case (QueueSort(x, m), QueueSort(y, n)):
+            return m <= n and within(x, y)
+        case (ArraySort(i, x), ArraySort(j, y)):
+            return i == j and within(x, y)
+        case (RecordSort(f), RecordSort(g)):
+            return compatible(a, b) and all(within(x, y) for (_, x), (_, y) in zip(f, g, strict=True))
+        case _:
+            return a == b
+
+
+def show(sort: Sort, value: Value) -> str:
+    """`value` as a reader writes it: records and arrays with their names and keys, sets sorted."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            return str(value)
+        case RecordSort(fields):
+            inner = ", ".join(f"{n}={show(s, v)}" for (n, s), v in zip(fields, value, strict=True))
+            return f"({inner})"
+        case OptionSort(element):
+            return "None" if value is None else show(element, value)
+        case ArraySort(index, element):
+            inner = ", ".join(f"{k}: {show(element, v)}" for k, v in zip(values(index), value, strict=True))
+            return f"[{inner}]"
+        case QueueSort(element, _):
+            return f"<{', '.join(show(element, v) for v in value)}>"
+        case SetSort(element):
+            return f"{{{', '.join(show(element, v) for v in ordered(element, value))}}}"
+        case _:
+            assert_never(sort)
+
+
+def ordered(element: Sort, members: frozenset[Value]) -> list[Value]:
+    """The members of a set value in the order of `values(element)`, without enumerating the element sort."""
+    return sorted(members, key=lambda v: sort_key(element, v))
+
+
+def sort_key(sort: Sort, value: Value) -> Any:
+    """A key that orders values of `sort` deterministically (default order for scalars)."""
+    match sort:
+        case BoolSort() | RangeSort():
+            return int(value)
+        case EnumSort(members):
+            return members.index(value)
+        case RecordSort(fields):
+            return tuple(sort_key(s, v) for (_, s), v in zip(fields, value, strict=True))
+        case OptionSort(element):
+            return (0,) if value is None else (1, sort_key(element, value))
+        case ArraySort(_, element) | QueueSort(element, _):
+            return (len(value), *(sort_key(element, v) for v in value))
+        case SetSort(element):
+            return (len(value), *(sort_key(element, v) for v in ordered(element, value)))
+        case _:
+            assert_never(sort)

@@ -1,0 +1,88 @@
+"""What engines answer: verdicts per property, counts, and the behaviours that show a violation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streamproof.system.model import Instance, Kind, State
+
+
+class Verdict(Enum):
+    """The four answers. `HOLDS` is only ever given for what was covered completely."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    INCONCLUSIVE = "inconclusive"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A behaviour: `states[k+1]` follows `states[k]` by `steps[k]`.
+
+    With `loop`, the behaviour is infinite: one more step, `steps[-1]`, leads from the last state back to
+    `states[loop]`, so there are as many steps as states. Without it there is one step fewer than states.
+    """
+
+    states: tuple[State, ...]
+    steps: tuple[Instance, ...]
+    loop: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer for one property, by one engine.
+
+    `trace` is the counterexample of a violation, or the witness of a reachability property that holds.
+    `because` says, in a sentence, what was covered (holds), or which limit was met and what to try (inconclusive).
+    """
+
+    property: str
+    kind: Kind
+    verdict: Verdict
+    trace: Trace | None = None
+    because: str = ""
+    vacuous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """State counts by TLC's rules.
+
+    `generated`: initial states and every successor, duplicates included. `distinct`: reachable states.
+    `depth`: breadth-first levels, the initial one being 1. `levels`: distinct states first met at each level.
+    """
+
+    distinct: int
+    generated: int
+    depth: int
+    levels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a long run reports about once a second."""
+
+    elapsed: float
+    depth: int
+    distinct: int
+    generated: int
+    queue: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How often each action led to a state (`generated`) and to a new one (`distinct`)."""
+
+    generated: Mapping[str, int] = field(default_factory=dict)
+    distinct: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """Actions that were never enabled in any explored state."""
+        return tuple(a for a, n in self.generated.items() if n == 0)
