@@ -1,0 +1,291 @@
+"""Job graphs, and their expansion into parallel tasks in grouped form.
+
+A *job graph* has vertices, each standing for as many *tasks* as its parallelism, and edges, each saying
+that the tasks of one vertex read what the tasks of another write. What one producer task writes into one
+*dataset* is a *partition*; several edges may read one dataset, which is written once all the same.
+
+Expanding an edge task by task costs the product of the two parallelisms. That is never done here: the tasks
+that read the same partitions and the partitions that are read by the same tasks come in pairs, called
+*groups* (`Connection`). Both members of a group are intervals that a formula gives, so an edge takes
+constant memory and all its groups are walked in time linear in the tasks. The idea is Flink 1.13's, which
+keeps the groups as lists (`ConsumedPartitionGroup`, `ConsumerVertexGroup`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import TypeAlias
+
+Task: TypeAlias = tuple[str, int]
+"""A parallel instance of a vertex: (vertex name, subtask counted from 0)."""
+
+Partition: TypeAlias = tuple[str, int]
+"""What one producer task writes into one dataset: (dataset name, subtask of the producer)."""
+
+
+class JobGraphError(ValueError):
+    """A job graph, or a task or partition named in one, that makes no sense; the message is one sentence."""
+
+
+class Pattern(Enum):
+    """Which producer subtasks a consumer subtask reads."""
+
+    POINTWISE = "POINTWISE"
+    """A contiguous share, so that shares are as even as integer division allows (`Connection`)."""
+    ALL_TO_ALL = "ALL_TO_ALL"
+    """All of them."""
+
+
+class Exchange(Enum):
+    """How a partition travels from its producer to a consumer, by Flink's names.
+
+    FLIP-1 uses other words. Its *pipelined* and *blocking* results are `PIPELINED` and `BLOCKING`. Its
+    *caching* result keeps everything sent, on disk if need be, and can be read while it is written:
+    `HYBRID_FULL`. Its *memory-only caching* result is a caching result that may be dropped at any time for
+    want of memory: an exchange `HYBRID_FULL` whose partitions the environment may make unavailable whenever
+    it likes, or, if one prefers never to count on it, `HYBRID_SELECTIVE`.
+    """
+
+    PIPELINED = "PIPELINED"
+    PIPELINED_BOUNDED = "PIPELINED_BOUNDED"
+    PIPELINED_APPROXIMATE = "PIPELINED_APPROXIMATE"
+    BLOCKING = "BLOCKING"
+    BLOCKING_PERSISTENT = "BLOCKING_PERSISTENT"
+    HYBRID_FULL = "HYBRID_FULL"
+    HYBRID_SELECTIVE = "HYBRID_SELECTIVE"
+
+    @property
+    def glues(self) -> bool:
+        """Whether the consumer has to run together with the producer, which puts both into one region."""
+        return self in (Exchange.PIPELINED, Exchange.PIPELINED_BOUNDED)
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether a restarted consumer can read an available partition again from its start."""
+        return not self.glues and self is not Exchange.HYBRID_SELECTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """An operator (or chain of operators) of a job with its number of parallel tasks, at least 1."""
+
+    name: str
+    parallelism: int = 1
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks of this vertex in subtask order."""
+        return tuple((self.name, subtask) for subtask in range(self.parallelism))
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`target` reads the dataset that `source` writes. Edges naming the same dataset share it."""
+
+    source: str
+    target: str
+    pattern: Pattern
+    exchange: Exchange
+    dataset: str
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobGraph:
+    """A valid job graph: an acyclic multigraph of vertices and edges; vertices may be listed in any order.
+
+    Raises:
+        JobGraphError: a name is empty or used twice, a parallelism is below 1, an edge joins an unknown
+            vertex or a vertex with itself, edges form a cycle, or edges share a dataset without agreeing
+            on its producer, pattern and exchange.
+    """
+
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_vertices(self.vertices)
+        _check_edges(self.vertices, self.edges)
+        _check_acyclic(self.edges)
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks, vertex after vertex."""
+        return tuple(task for vertex in self.vertices for task in vertex.tasks)
+
+    @property
+    def datasets(self) -> dict[str, Vertex]:
+        """Every dataset with the vertex that writes it, in the order of the edges."""
+        vertices = {vertex.name: vertex for vertex in self.vertices}
+        return {edge.dataset: vertices[edge.source] for edge in self.edges}
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """All partitions, dataset after dataset."""
+        return tuple(
+            (dataset, subtask)
+            for dataset, producer in self.datasets.items()
+            for subtask in range(producer.parallelism)
+        )
+
+
+def _check_vertices(vertices: tuple[Vertex, ...]) -> None:
+    seen: set[str] = set()
+    for vertex in vertices:
+        if not vertex.name:
+            raise JobGraphError("a vertex has an empty name; give every vertex a name")
+        if vertex.name in seen:
+            raise JobGraphError(f"two vertices are named {vertex.name!r}; names must differ")
+        seen.add(vertex.name)
+        parallelism = vertex.parallelism
+        if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
+            raise JobGraphError(
+                f"vertex {vertex.name!r} has parallelism {parallelism!r}; it must be a whole number from 1 up"
+            )
+
+
+def _check_edges(vertices: tuple[Vertex, ...], edges: tuple[Edge, ...]) -> None:
+    names = {vertex.name for vertex in vertices}
+    written: dict[str, Edge] = {}
+    for edge in edges:
+        for end in (edge.source, edge.target):
+            if end not in names:
+                raise JobGraphError(f"edge {edge} joins {end!r}, which is no vertex of the graph")
+        if edge.source == edge.target:
+            raise JobGraphError(f"edge {edge} joins a vertex with itself; a job graph is acyclic")
+        if not edge.dataset:
+            raise JobGraphError(f"edge {edge} names no dataset; give the data it carries a name")
+        first = written.setdefault(edge.dataset, edge)
+        if (first.source, first.pattern, first.exchange) != (edge.source, edge.pattern, edge.exchange):
+            raise JobGraphError(
+                f"edges {first} and {edge} share dataset {edge.dataset!r} but differ in producer, pattern "
+                "or exchange; name two datasets or make them agree"
+            )
+
+
+def _check_acyclic(edges: tuple[Edge, ...]) -> None:
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for edge in edges:
+        sorter.add(edge.target, edge.source)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        cycle = " -> ".join(error.args[1])
+        raise JobGraphError(f"edges form a cycle, {cycle}; a job graph is acyclic") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One edge between tasks, in grouped form. Tasks appear as task numbers of a `Topology`.
+
+    `ALL_TO_ALL` has one group: everybody reads everybody. `POINTWISE` with `p` producers and `c` consumers
+    has `min(p, c)` groups. With `p >= c`, group `g` is consumer `g` reading producers `g*p // c` up to and
+    excluding `(g+1)*p // c`. Otherwise group `g` is producer `g` read by consumers `ceil(g*c / p)` up to
+    and excluding `ceil((g+1)*c / p)`. Every producer and every consumer is in exactly one group.
+    """
+
+    edge: Edge
+    producers: range
+    consumers: range
+
+    @property
+    def group_count(self) -> int:
+        """How many groups the edge has."""
+        if self.edge.pattern is Pattern.ALL_TO_ALL:
+            return 1
+        return min(len(self.producers), len(self.consumers))
+
+    def group_of_producer(self, task: int) -> int:
+        """The group in which producer `task` is read."""
+        if self.edge.pattern is Pattern.ALL_TO_ALL:
+            return 0
+        subtask, p, c = task - self.producers.start, len(self.producers), len(self.consumers)
+        return ((subtask + 1) * c - 1) // p if p >= c else subtask
+
+    def group_of_consumer(self, task: int) -> int:
+        """The group that consumer `task` reads."""
+        if self.edge.pattern is Pattern.ALL_TO_ALL:
+            return 0
+        subtask, p, c = task - self.consumers.start, len(self.producers), len(self.consumers)
+        return subtask if p >= c else subtask * p // c
+
+    def group_producers(self, group: int) -> range:
+        """The producers of a group, an interval of task numbers."""
+        if self.edge.pattern is Pattern.ALL_TO_ALL:
+            return self.producers
+        p, c = len(self.producers), len(self.consumers)
+        if p >= c:
+            return self.producers[group * p // c : (group + 1) * p // c]
+        return self.producers[group : group + 1]
+
+    def group_consumers(self, group: int) -> range:
+        """The consumers of a group, an interval of task numbers."""
+        if self.edge.pattern is Pattern.ALL_TO_ALL:
+            return self.consumers
+        p, c = len(self.producers), len(self.consumers)
+        if p >= c:
+            return self.consumers[group : group + 1]
+        return self.consumers[-(-group * c // p) : -(-(group + 1) * c // p)]
+
+    def groups(self) -> Iterator[tuple[range, range]]:
+        """All groups as (producers, consumers), in order."""
+        for group in range(self.group_count):
+            yield self.group_producers(group), self.group_consumers(group)
+
+
+class Topology:
+    """A job graph expanded into tasks. Tasks are numbered from 0, vertex after vertex, subtask after
+    subtask."""
+
+    def __init__(self, graph: JobGraph) -> None:
+        self.graph = graph
+        self.tasks: tuple[Task, ...] = graph.tasks
+        """The task that each number stands for."""
+        self.of_vertex: dict[str, range] = {}
+        """The task numbers of each vertex."""
+        start = 0
+        for vertex in graph.vertices:
+            self.of_vertex[vertex.name] = range(start, start + vertex.parallelism)
+            start += vertex.parallelism
+        self.connections: tuple[Connection, ...] = tuple(
+            Connection(edge, self.of_vertex[edge.source], self.of_vertex[edge.target]) for edge in graph.edges
+        )
+        """The expanded edges, in the order of the job graph's."""
+
+    def number(self, task: Task) -> int:
+        """The number of a task. Raises `JobGraphError` if the graph has no such task."""
+        name, subtask = task
+        numbers = self.of_vertex.get(name)
+        if numbers is None or not 0 <= subtask < len(numbers):
+            raise JobGraphError(f"the graph has no task {task!r}")
+        return numbers[subtask]
+
+    def check_partition(self, partition: Partition) -> None:
+        """Raises `JobGraphError` if the graph has no such partition."""
+        dataset, subtask = partition
+        producer = self._producer_of.get(dataset)
+        if producer is None or not 0 <= subtask < producer.parallelism:
+            raise JobGraphError(f"the graph has no partition {partition!r}")
+
+    @cached_property
+    def _producer_of(self) -> dict[str, Vertex]:
+        return self.graph.datasets
+
+    def consumes(self) -> list[list[list[int]]]:
+        """Per edge, per consumer subtask: the producer subtasks that it reads, ascending.
+
+        This spells every pair out and is meant for small graphs and for comparison.
+        """
+        return [
+            [
+                [task - c.producers.start for task in c.group_producers(c.group_of_consumer(consumer))]
+                for consumer in c.consumers
+            ]
+            for c in self.connections
+        ]
