@@ -1,0 +1,119 @@
+"""The import contracts of pyproject.toml refuse what the architecture forbids and accept what it allows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
+
+MODULES = (
+    "checker/streamproof/__init__.py",
+    "checker/streamproof/__main__.py",
+    *(
+        f"checker/streamproof/{layer}/__init__.py"
+        for layer in (
+            "system",
+            "language",
+            "explicit",
+            "symbolic",
+            "traces",
+            "exchange",
+            "conformance",
+            "pipeline",
+            "report",
+            "cli",
+        )
+    ),
+    "models/streamproof_models/__init__.py",
+    "models/streamproof_models/credit.py",
+    "specs/streamproof_specs/__init__.py",
+    "specs/streamproof_specs/credit.py",
+    "runtime/streamproof_runtime/__init__.py",
+)
+SOURCE_ROOTS = ("checker", "models", "specs", "runtime")
+
+
+def lint(skeleton: Path) -> tuple[int, str]:
+    """Exit code and output of import-linter on the packages under `skeleton`, with this project's contracts."""
+    shutil.copy(ROOT / "pyproject.toml", skeleton)
+    path = os.pathsep.join(str(skeleton / root) for root in SOURCE_ROOTS)
+    done = subprocess.run(
+        [LINT_IMPORTS, "--no-logo", "--no-cache"],
+        cwd=skeleton,
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200", "NO_COLOR": "1"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def skeleton(tmp_path: Path) -> Path:
+    """Empty packages in the project's shape, with every import between them that the architecture allows at once."""
+    allowed = {
+        "checker/streamproof/__init__.py": "import streamproof.language, streamproof.explicit, streamproof.symbolic",
+        "checker/streamproof/__main__.py": "import streamproof.cli",
+        "checker/streamproof/language/__init__.py": "import streamproof.system",
+        "checker/streamproof/explicit/__init__.py": "import streamproof.system",
+        "checker/streamproof/symbolic/__init__.py": "import streamproof.system",
+        "checker/streamproof/traces/__init__.py": "import streamproof.system",
+        "checker/streamproof/exchange/__init__.py": "import streamproof.system, streamproof.traces",
+        "checker/streamproof/conformance/__init__.py": "import streamproof.exchange, streamproof.explicit",
+        "checker/streamproof/pipeline/__init__.py": "import streamproof.conformance, streamproof.explicit",
+        "checker/streamproof/report/__init__.py": "import streamproof.conformance, streamproof.pipeline",
+        "checker/streamproof/cli/__init__.py": "import streamproof.report, streamproof.language",
+        "models/streamproof_models/credit.py": "import streamproof",
+        "specs/streamproof_specs/credit.py": "import streamproof, streamproof_models.credit",
+    }
+    for module in MODULES:
+        file = tmp_path / module
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(allowed.get(module, "") + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_every_import_the_architecture_allows_is_accepted(skeleton: Path) -> None:
+    """All contracts are kept while each package imports everything it may."""
+    code, output = lint(skeleton)
+    assert (code, "Contracts: 6 kept, 0 broken." in output) == (0, True), output
+
+
+@pytest.mark.parametrize(
+    ("module", "imports", "contract"),
+    [
+        ("checker/streamproof/system/deep.py", "streamproof.language", "inside the checker"),
+        ("checker/streamproof/system/deep.py", "streamproof", "inside the checker"),
+        ("checker/streamproof/language/deep.py", "streamproof.explicit", "inside the checker"),
+        ("checker/streamproof/explicit/deep.py", "streamproof.symbolic", "inside the checker"),
+        ("checker/streamproof/symbolic/deep.py", "streamproof.explicit", "inside the checker"),
+        ("checker/streamproof/symbolic/deep.py", "streamproof.traces", "inside the checker"),
+        ("checker/streamproof/traces/deep.py", "streamproof.exchange", "inside the checker"),
+        ("checker/streamproof/conformance/deep.py", "streamproof.cli", "inside the checker"),
+        ("checker/streamproof/unplaced/__init__.py", "streamproof.system", "inside the checker"),
+        ("checker/streamproof/exchange/deep.py", "streamproof.explicit", "exchange knows system and traces only"),
+        ("checker/streamproof/cli/deep.py", "streamproof_models", "does not know the bundled models"),
+        ("checker/streamproof/cli/deep.py", "streamproof_runtime", "does not know the bundled models"),
+        ("models/streamproof_models/deep.py", "streamproof.language", "nothing of ours but the public door"),
+        ("models/streamproof_models/deep.py", "streamproof_specs", "nothing of ours but the public door"),
+        ("specs/streamproof_specs/deep.py", "streamproof_runtime", "not the runtime"),
+        ("runtime/streamproof_runtime/deep.py", "streamproof.system", "shares no code"),
+        ("runtime/streamproof_runtime/deep.py", "streamproof_models", "shares no code"),
+    ],
+)
+def test_a_forbidden_import_breaks_its_contract(skeleton: Path, module: str, imports: str, contract: str) -> None:
+    """One import against the architecture, anywhere inside a package, is reported under the contract it breaks."""
+    file = skeleton / module
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"def later() -> None:\n    import {imports}\n", encoding="utf-8")
+    code, output = lint(skeleton)
+    broken = [line for line in output.splitlines() if line.endswith("BROKEN")]
+    assert code == 1, output
+    assert any(contract in line for line in broken), output

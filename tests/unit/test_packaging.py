@@ -1,0 +1,126 @@
+"""What is shipped: complete wheels, exact pins, the licence, an environment that belongs to this checkout."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import streamproof
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {
+    "streamproof": ROOT / "checker",
+    "streamproof_models": ROOT / "models",
+    "streamproof_specs": ROOT / "specs",
+    "streamproof_runtime": ROOT / "runtime",
+}
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def normalised(name: str) -> str:
+    """A distribution's name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins() -> dict[str, str]:
+    """The versions that constraints.txt fixes, by normalised name; any other kind of line fails."""
+    found = {}
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            match = re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.+]*)", line)
+            assert match, f"not an exact pin: {line!r}"
+            found[normalised(match[1])] = match[2]
+    return found
+
+
+def sources() -> set[str]:
+    """Every file of the four packages, by its path inside a wheel."""
+    return {
+        file.relative_to(root).as_posix()
+        for package, root in PACKAGES.items()
+        for file in (root / package).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout, built without network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_every_direct_dependency_is_pinned_exactly() -> None:
+    """Each distribution that pyproject.toml names has one exact version in constraints.txt."""
+    groups = [
+        PYPROJECT["build-system"]["requires"],
+        PYPROJECT["project"]["dependencies"],
+        *PYPROJECT["project"]["optional-dependencies"].values(),
+        *PYPROJECT["dependency-groups"].values(),
+    ]
+    named = {normalised(re.split(r"[\s<>=!~;\[]", entry)[0]) for group in groups for entry in group}
+    assert named - pins().keys() == set()
+
+
+def test_the_tests_run_the_code_of_this_checkout() -> None:
+    """The environment imports streamproof from beside this test, not from another copy."""
+    assert Path(streamproof.__file__) == ROOT / "checker" / "streamproof" / "__init__.py"
+
+
+def test_the_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
+    """Templates, scripts and type markers are shipped with the code, and nothing else is."""
+    with zipfile.ZipFile(wheel) as archive:
+        shipped = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert shipped == sources()
+    assert {f"{package}/py.typed" for package in PACKAGES} <= shipped
+
+
+def test_the_wheel_declares_the_command_and_the_licence(wheel: Path) -> None:
+    """An installation puts `streamproof` on the path and carries the licence it is under."""
+    with zipfile.ZipFile(wheel) as archive:
+        (entry_points,) = (name for name in archive.namelist() if name.endswith("/entry_points.txt"))
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        assert "streamproof = streamproof.__main__:main" in archive.read(entry_points).decode()
+        assert "License-Expression: Apache-2.0" in archive.read(metadata).decode()
+        assert any(name.endswith("/licenses/LICENSE") for name in archive.namelist())
+
+
+def test_the_licence_is_the_unaltered_apache_licence() -> None:
+    """LICENSE is byte for byte the text that the Apache Software Foundation publishes."""
+    digest = hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest()
+    assert digest == "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+
+
+@pytest.mark.long
+def test_a_plain_installation_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    """Installed from its wheel into a fresh environment, the packages import and the command answers."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+    def run(*command: str | Path) -> str:
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run(sys.executable, "-m", "venv", "fresh")
+    programs = tmp_path / "fresh" / "bin"
+    run(programs / "python", "-m", "pip", "install", "--constraint", ROOT / "constraints.txt", wheel)
+    for package in PACKAGES:
+        where = run(programs / "python", "-c", f"import {package}; print({package}.__file__)")
+        assert where.startswith(str(tmp_path / "fresh"))
+    assert "Usage: streamproof" in run(programs / "streamproof", "--help")
+    assert "failover" in run(programs / "streamproof", "models")
