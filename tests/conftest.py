@@ -15,6 +15,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("streamproof")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all Spark tests on one worker of pytest-xdist: a session takes seconds to start and both cores to run."""
     for item in items:
