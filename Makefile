@@ -45,8 +45,8 @@ bench: $(STAMP)  ## run every benchmark; each prints its table
 
 lock:  ## rewrite constraints.txt with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear build/lock
-	build/lock/bin/python -m pip install --quiet --upgrade pip
-	build/lock/bin/python -m pip install --quiet --editable '.[spark]' --group dev
+	build/lock/bin/python -m pip install -qq --upgrade pip
+	build/lock/bin/python -m pip install -qq --editable '.[spark]' --group dev
 	grep '^#' constraints.txt > build/lock/constraints.txt
 	build/lock/bin/python -m pip freeze --all --exclude-editable --exclude setuptools --exclude wheel >> build/lock/constraints.txt
 	mv build/lock/constraints.txt constraints.txt
@@ -68,7 +68,8 @@ $(STAMP): pyproject.toml constraints.txt
 	  $(PYTHON) -m venv --clear $(VENV) || { \
 	    echo "No virtual environment could be made; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }; \
 	fi
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt \
+	@echo "installing streamproof and its tools into $(VENV)"
+	@$(BIN)/python -m pip install -qq --constraint constraints.txt --upgrade pip
+	@$(BIN)/python -m pip install -qq --constraint constraints.txt --build-constraint constraints.txt \
 	  --editable '.[spark]' --group dev
 	@echo '$(CURDIR)' > $(STAMP)
