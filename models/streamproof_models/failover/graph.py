@@ -176,7 +176,9 @@ def _check_acyclic(edges: tuple[Edge, ...]) -> None:
     try:
         sorter.prepare()
     except CycleError as error:
-        cycle = " -> ".join(error.args[1])
+        around: list[str] = error.args[1][:-1]
+        first = around.index(min(around))
+        cycle = " -> ".join([*around[first:], *around[: first + 1]])
         raise JobGraphError(f"edges form a cycle, {cycle}; a job graph is acyclic") from None
 
 

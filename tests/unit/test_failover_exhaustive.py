@@ -1,0 +1,192 @@
+"""Regions and restart sets on every small job graph: grouped against pair by pair, search against definition.
+
+"Every" means one graph of each isomorphism class with exchanges of all three behaviours, datasets shared or
+not: up to four tasks with at most one edge between two vertices, up to three tasks with at most two. To
+these come all acyclic graphs of five regions joined by blocking edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain, combinations
+
+import networkx as nx
+import pytest
+
+from streamproof_models.failover.graph import JobGraph, Partition, Task, Topology
+from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
+from streamproof_models.failover.restart import least_fixpoint, tasks_to_restart
+from streamproof_models.failover.small_graphs import job_graphs, region_graphs
+
+
+@cache
+def every_graph() -> tuple[JobGraph, ...]:
+    """Every small job graph, see above."""
+    single = (job_graphs(tasks, sharing=True) for tasks in range(1, 5))
+    double = (job_graphs(tasks, sharing=True, parallel_edges=2) for tasks in range(2, 4))
+    return tuple(chain(*single, *double, region_graphs(5)))
+
+
+def pairs(topology: Topology) -> Iterator[tuple[Task, Task, int]]:
+    """All (producer, consumer, index of their edge), spelt out."""
+    edges = topology.graph.edges
+    for index, (edge, consumers) in enumerate(zip(edges, topology.consumes(), strict=True)):
+        for consumer, producers in enumerate(consumers):
+            for producer in producers:
+                yield (edge.source, producer), (edge.target, consumer), index
+
+
+def regions_by_pairs(graph: JobGraph, merging: Merging) -> set[frozenset[Task]]:
+    """The regions by their definition, edge by edge between tasks, with general graph algorithms."""
+    topology = Topology(graph)
+    logical, raw = nx.Graph(), nx.Graph()
+    logical.add_nodes_from(vertex.name for vertex in graph.vertices)
+    logical.add_edges_from((e.source, e.target) for e in graph.edges if e.exchange.glues)
+    raw.add_nodes_from(graph.tasks)
+    raw.add_edges_from((p, c) for p, c, i in pairs(topology) if graph.edges[i].exchange.glues)
+    components = {task: frozenset(part) for part in nx.connected_components(raw) for task in part}
+    if merging is Merging.NONE:
+        return set(components.values())
+    home = {name: number for number, part in enumerate(nx.connected_components(logical)) for name in part}
+    waits = nx.DiGraph()
+    waits.add_nodes_from(components.values())
+    waits.add_edges_from(
+        (components[producer], components[consumer])
+        for producer, consumer, i in pairs(topology)
+        if merging is Merging.TOPOLOGY or home[producer[0]] == home[consumer[0]]
+    )
+    return {frozenset(chain.from_iterable(part)) for part in nx.strongly_connected_components(waits)}
+
+
+def test_how_many_graphs() -> None:
+    """The exhaustive tests below cover 7,637 job graphs."""
+    assert len(every_graph()) == 7637
+
+
+@pytest.mark.parametrize("merging", Merging)
+def test_grouped_regions_are_the_regions_by_pairs(merging: Merging) -> None:
+    """On every small graph the regions computed over groups are those computed over pairs of tasks."""
+    for graph in every_graph():
+        regions = pipelined_regions(Topology(graph), merging).named()
+        assert set(map(frozenset, regions)) == regions_by_pairs(graph, merging), graph
+
+
+def dependencies_by_pairs(regions: Regions) -> list[set[int]]:
+    """For each region, the other regions that read from it, pair by pair."""
+    found: list[set[int]] = [set() for _ in regions.members]
+    for producer, consumer, _ in pairs(regions.topology):
+        if regions.of(producer) != regions.of(consumer):
+            found[regions.of(producer)].add(regions.of(consumer))
+    return found
+
+
+@pytest.mark.parametrize("merging", Merging)
+def test_dependencies_and_cycles(merging: Merging) -> None:
+    """On every small graph the dependencies and their cycles are those of the pairs of tasks."""
+    for graph in every_graph():
+        regions = pipelined_regions(Topology(graph), merging)
+        expected = dependencies_by_pairs(regions)
+        assert regions.dependencies() == expected, graph
+        waits = nx.DiGraph((region, reader) for region, readers in enumerate(expected) for reader in readers)
+        cycles = [sorted(part) for part in nx.strongly_connected_components(waits) if len(part) > 1]
+        assert regions.cycles() == sorted(cycles), graph
+
+
+def test_merging_over_the_topology_leaves_no_cycle() -> None:
+    """After merging over the whole topology no small graph has regions that wait for each other."""
+    assert not any(pipelined_regions(Topology(graph), Merging.TOPOLOGY).cycles() for graph in every_graph())
+
+
+def test_merging_within_logical_regions_can_leave_a_cycle() -> None:
+    """Merging as Flink 2.3 does leaves a cycle in graphs of three tasks already, and in none of two."""
+    stuck = [graph for graph in every_graph() if pipelined_regions(Topology(graph)).cycles()]
+    assert min(len(graph.tasks) for graph in stuck) == 3
+    least = min(stuck, key=lambda graph: (len(graph.tasks), len(graph.edges)))
+    assert sorted((e.source, e.target, e.exchange.glues) for e in least.edges) == [
+        ("A", "B", False),
+        ("A", "C", True),
+        ("B", "C", False),
+    ]
+
+
+def subsets(items: list[Partition]) -> Iterator[frozenset[Partition]]:
+    """All subsets, smaller ones first."""
+    return map(frozenset, chain.from_iterable(combinations(items, size) for size in range(len(items) + 1)))
+
+
+def losable(graph: JobGraph) -> list[Partition]:
+    """The partitions whose availability can matter: those of exchanges that can be read again."""
+    rereadable = {edge.dataset for edge in graph.edges if edge.exchange.rereadable}
+    return [partition for partition in graph.partitions if partition[0] in rereadable]
+
+
+def closed_sets(regions: Regions, unavailable: frozenset[Partition]) -> list[frozenset[int]]:
+    """All sets of regions closed under rules 2 and 3, found by trying every set."""
+    drags: list[set[int]] = [set() for _ in regions.members]
+    for producer, consumer, i in pairs(regions.topology):
+        edge = regions.topology.graph.edges[i]
+        drags[regions.of(producer)].add(regions.of(consumer))
+        if (edge.dataset, producer[1]) in unavailable or not edge.exchange.rereadable:
+            drags[regions.of(consumer)].add(regions.of(producer))
+    count = len(regions.members)
+    candidates = chain.from_iterable(combinations(range(count), size) for size in range(count + 1))
+    return [frozenset(some) for some in candidates if all(drags[region] <= set(some) for region in some)]
+
+
+def test_the_restart_set_is_least_monotone_and_idempotent() -> None:
+    """On every small graph, for every failure and every set of lost partitions, the restart set is
+
+    the least closed set with the failed region (it is closed, and inside every other closed one), grows
+    with the lost partitions, and contains the restart set of each of its members.
+    """
+    situations = 0
+    for graph in every_graph():
+        regions = pipelined_regions(Topology(graph))
+        losses = losable(graph)
+        before: dict[tuple[frozenset[Partition], int], frozenset[Task]] = {}
+        for unavailable in subsets(losses):
+            closed = closed_sets(regions, unavailable)
+            for failed, members in enumerate(regions.members):
+                restarted = tasks_to_restart(regions, regions.topology.tasks[members[0]], unavailable)
+                situations += 1
+                before[unavailable, failed] = restarted
+                found = frozenset(map(regions.of, restarted))
+                assert len(restarted) == sum(len(regions.members[region]) for region in found), graph
+                assert found == frozenset.intersection(*(some for some in closed if failed in some)), graph
+                for partition in unavailable:
+                    assert before[unavailable - {partition}, failed] <= restarted, graph
+            for failed in range(len(regions.members)):
+                restarted = before[unavailable, failed]
+                for region in map(regions.of, restarted):
+                    assert before[unavailable, region] <= restarted, graph
+    assert situations == 224_010
+
+
+def test_the_search_is_the_least_fixpoint() -> None:
+    """On every graph of up to three tasks the search finds what iterating the rules finds,
+
+    whichever task fails, whatever is lost (partitions that cannot be read twice included), with and without
+    the tasks in state CREATED.
+    """
+    for graph in every_graph():
+        if len(graph.tasks) > 3:
+            continue
+        regions = pipelined_regions(Topology(graph))
+        for unavailable in subsets(list(graph.partitions)):
+            for failed in graph.tasks:
+                expected = least_fixpoint(regions, failed, unavailable)
+                assert tasks_to_restart(regions, failed, unavailable) == expected, graph
+                for created in graph.tasks:
+                    assert tasks_to_restart(regions, failed, unavailable, {created}) == expected - {created}
+
+
+def test_merging_never_changes_the_restart_set() -> None:
+    """On every small graph all three ways of merging give the same restart sets."""
+    for graph in every_graph():
+        ways = [pipelined_regions(Topology(graph), merging) for merging in Merging]
+        if len({regions.members for regions in ways}) == 1:
+            continue
+        for unavailable in subsets(losable(graph)):
+            for failed in graph.tasks:
+                assert len({tasks_to_restart(regions, failed, unavailable) for regions in ways}) == 1, graph
