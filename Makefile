@@ -41,7 +41,7 @@ lint-layers: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
 bench: $(STAMP)  ## run every benchmark; each prints its table
-	@for file in benchmarks/[!_]*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit; done
+	@for file in benchmarks/[!_]*.py; do printf '\n== %s\n' "$$file"; $(BIN)/python "$$file" || exit; done
 
 lock:  ## rewrite constraints.txt with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear build/lock
