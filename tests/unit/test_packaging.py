@@ -42,12 +42,17 @@ def pins() -> dict[str, str]:
 
 
 def sources() -> set[str]:
-    """Every file of the four packages, by its path inside a wheel."""
-    return {
-        file.relative_to(root).as_posix()
+    """Every file of the four packages, by its path inside a wheel; what tools leave in caches is none."""
+    paths = {
+        file.relative_to(root)
         for package, root in PACKAGES.items()
         for file in (root / package).rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts
+        if file.is_file()
+    }
+    return {
+        path.as_posix()
+        for path in paths
+        if not any(part.startswith(".") or part == "__pycache__" for part in path.parts)
     }
 
 
