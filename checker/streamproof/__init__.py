@@ -1,0 +1,80 @@
+"""streamproof: prove and refute the coordination protocols of stream processors, and check real runs against them.
+
+A *model* is a class: its annotated attributes are parameters, ``state()`` declares the variables, methods marked
+``@action`` are the rules, and methods marked ``@invariant``, ``@step``, ``@reachable`` say what must hold.
+
+    from streamproof import Model, Range, State, action, invariant, require
+
+    class Counter(Model):
+        limit: int = 3
+
+        def state(self):
+            return State(n=Range(0, self.limit))
+
+        @action
+        def increment(self, s):
+            require(s.n < self.limit)
+            s.n += 1
+
+        @invariant
+        def below(self, s):
+            return s.n <= self.limit
+
+``streamproof check counter.py`` explores it; ``Counter.system()`` is the transition system as a value.
+"""
+
+from streamproof.language.declare import ANY, Array, Bool, Decl, Enum, Option, Queue, Range, Record, Set, State, any_of
+from streamproof.language.model import Model, Spec
+from streamproof.language.primitives import (
+    NONE,
+    STRONG,
+    WEAK,
+    action,
+    choose,
+    initially,
+    invariant,
+    lemma,
+    reachable,
+    require,
+    step,
+    terminal,
+)
+from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
+from streamproof.system.model import System
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ANY",
+    "NONE",
+    "STRONG",
+    "WEAK",
+    "Array",
+    "Bool",
+    "Decl",
+    "Enum",
+    "EvaluationError",
+    "Model",
+    "ModelError",
+    "Option",
+    "Queue",
+    "Range",
+    "Record",
+    "Set",
+    "Spec",
+    "State",
+    "StreamproofError",
+    "System",
+    "UsageError",
+    "__version__",
+    "action",
+    "any_of",
+    "choose",
+    "initially",
+    "invariant",
+    "lemma",
+    "reachable",
+    "require",
+    "step",
+    "terminal",
+]

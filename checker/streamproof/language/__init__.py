@@ -1,0 +1,1 @@
+"""The modelling language: ordinary Python in, a `System` out."""

@@ -1,0 +1,107 @@
+"""From what an author writes (lists, dicts, sets, names) to the plain values of a sort."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, assert_never
+
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    values,
+)
+
+
+def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
+    """The value of `sort` that `given` stands for; `ModelError` naming both when there is none."""
+    match sort:
+        case BoolSort():
+            if isinstance(given, bool):
+                return given
+        case RangeSort(lo, hi):
+            if isinstance(given, int) and not isinstance(given, bool):
+                if lo <= given <= hi:
+                    return given
+                raise ModelError(
+                    f"{given} is outside {sort}", loc=loc, remedy=f"widen the range or stay within {lo}..{hi}"
+                )
+        case EnumSort(members):
+            if isinstance(given, str):
+                if given in members:
+                    return given
+                raise unknown_member(sort, given, loc)
+        case OptionSort(element):
+            return None if given is None else coerce(element, given, loc)
+        case RecordSort(fields):
+            names = [n for n, _ in fields]
+            if isinstance(given, Mapping):
+                for key in given:
+                    if key not in names:
+                        raise ModelError(
+                            f"no field {key!r} in {sort}", loc=loc, remedy=f"its fields are {', '.join(names)}"
+                        )
+                missing = [n for n in names if n not in given]
+                if missing:
+                    raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=loc, remedy="give every field")
+                return tuple(coerce(s, given[n], loc) for n, s in fields)
+            if isinstance(given, tuple | list) and len(given) == len(fields):
+                return tuple(coerce(s, v, loc) for (_, s), v in zip(fields, given, strict=True))
+        case ArraySort(index, element):
+            keys = list(values(index))
+            if isinstance(given, Mapping) and set(given) == set(keys):
+                return tuple(coerce(element, given[k], loc) for k in keys)
+            if isinstance(given, tuple | list) and len(given) == len(keys):
+                return tuple(coerce(element, v, loc) for v in given)
+        case QueueSort(element, capacity):
+            if isinstance(given, tuple | list):
+                if len(given) > capacity:
+                    raise ModelError(
+                        f"{len(given)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity"
+                    )
+                return tuple(coerce(element, v, loc) for v in given)
+        case SetSort(element):
+            if isinstance(given, AbstractSet | tuple | list):
+                return frozenset(coerce(element, v, loc) for v in given)
+        case _:
+            assert_never(sort)
+    raise ModelError(f"{given!r} ({type(given).__name__}) is not a value of {sort}", loc=loc, remedy=_hint(sort))
+
+
+def unknown_member(sort: EnumSort, given: str, loc: Loc | None) -> ModelError:
+    """The error for a name that an Enum does not have, with the nearest one."""
+    near = difflib.get_close_matches(given, sort.members, n=1, cutoff=0.5)
+    remedy = f"did you mean {near[0]!r}?" if near else f"its members are {', '.join(sort.members)}"
+    return ModelError(f"{given!r} is not a member of {sort}", loc=loc, remedy=remedy)
+
+
+def _hint(sort: Sort) -> str:
+    match sort:
+        case BoolSort():
+            return "give True or False"
+        case RangeSort():
+            return "give an integer"
+        case EnumSort(members):
+            return f"give one of {', '.join(members)}"
+        case RecordSort(fields):
+            return f"give a dict with {', '.join(n for n, _ in fields)}"
+        case OptionSort(element):
+            return f"give None or a value of {element}"
+        case ArraySort(index, element):
+            return f"give one value of {element}, a list of them, or a dict with a key for each of {index}"
+        case QueueSort():
+            return "give a list, head first"
+        case SetSort():
+            return "give a set"
+        case _:
+            assert_never(sort)

@@ -1,0 +1,221 @@
+"""How an author declares state: sorts with first values, and the `State` that names the variables.
+
+Each constructor returns a `Decl`: a sort of the waist plus the values it may start with. Without ``init`` a variable
+starts at its sort's default (False, the lower end, the first member, None, empty). ``init=ANY`` means every value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any, Final
+
+from streamproof.language.coerce import coerce
+from streamproof.language.frames import caller
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    cardinality,
+    contains,
+    default,
+    values,
+)
+
+INITIAL_LIMIT: Final = 5_000_000
+"""Most first values one variable may have; more is surely a mistake in a model meant to be explored."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Several possible first values; the behaviour starts with any one of them."""
+
+    values: tuple[Any, ...]
+
+
+class _Any:
+    """The marker `ANY`."""
+
+    def __repr__(self) -> str:
+        return "ANY"
+
+
+ANY: Final = _Any()
+"""Every value of the sort is a possible first value."""
+
+
+def any_of(*options: Any) -> AnyOf:
+    """First values to start from, any one of them."""
+    return AnyOf(options)
+
+
+@dataclass(frozen=True, slots=True)
+class Decl:
+    """A declared sort and its possible first values (`first`), in order."""
+
+    sort: Sort
+    first: tuple[Value, ...]
+    loc: Loc | None = None
+
+
+def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
+    loc = caller()
+    if init is None and not isinstance(sort, OptionSort):
+        options: Iterable[Value] = otherwise
+    elif isinstance(init, _Any):
+        options = values(sort)
+    elif isinstance(init, AnyOf):
+        options = [coerce(sort, v, loc) for v in init.values]
+    else:
+        options = [coerce(sort, init, loc)]
+    first = tuple(dict.fromkeys(islice(options, INITIAL_LIMIT + 1)))
+    if len(first) > INITIAL_LIMIT:
+        raise ModelError(
+            f"a variable of {sort} has more than {INITIAL_LIMIT:,} first values",
+            loc=loc,
+            remedy="give it an init, or fewer with init=any_of(...)",
+        )
+    return Decl(sort, first, loc)
+
+
+def _element(given: Any, loc: Loc | None) -> Decl:
+    if isinstance(given, Decl):
+        return given
+    raise ModelError(
+        f"a sort expected, got {given!r} ({type(given).__name__})",
+        loc=loc,
+        remedy='write Bool(), Range(0, 3), Enum("A", "B"), Record(...), Option(...), Array(...), Queue(...) or Set(...)',
+    )
+
+
+def Bool(init: Any = None) -> Decl:
+    """A truth value, False first."""
+    return _decl(BOOL, init, [False])
+
+
+def Range(lo: int, hi: int, init: Any = None) -> Decl:
+    """An integer from `lo` to `hi`, both included."""
+    for end in (lo, hi):
+        if not isinstance(end, int) or isinstance(end, bool):
+            raise ModelError(f"Range needs two integers, got {end!r}", loc=caller(), remedy="write Range(0, 3)")
+    try:
+        sort = RangeSort(lo, hi)
+    except ModelError as error:
+        raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
+    return _decl(sort, init, [lo])
+
+
+def Enum(*members: str, init: Any = None) -> Decl:
+    """One of the named members; the first is the default."""
+    for m in members:
+        if not isinstance(m, str):
+            raise ModelError(f"Enum members are strings, got {m!r}", loc=caller(), remedy='write Enum("IDLE", "BUSY")')
+    try:
+        sort = EnumSort(members)
+    except ModelError as error:
+        raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
+    return _decl(sort, init, [sort.members[0]])
+
+
+def Record(init: Any = None, **fields: Decl) -> Decl:
+    """Named fields; read and written as attributes."""
+    loc = caller()
+    decls = {n: _element(d, loc) for n, d in fields.items()}
+    sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
+    return _decl(sort, init, product(*(d.first for d in decls.values())))
+
+
+def Option(element: Decl, init: Any = None) -> Decl:
+    """A value or None; None first."""
+    inner = _element(element, caller())
+    try:
+        sort = OptionSort(inner.sort)
+    except ModelError as error:
+        raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
+    return _decl(sort, init, [None])
+
+
+def Array(index: Any, element: Decl, init: Any = None) -> Decl:
+    """A total map from `index` (a range, an int n for range(n), an Enum or Bool sort, or names) to elements.
+
+    ``init`` is one value for every element, or a list or dict of them.
+    """
+    loc = caller()
+    keys = index_sort(index, loc)
+    inner = _element(element, loc)
+    sort = ArraySort(keys, inner.sort)
+    count = cardinality(keys)
+    if init is not None and not isinstance(init, _Any | AnyOf | Mapping) and _is_element(inner.sort, init):
+        return _decl(sort, None, [(coerce(inner.sort, init, loc),) * count])
+    if init is None:
+        one = inner.first[0] if inner.first else default(inner.sort)
+        every = product(inner.first, repeat=count) if len(inner.first) > 1 else iter([(one,) * count])
+        return _decl(sort, None, every)
+    return _decl(sort, init, ())
+
+
+def _is_element(sort: Sort, value: Any) -> bool:
+    try:
+        return contains(sort, coerce(sort, value, None))
+    except ModelError:
+        return False
+
+
+def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
+    """The sort an array is indexed by, from what an author writes there."""
+    if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
+        return index.sort
+    if isinstance(index, int) and not isinstance(index, bool) and index > 0:
+        return RangeSort(0, index - 1)
+    if isinstance(index, range) and len(index) and index.step == 1:
+        return RangeSort(index.start, index.stop - 1)
+    if isinstance(index, list | tuple) and index and all(isinstance(m, str) for m in index):
+        return EnumSort(tuple(index))
+    raise ModelError(
+        f"{index!r} cannot index an Array",
+        loc=loc,
+        remedy="use range(n) with n > 0, a list of names, or an Enum, Range or Bool sort",
+    )
+
+
+def Queue(element: Decl, capacity: int, init: Any = None) -> Decl:
+    """A bounded first-in-first-out queue, empty first; ``push``, ``pop``, ``head``, ``len``, indexing from the head."""
+    if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
+        raise ModelError(
+            f"a Queue needs a capacity of 0 or more, got {capacity!r}", loc=caller(), remedy="Queue(sort, capacity=2)"
+        )
+    return _decl(QueueSort(_element(element, caller()).sort, capacity), init, [()])
+
+
+def Set(element: Decl, init: Any = None) -> Decl:
+    """A set of values, empty first; ``add``, ``discard``, ``in``, ``len``, ``|``, ``&``, ``-``, ``<=``."""
+    return _decl(SetSort(_element(element, caller()).sort), init, [frozenset()])
+
+
+class State:
+    """The variables of a model, by name and in order."""
+
+    def __init__(self, **variables: Decl) -> None:
+        loc = caller()
+        for name, given in variables.items():
+            if name.startswith("_"):
+                raise ModelError(
+                    f"state variable {name!r} starts with an underscore", loc=loc, remedy="such names are reserved"
+                )
+            _element(given, loc)
+        self._variables = variables
+        self.loc = loc
+
+    def items(self) -> Iterator[tuple[str, Decl]]:
+        """Name and declaration of each variable."""
+        return iter(self._variables.items())

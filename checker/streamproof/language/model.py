@@ -1,0 +1,205 @@
+"""`Model`: what an author subclasses, and `Spec`: a model with what must hold of it and what its variants do.
+
+A model's annotated class attributes are its parameters, with defaults. ``state()`` declares the variables; methods marked
+``@action`` are the rules. A *variant* is a subclass declared with ``variant="name"`` that overrides one of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, TypeVar, get_type_hints
+
+from streamproof.language.declare import State
+from streamproof.language.primitives import MARK, ActionMark, InitiallyMark, PropertyMark, TerminalMark
+from streamproof.system.errors import Loc, ModelError, UsageError
+from streamproof.system.model import System
+
+_OWN = {"sizes", "check_deadlock", "name"}
+
+
+class Model:
+    """Base of every model. Parameters are keyword arguments: ``Credit(channels=3)``."""
+
+    name: ClassVar[str] = ""
+    """What the model is called on the command line; the class name in lower case when empty."""
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Parameter values for ``--size small|medium|large``."""
+    check_deadlock: ClassVar[bool] = True
+    """False for models in which a state without a successor is no mistake."""
+    variants: ClassVar[dict[str, type[Model]]] = {}
+    """The variants of this model by name."""
+    variant: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, variant: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if variant is None:
+            cls.variants = {}
+            cls.variant = None
+            return
+        base = next(c for c in cls.__mro__[1:] if c.__dict__.get("variant", "") is None or c is Model)
+        if base is Model:
+            raise ModelError(
+                f"{cls.__name__}: a variant needs a model to vary",
+                loc=_place(cls),
+                remedy="subclass the model: class Broken(MyModel, variant='broken')",
+            )
+        if variant in base.variants:
+            raise ModelError(
+                f"variant {variant!r} of {base.__name__} is declared twice", loc=_place(cls), remedy="rename one"
+            )
+        cls.variant = variant
+        base.variants[variant] = cls
+
+    def __init__(self, **given: Any) -> None:
+        parameters = type(self).parameters()
+        for name, value in given.items():
+            if name not in parameters:
+                known = ", ".join(parameters) or "none"
+                raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
+            setattr(self, name, value)
+        self.setup()
+
+    def setup(self) -> None:
+        """Computes what derives from the parameters; called once, before anything else."""
+
+    def state(self) -> State:
+        """Declares the state variables."""
+        raise ModelError(
+            f"{type(self).__name__} declares no state",
+            loc=_place(type(self)),
+            remedy="define state(self) returning State(...)",
+        )
+
+    @classmethod
+    def title(cls) -> str:
+        """The model's name."""
+        base = next(c for c in cls.__mro__ if c.__dict__.get("variant", "") is None or c is Model)
+        return base.__dict__.get("name") or base.__name__.lower()
+
+    @classmethod
+    def parameters(cls) -> dict[str, Any]:
+        """Parameter names with their defaults, in the order of declaration."""
+        found: dict[str, Any] = {}
+        for c in reversed(cls.__mro__):
+            if c is Model or not issubclass(c, Model):
+                continue
+            hints = c.__dict__.get("__annotations__", {})
+            for name, hint in hints.items():
+                if name.startswith("_") or name in _OWN or "ClassVar" in str(hint):
+                    continue
+                if name not in c.__dict__ and name not in found:
+                    raise ModelError(
+                        f"parameter {name!r} of {c.__name__} has no default",
+                        loc=_place(c),
+                        remedy="give it one: n: int = 2",
+                    )
+                found[name] = getattr(cls, name)
+            for name in c.__dict__:
+                if name in found:
+                    found[name] = getattr(cls, name)
+        return found
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> Any:
+        """A parameter's value from the command line, by the type of its annotation."""
+        if name not in cls.parameters():
+            known = ", ".join(cls.parameters()) or "none"
+            raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
+        kind = get_type_hints(cls).get(name, str)
+        try:
+            if kind is bool:
+                return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+            if kind is int:
+                return int(text)
+        except (KeyError, ValueError):
+            raise UsageError(
+                f"{name}={text!r} is not a value of type {kind.__name__}", remedy=f"give {_example(kind)}"
+            ) from None
+        return text
+
+    def values(self) -> dict[str, Any]:
+        """The parameters of this instance with their values."""
+        return {name: getattr(self, name) for name in type(self).parameters()}
+
+    @classmethod
+    def system(cls, variant: str | None = None, **parameters: Any) -> System:
+        """The transition system of the model with its own properties."""
+        return Spec(cls).system(variant, **parameters)
+
+    @classmethod
+    def build(cls, variant: str | None = None, **parameters: Any) -> Self:
+        """An instance of the model, or of one of its variants."""
+        if variant is None:
+            return cls(**parameters)
+        if variant not in cls.variants:
+            known = ", ".join(cls.variants) or "none"
+            raise UsageError(f"{cls.title()} has no variant {variant!r}", remedy=f"its variants: {known}")
+        return cls.variants[variant](**parameters)  # type: ignore[return-value]
+
+
+def _example(kind: type) -> str:
+    return "true or false" if kind is bool else "an integer"
+
+
+def _place(cls: type) -> Loc | None:
+    try:
+        return Loc(inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1], cls.__name__)
+    except (OSError, TypeError):
+        return None
+
+
+PropertyFunction = Callable[..., Any]
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A model, the properties stated outside it, and the expected verdicts.
+
+    `expected` maps a variant's name (or ``None`` for the model itself) to ``{property: "holds" | "violated"}``; what is
+    not listed is expected to hold. `variant_parameters` are the parameter values at which a variant is refuted, where
+    the defaults do not show it; `sizes` override the model's.
+    """
+
+    model: type[Model]
+    properties: tuple[PropertyFunction, ...] = ()
+    expected: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
+    variant_parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    termination: bool = False
+    """Also demand that every behaviour is finite."""
+
+    def system(self, variant: str | None = None, **parameters: Any) -> System:
+        """The transition system with every property; raises `ModelError` or `UsageError`."""
+        from streamproof.language.compile import compile_model
+
+        if variant is not None:
+            parameters = {**self.variant_parameters.get(variant, {}), **parameters}
+        return compile_model(self.model.build(variant, **parameters), self.properties, termination=self.termination)
+
+    def expectation(self, variant: str | None, prop: str) -> str:
+        """``holds`` or ``violated``: what is expected of a property."""
+        return self.expected.get(variant, {}).get(prop, "holds")
+
+
+def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
+    """Rules and properties of a model class: name -> (mark, function), in the order they were first declared.
+
+    A method that overrides a marked one without a decorator of its own keeps the mark.
+    """
+    found: dict[str, tuple[Any, Callable[..., Any]]] = {}
+    for c in reversed(cls.__mro__):
+        for name, member in vars(c).items():
+            mark = getattr(member, MARK, None)
+            if mark is not None:
+                found[name] = (mark, member)
+            elif name in found:
+                if not callable(member):
+                    del found[name]
+                else:
+                    found[name] = (found[name][0], member)
+    return found
+
+
+__all__ = ["ActionMark", "InitiallyMark", "Model", "PropertyMark", "Spec", "TerminalMark", "marked"]

@@ -1,0 +1,130 @@
+"""The few words of the language that are not Python's own: `require`, `choose`, and the decorators of rules and properties.
+
+Decorators only mark a function; it stays an ordinary function that runs on concrete states and can be overridden in a
+subclass or called through ``super()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
+
+from streamproof.language.frames import caller
+from streamproof.system.errors import ModelError
+from streamproof.system.model import Fairness, Kind
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NONE = Fairness.NONE
+WEAK = Fairness.WEAK
+STRONG = Fairness.STRONG
+
+MARK = "__streamproof__"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionMark:
+    """What `action` notes on a function."""
+
+    fairness: Fairness
+    domains: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyMark:
+    """What `invariant`, `step`, `reachable` and `lemma` note on a function."""
+
+    kind: Kind
+    lemma: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalMark:
+    """What `terminal` notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class InitiallyMark:
+    """What `initially` notes."""
+
+
+class Disabled(Exception):
+    """Raised by `require` when an action runs natively in a state where it is not enabled."""
+
+
+def require(condition: Any) -> None:
+    """The action is enabled only where `condition` is true. Natively: raises `Disabled` where it is false."""
+    if not condition:
+        raise Disabled
+
+
+@dataclass(slots=True)
+class Picks:
+    """The choices of one native run, taken in order."""
+
+    given: tuple[Any, ...]
+    used: int = field(default=0)
+
+
+PICKS: ContextVar[Picks | None] = ContextVar("streamproof_picks", default=None)
+
+
+def choose(domain: Iterable[Any]) -> Any:
+    """Any one element of `domain`; the checker follows every choice. Natively: the next pick given to the run."""
+    picks = PICKS.get()
+    if picks is None or picks.used >= len(picks.given):
+        raise ModelError(
+            "choose(...) was reached with no pick given",
+            loc=caller(),
+            remedy="run the action with model.run(..., picks=(value, ...)), one value per choose in order",
+        )
+    value = picks.given[picks.used]
+    picks.used += 1
+    if value not in domain:
+        raise Disabled
+    return value
+
+
+@overload
+def action(function: F, /) -> F: ...
+@overload
+def action(*, fairness: Fairness = ..., **domains: Any) -> Callable[[F], F]: ...
+def action(function: Any = None, /, *, fairness: Fairness = NONE, **domains: Any) -> Any:
+    """Marks a method ``(self, s, ...)`` as a rule of the protocol.
+
+    One keyword per further parameter gives its domain: the name of a model attribute (an int n means ``range(n)``), an
+    iterable, or a function of the model. `fairness` is what a scheduler owes each instance.
+    """
+    if function is not None:
+        setattr(function, MARK, ActionMark(NONE, ()))
+        return function
+
+    def mark(f: F) -> F:
+        setattr(f, MARK, ActionMark(fairness, tuple(domains.items())))
+        return f
+
+    return mark
+
+
+def _marker(mark: Any) -> Callable[[F], F]:
+    def apply(function: F) -> F:
+        setattr(function, MARK, mark)
+        return function
+
+    return apply
+
+
+invariant = _marker(PropertyMark(Kind.INVARIANT))
+"""Marks ``(self, s) -> bool``: true in every reachable state."""
+step = _marker(PropertyMark(Kind.STEP))
+"""Marks ``(self, s, t) -> bool``: true of every reachable step from `s` to `t`."""
+reachable = _marker(PropertyMark(Kind.REACHABLE))
+"""Marks ``(self, s) -> bool``: true in at least one reachable state."""
+lemma = _marker(PropertyMark(Kind.INVARIANT, lemma=True))
+"""Marks an invariant that is offered to the induction engine as a stepping stone."""
+terminal = _marker(TerminalMark())
+"""Marks ``(self, s) -> bool``: ending here is legal; a state without a successor elsewhere is a deadlock."""
+initially = _marker(InitiallyMark())
+"""Marks ``(self, s) -> bool``: which combinations of first values are initial states."""
