@@ -1,0 +1,1 @@
+"""A behaviour of a System: replayed by the interpreter, explained in the model's own words, written for people."""

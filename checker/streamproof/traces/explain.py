@@ -1,0 +1,261 @@
+"""Why: which condition is false in a state, what it read there, which step put that value there.
+
+Everything is said in the model's own words: a condition as its author wrote it, a value by the name of its place. For
+``s.pool > 0`` in a state where the pool is empty that is ``s.pool > 0   because  s.pool = 0 (step 3)``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from streamproof.system.errors import Loc
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
+from streamproof.system.verdict import Trace
+from streamproof.traces.places import Place, look
+from streamproof.traces.reads import Read, reads
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A place that a condition read, and its value (``old -> new`` when a step property read both sides of a step).
+
+    `step` is the step that put the value there, counted from 1; 0 when it has been there from the start, None when no
+    trace was given.
+    """
+
+    place: Place
+    text: str
+    value: str
+    step: int | None = None
+
+    def __str__(self) -> str:
+        match self.step:
+            case None:
+                since = ""
+            case 0:
+                since = " (initially)"
+            case step:
+                since = f" (step {step})"
+        return f"{self.text} = {self.value}{since}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A condition that is false, with what it read."""
+
+    text: str
+    loc: Loc | None
+    readings: tuple[Reading, ...]
+
+    @property
+    def because(self) -> str:
+        """The readings in one line; empty for a condition that reads nothing."""
+        return ", ".join(map(str, self.readings))
+
+    def __str__(self) -> str:
+        return f"{self.text}   because  {self.because}" if self.readings else f"{self.text}   which is never true"
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Instances of one action that the same condition stops for the same reason.
+
+    `missing` counts the false guard conjuncts, `guards` all of them, both of the instance nearest to being enabled.
+    """
+
+    action: str
+    labels: tuple[str, ...]
+    reason: Reason
+    missing: int
+    guards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why the last state (or step, or loop) of a trace breaks a property.
+
+    `reasons`: the false conjunct of an invariant or step property; for a deadlock, why the state is no declared end.
+    `blocked`: for a deadlock, what stops each action, nearest to being enabled first.
+    `steps`: the steps, counted from 1, that the values read above depend on (a backward slice); empty when unknown.
+    """
+
+    reasons: tuple[Reason, ...] = ()
+    blocked: tuple[Blocked, ...] = ()
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class _Past:
+    """The behaviour that led to a state, for saying which step wrote a value. `last` is the index of that state."""
+
+    trace: Trace
+    last: int
+    wanted: dict[tuple[Place, int], None] = field(default_factory=dict)
+
+
+def why_false(system: System, conjuncts: Iterable[Conjunct], state: State, after: State | None = None) -> Reason | None:
+    """The first conjunct that is false in `state`, with the values it read; None when all are true."""
+    interpreter = Interpreter(system)
+    found = interpreter.failing(tuple(conjuncts), state, after)
+    return None if found is None else _reason(interpreter, found, state, after, None)
+
+
+def blocked(system: System, state: State) -> tuple[Blocked, ...]:
+    """What stops each action in `state`: one entry per action and reason, nearest to being enabled first.
+
+    Instances that are enabled do not appear.
+    """
+    return _blocked(Interpreter(system), state, None)
+
+
+def explain(system: System, prop: Property, trace: Trace) -> Explanation:
+    """Why `trace` breaks `prop`, or shows it when `prop` is a reachability property."""
+    interpreter = Interpreter(system)
+    match prop.kind:
+        case Kind.INVARIANT:
+            past = _Past(trace, len(trace) - 1)
+            reasons = _failed(interpreter, prop, trace.states[-1], None, past)
+            return Explanation(reasons, (), _slice(interpreter, past))
+        case Kind.STEP:
+            before, after = last_step(trace)
+            past = _Past(trace, before)
+            reasons = _failed(interpreter, prop, trace.states[before], trace.states[after], past)
+            # The failing step always matters, and with it what its guard and its effect on the places shown read.
+            for place, _ in tuple(past.wanted):
+                for read in _sources(interpreter, trace.steps[-1], place, trace.states[before]):
+                    past.wanted[read.place, before] = None
+            return Explanation(reasons, (), tuple(sorted({*_slice(interpreter, past), len(trace.steps)})))
+        case Kind.REACHABLE:
+            past = _Past(trace, len(trace) - 1)
+            _readings(interpreter, prop.expr, "", trace.states[-1], None, past)
+            return Explanation((), (), _slice(interpreter, past))
+        case Kind.DEADLOCK:
+            past = _Past(trace, len(trace) - 1)
+            stopped = _blocked(interpreter, trace.states[-1], past)
+            ends: tuple[Reason, ...] = ()
+            if system.terminal is not None:
+                found = _readings(interpreter, system.terminal, "", trace.states[-1], None, past)
+                ends = (Reason("a declared end", None, found),)
+            return Explanation(ends, stopped, _slice(interpreter, past))
+        case Kind.TERMINATION:
+            return Explanation()
+        case _:
+            assert_never(prop.kind)
+
+
+def last_step(trace: Trace) -> tuple[int, int]:
+    """Indices of the states before and after the last step, the closing step of a loop included.
+
+    Raises `ValueError` for a trace without a step.
+    """
+    if not trace.steps:
+        raise ValueError("the trace has no step")
+    before = len(trace.steps) - 1
+    return before, before + 1 if before + 1 < len(trace.states) else trace.loop or 0
+
+
+def _failed(
+    interpreter: Interpreter, prop: Property, state: State, after: State | None, past: _Past
+) -> tuple[Reason, ...]:
+    found = interpreter.failing((*prop.conjuncts, Conjunct(prop.expr, prop.name, prop.loc)), state, after)
+    return () if found is None else (_reason(interpreter, found, state, after, past),)
+
+
+def _reason(
+    interpreter: Interpreter, conjunct: Conjunct, state: State, after: State | None, past: _Past | None
+) -> Reason:
+    found = _readings(interpreter, conjunct.expr, conjunct.text, state, after, past)
+    return Reason(conjunct.text, conjunct.loc, found)
+
+
+def _readings(
+    interpreter: Interpreter, term: Expr, written: str, state: State, after: State | None, past: _Past | None
+) -> tuple[Reading, ...]:
+    system = interpreter.system
+    found = reads(interpreter, term, state, after)
+    sides: dict[Place, set[bool]] = {}
+    for read in found:
+        sides.setdefault(read.place, set()).add(read.after)
+    shown: dict[str, Reading] = {}
+    for place, when in sides.items():
+        now = look(system, place, state, _prefix(written, place.variable) if after is None else "")
+        step = None
+        if past is not None:
+            past.wanted[place, past.last] = None
+            step = _writer(system, past.trace, place, past.last)
+        value = now.shown
+        if after is not None and True in when:
+            then = look(system, place, after)
+            if then != now:
+                value, step = f"{now.shown} -> {then.shown}", None
+        shown.setdefault(now.text, Reading(place, now.text, value, step))
+    return tuple(shown.values())
+
+
+def _prefix(written: str, variable: str) -> str:
+    """How the author wrote the state in front of a variable: ``s.`` in ``s.pool > 0``; empty when that is not clear."""
+    owners = set(re.findall(rf"(?<![\w.])([A-Za-z_]\w*)\.{re.escape(variable)}\b", written)) - {"self"}
+    return f"{owners.pop()}." if len(owners) == 1 else ""
+
+
+def _blocked(interpreter: Interpreter, state: State, past: _Past | None) -> tuple[Blocked, ...]:
+    groups: dict[tuple[str, Reason], list[tuple[Instance, int]]] = {}
+    for instance in interpreter.system.instances:
+        false = [c for c in instance.guard if not interpreter.value(c.expr, state)]
+        if false:
+            reason = _reason(interpreter, false[0], state, None, past)
+            groups.setdefault((instance.action, reason), []).append((instance, len(false)))
+    entries = []
+    for (action, reason), members in groups.items():
+        nearest, missing = min(members, key=lambda m: (m[1], m[1] - len(m[0].guard)))
+        entries.append(Blocked(action, tuple(i.label for i, _ in members), reason, missing, len(nearest.guard)))
+    rank = {id(entry): (not entry.reason.readings, entry.missing, entry.missing - entry.guards) for entry in entries}
+    best: dict[str, tuple[bool, int, int]] = {}
+    for entry in entries:
+        best[entry.action] = min(best.get(entry.action, rank[id(entry)]), rank[id(entry)])
+    # Actions by their best entry, entries of one action together; the sort is stable, so declaration order decides ties.
+    order = sorted(best, key=lambda a: best[a])
+    return tuple(sorted(entries, key=lambda entry: (order.index(entry.action), rank[id(entry)])))
+
+
+def _writer(system: System, trace: Trace, place: Place, at: int) -> int:
+    """The step, counted from 1, that last changed `place` before state `at`; 0 when none did."""
+    now = look(system, place, trace.states[at])
+    for step in range(at, 0, -1):
+        if look(system, place, trace.states[step - 1]) != now:
+            return step
+    return 0
+
+
+def _sources(interpreter: Interpreter, instance: Instance, place: Place, state: State) -> tuple[Read, ...]:
+    """What `instance`, taken in `state`, read to write `place`, and what its guard read."""
+    found: list[Read] = []
+    for name, term in instance.updates:
+        if name == place.variable:
+            found.extend(reads(interpreter, term, state, keys=place.keys))
+    for conjunct in instance.guard:
+        found.extend(reads(interpreter, conjunct.expr, state))
+    return tuple(found)
+
+
+def _slice(interpreter: Interpreter, past: _Past) -> tuple[int, ...]:
+    """The steps that the wanted values depend on, through what they wrote and what their guards read."""
+    trace, found = past.trace, set()
+    pending, met = list(past.wanted), set(past.wanted)
+    while pending:
+        place, at = pending.pop()
+        step = _writer(interpreter.system, trace, place, at)
+        if step == 0:
+            continue
+        found.add(step)
+        before = step - 1
+        for read in _sources(interpreter, trace.steps[before], place, trace.states[before]):
+            if (read.place, before) not in met:
+                met.add((read.place, before))
+                pending.append((read.place, before))
+    return tuple(sorted(found))

@@ -1,0 +1,130 @@
+"""Labels of steps as people write them: ``send(c=1)[lost=True]``, ``send(1)``, ``send``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from streamproof.system.errors import UsageError
+from streamproof.system.model import Instance, System
+
+_CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A step asked for: an action, parameters by position or name, picks by name; what is missing is left open.
+
+    A value may be given as text, and then agrees with the value that is written so.
+    """
+
+    action: str
+    positional: tuple[Any, ...] = ()
+    args: tuple[tuple[str, Any], ...] = ()
+    picks: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Label:
+        """Read ``name``, ``name(args)`` or ``name(args)[picks]``. Raises `UsageError` for anything else."""
+        rest = text.strip()
+        name = rest[: min((rest.index(c) for c in "([" if c in rest), default=len(rest))].strip()
+        rest = rest[len(name) :].strip() if name else rest
+        positional: list[str] = []
+        args: list[tuple[str, str]] = []
+        picks: list[tuple[str, str]] = []
+        if not name.replace(".", "_").replace("::", "_").isidentifier():
+            raise _unreadable(text)
+        for opener, named in (("(", args), ("[", picks)):
+            if rest.startswith(opener):
+                inside, rest = _enclosed(rest, text)
+                for item in _split(inside):
+                    key, equals, value = item.partition("=")
+                    if equals:
+                        named.append((key.strip(), _bare(value)))
+                    elif opener == "(" and not args:
+                        positional.append(_bare(item))
+                    else:
+                        raise _unreadable(text)
+        if rest:
+            raise _unreadable(text)
+        return cls(name, tuple(positional), tuple(args), tuple(picks))
+
+    def fits(self, instance: Instance) -> bool:
+        """Whether `instance` is one that this label asks for."""
+        known = dict(instance.args)
+        return (
+            len(self.positional) <= len(instance.args)
+            and all(_agree(want, have) for want, (_, have) in zip(self.positional, instance.args, strict=False))
+            and all(name in known and _agree(want, known[name]) for name, want in self.args)
+            and all(any(n == name and _agree(want, v) for n, v in instance.picks) for name, want in self.picks)
+        )
+
+
+def matching(system: System, label: Label) -> tuple[Instance, ...]:
+    """The instances that `label` asks for, at least one. Raises `UsageError` that names what there is instead."""
+    try:
+        action = system.action(label.action)
+    except KeyError:
+        names = [a.name for a in system.actions]
+        close = difflib.get_close_matches(label.action, names, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise UsageError(
+            f"{system.name} has no action {label.action!r}", remedy=f"{hint}It has: {', '.join(names)}"
+        ) from None
+    for name, _ in label.args:
+        if name not in action.parameters:
+            known = ", ".join(action.parameters) or "none"
+            raise UsageError(f"{action.name} has no parameter {name!r}", remedy=f"its parameters: {known}")
+    found = tuple(i for i in action.instances if label.fits(i))
+    if not found:
+        labels = [i.label for i in action.instances]
+        some = ", ".join(labels[:6]) + (f" and {len(labels) - 6} more" if len(labels) > 6 else "")
+        raise UsageError(f"{action.name} has no instance that fits", remedy=f"its instances: {some or 'none'}")
+    return found
+
+
+def _agree(want: Any, have: Any) -> bool:
+    # Equal values of different types are different: True is not 1.
+    return (type(want) is type(have) and want == have) or (isinstance(want, str) and want == str(have))
+
+
+def _bare(text: str) -> str:
+    text = text.strip()
+    quoted = len(text) >= 2 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if quoted else text
+
+
+def _enclosed(text: str, whole: str) -> tuple[str, str]:
+    """What stands between the bracket that opens `text` and its partner, and what follows."""
+    depth: list[str] = []
+    for at, char in enumerate(text):
+        if char in _CLOSERS:
+            depth.append(_CLOSERS[char])
+        elif depth and char == depth[-1]:
+            depth.pop()
+            if not depth:
+                return text[1:at], text[at + 1 :].strip()
+    raise _unreadable(whole)
+
+
+def _split(text: str) -> Iterator[str]:
+    """The parts between commas that stand outside brackets."""
+    depth, start = 0, 0
+    for at, char in enumerate(text):
+        if char in _CLOSERS:
+            depth += 1
+        elif char in _CLOSERS.values():
+            depth -= 1
+        elif char == "," and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+def _unreadable(text: str) -> UsageError:
+    return UsageError(
+        f"{text!r} is not a step", remedy="write name, name(parameter=value, ...) or name(...)[pick=value, ...]"
+    )

@@ -1,0 +1,89 @@
+"""Styled lines with hanging indents: one layout for the console (with colours) and for text files (without).
+
+A style is a role ("action", "place", "failed"), not a colour; `report.console` gives roles their colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Style: TypeAlias = Literal["plain", "title", "failed", "good", "action", "place", "old", "new", "source", "faint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text in one style."""
+
+    text: str
+    style: Style = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One logical line: `indent` spaces before it, `hang` before its continuations when it must wrap."""
+
+    spans: tuple[Span, ...] = ()
+    indent: int = 0
+    hang: int = 0
+
+
+def line(*spans: Span | str, indent: int = 0, hang: int | None = None) -> Line:
+    """A line from spans and plain strings; continuations stand four spaces further in unless `hang` says otherwise."""
+    made = tuple(s if isinstance(s, Span) else Span(s) for s in spans)
+    return Line(made, indent, indent + 4 if hang is None else hang)
+
+
+BLANK = Line()
+
+
+def wrap(lines: Iterable[Line], width: int) -> Iterator[tuple[Span, ...]]:
+    """The physical lines, none longer than `width` (at least 20); breaks at spaces, inside a word only when it must."""
+    width = max(width, 20)
+    for logical in lines:
+        yield from _wrap(logical, width)
+
+
+def text(lines: Iterable[Line], width: int) -> str:
+    """The lines without styles, no trailing spaces, ending with a newline."""
+    return "".join("".join(s.text for s in row).rstrip() + "\n" for row in wrap(lines, width))
+
+
+_Char = tuple[str, Style]
+
+
+def _wrap(logical: Line, width: int) -> Iterator[tuple[Span, ...]]:
+    rest: list[_Char] = [(c, span.style) for span in logical.spans for c in span.text]
+    # An indent that leaves no room would never end; half the width is always left for text.
+    indent = min(logical.indent, width // 2)
+    while len(rest) > width - indent:
+        room = width - indent
+        # The break replaces a space at or before position `room`; leading spaces are no place to break.
+        first = next((i for i, (c, _) in enumerate(rest) if c != " "), len(rest))
+        cut = next((i for i in range(room, first, -1) if rest[i][0] == " "), None)
+        if cut is None:
+            yield _spans(indent, rest[:room])
+            rest = rest[room:]
+        else:
+            yield _spans(indent, rest[:cut])
+            rest = rest[cut:]
+        while rest and rest[0][0] == " ":
+            rest = rest[1:]
+        if not rest:
+            return
+        indent = min(logical.hang, width // 2)
+    yield _spans(indent, rest)
+
+
+def _spans(indent: int, chars: list[_Char]) -> tuple[Span, ...]:
+    while chars and chars[-1][0] == " ":
+        chars = chars[:-1]
+    spans = [Span(" " * indent)] if indent and chars else []
+    run: list[str] = []
+    for at, (char, style) in enumerate(chars):
+        run.append(char)
+        if at + 1 == len(chars) or chars[at + 1][1] != style:
+            spans.append(Span("".join(run), style))
+            run = []
+    return tuple(spans)

@@ -1,0 +1,131 @@
+"""Parts of a state: a variable, or what stands inside it at given array keys and record fields.
+
+People read a step by what it changed, and a failure by what it read. Both are said in places: ``status[A]``,
+``job.epoch``, ``wire[0]``. Queues, sets and scalars are leaves; arrays, records and present options are looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streamproof.system.model import State, System
+from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, Sort, Value, position, show, values
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a state: `variable`, then one array key or record field name per level downwards.
+
+    A present option is transparent: the place of ``job.epoch`` is the same whether ``job`` is a record or an
+    option of one.
+    """
+
+    variable: str
+    keys: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A place in one state: its name as a reader writes it, and the value there."""
+
+    text: str
+    sort: Sort
+    value: Value
+
+    @property
+    def shown(self) -> str:
+        """The value as a reader writes it."""
+        return show(self.sort, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A leaf that a step changed."""
+
+    place: Place
+    text: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.old} -> {self.new}"
+
+
+def look(system: System, place: Place, state: State, prefix: str = "") -> Seen:
+    """`place` in `state`, the name starting with `prefix`.
+
+    Where an option on the way is absent, the option itself is shown, as that is what there is. Raises `KeyError` for a
+    variable that the system does not have.
+    """
+    at = system.index[place.variable]
+    sort, value, text = system.variables[at].sort, state[at], prefix + place.variable
+    for key in place.keys:
+        while isinstance(sort, OptionSort):
+            if value is None:
+                return Seen(text, sort, None)
+            sort = sort.element
+        match sort:
+            case ArraySort(index, element):
+                where = position(index, key)
+                if where is None:
+                    return Seen(text, sort, value)
+                sort, value, text = element, value[where], f"{text}[{key}]"
+            case RecordSort(fields):
+                where = sort.index(key)
+                sort, value, text = fields[where][1], value[where], f"{text}.{key}"
+            case _:
+                return Seen(text, sort, value)
+    return Seen(text, sort, value)
+
+
+def changes(system: System, before: State, after: State) -> tuple[Change, ...]:
+    """The leaves that differ between two states, in the order of the variables."""
+    found = []
+    for variable, old, new in zip(system.variables, before, after, strict=True):
+        for keys, text, sort, a, b in _differences(variable.sort, old, new, (), variable.name):
+            found.append(Change(Place(variable.name, keys), text, show(sort, a), show(sort, b)))
+    return tuple(found)
+
+
+_Difference = tuple[tuple[Value, ...], str, Sort, Value, Value]
+
+
+def _differences(sort: Sort, old: Value, new: Value, keys: tuple[Value, ...], text: str) -> Iterator[_Difference]:
+    if old == new:
+        return
+    match sort:
+        case OptionSort(element) if old is not None and new is not None:
+            yield from _differences(element, old, new, keys, text)
+        case ArraySort(index, element):
+            for key, a, b in zip(values(index), old, new, strict=True):
+                yield from _differences(element, a, b, (*keys, key), f"{text}[{key}]")
+        case RecordSort(fields):
+            for (name, inner), a, b in zip(fields, old, new, strict=True):
+                yield from _differences(inner, a, b, (*keys, name), f"{text}.{name}")
+        case _:
+            yield keys, text, sort, old, new
+
+
+def leaves(system: System, state: State) -> Iterator[tuple[Place, Seen]]:
+    """Every leaf of `state`, in the order of the variables."""
+    for variable, value in system.named(state):
+        for keys, text, sort, v in _leaves(variable.sort, value, (), variable.name):
+            yield Place(variable.name, keys), Seen(text, sort, v)
+
+
+_Leaf = tuple[tuple[Value, ...], str, Sort, Value]
+
+
+def _leaves(sort: Sort, value: Value, keys: tuple[Value, ...], text: str) -> Iterator[_Leaf]:
+    match sort:
+        case OptionSort(ArraySort() | RecordSort() as element) if value is not None:
+            yield from _leaves(element, value, keys, text)
+        case ArraySort(index, element):
+            for key, v in zip(values(index), value, strict=True):
+                yield from _leaves(element, v, (*keys, key), f"{text}[{key}]")
+        case RecordSort(fields):
+            for (name, inner), v in zip(fields, value, strict=True):
+                yield from _leaves(inner, v, (*keys, name), f"{text}.{name}")
+        case _:
+            yield keys, text, sort, value

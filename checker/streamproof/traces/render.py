@@ -1,0 +1,260 @@
+"""A trace written for an engineer: what was done, what each step changed, what is false at the end and why.
+
+`render_text` gives the form of the files in ``counterexamples/`` (no colours, fixed width); `counterexample` gives the
+same as styled lines, which the console colours.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from streamproof.system.errors import Loc
+from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.sorts import show
+from streamproof.system.verdict import Trace
+from streamproof.traces.explain import Blocked, Explanation, Reason, explain, last_step
+from streamproof.traces.lines import BLANK, Line, Span, Style, line, text
+from streamproof.traces.places import Change, changes
+
+MAX_GROUPS = 3
+"""How many reasons per blocked action are written out."""
+
+MAX_LABELS = 4
+"""How many instances that share a reason are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is said around a trace; empty parts are left out.
+
+    `shortest`: no shorter trace shows the same (breadth-first search, or a bound raised one by one). `replayed`: the
+    interpreter has verified it. `reproduce`: a command that gives the trace again. `file`: where its ITF form is.
+    """
+
+    engine: str = ""
+    shortest: bool = False
+    replayed: bool = False
+    reproduce: str = ""
+    file: str = ""
+
+
+def render_text(
+    system: System,
+    prop: Property | None,
+    trace: Trace,
+    *,
+    about: About | None = None,
+    width: int = 100,
+    full: bool = False,
+) -> str:
+    """The trace as plain text of at most `width` columns. See `counterexample`."""
+    return text(counterexample(system, prop, trace, about=about, full=full), width)
+
+
+def counterexample(
+    system: System, prop: Property | None, trace: Trace, *, about: About | None = None, full: bool = False
+) -> list[Line]:
+    """The trace as styled lines: header, steps with what they changed, what failed, how to see it again.
+
+    `prop` is the property that the trace violates (or reaches); None for a behaviour that is shown for its own sake.
+    With `full`, the whole state follows each step. The trace must have passed `replay.verify`.
+    """
+    about = about or About()
+    explanation = Explanation() if prop is None else explain(system, prop, trace)
+    lines = list(_header(system, prop, trace, about))
+    lines.append(BLANK)
+    lines.extend(_steps(system, trace, full=full))
+    if prop is not None:
+        conclusion = list(_conclusion(system, prop, trace, explanation))
+        if conclusion:
+            lines.extend((BLANK, *conclusion))
+    footer = list(_footer(about))
+    if footer:
+        lines.extend((BLANK, *footer))
+    return lines
+
+
+def source(loc: Loc | None) -> str:
+    """``file:line`` as short as it stays clear: from the package's folder, or else from the working folder."""
+    return "" if loc is None else f"{_short(loc.file, os.getcwd())}:{loc.line}"
+
+
+def parameters_text(parameters: Mapping[str, Any]) -> str:
+    """``a=1, b=2`` in the order given."""
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+@lru_cache(maxsize=1024)
+def _short(file: str, folder: str) -> str:
+    # The package form does not depend on where the package is installed, so text files compare across machines.
+    path = Path(file)
+    top = path.parent
+    while (top / "__init__.py").is_file():
+        top = top.parent
+    if top != path.parent:
+        return path.relative_to(top).as_posix()
+    if path.is_absolute() and path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    return file
+
+
+def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
+    """Headline, what is shown, and in which style."""
+    match prop.kind:
+        case Kind.REACHABLE:
+            return "Witness", f"{prop.name} is reached", "good"
+        case Kind.DEADLOCK:
+            return "Counterexample", f"{prop.name} is violated: nothing can happen any more", "failed"
+        case Kind.TERMINATION:
+            return "Counterexample", f"{prop.name} is violated: the protocol can go on for ever", "failed"
+        case Kind.STEP:
+            return "Counterexample", f"{prop.name} is violated by step {len(trace.steps)}", "failed"
+        case Kind.INVARIANT:
+            where = f"after step {len(trace.steps)}" if trace.steps else "in the initial state"
+            return "Counterexample", f"{prop.name} is violated {where}", "failed"
+
+
+def _header(system: System, prop: Property | None, trace: Trace, about: About) -> Iterator[Line]:
+    if prop is None:
+        yield line(Span("Behaviour", "title"), f" of {system.name}")
+    else:
+        what, claim, style = _claim(prop, trace)
+        yield line(Span(f"{what}: ", "title"), Span(claim, style))
+        if prop.doc:
+            yield _fact("property", f"{prop.doc.strip().splitlines()[0]} ({prop.kind.value})")
+        else:
+            yield _fact("property", f"{prop.kind.value}")
+    yield _fact("model", system.name + (f", variant {system.variant}" if system.variant else ""))
+    if system.parameters:
+        yield _fact("parameters", parameters_text(system.parameters))
+    count = len(trace.steps)
+    length = f"{count} step{'' if count == 1 else 's'}" + (", no shorter one exists" if about.shortest else "")
+    yield _fact("length", length + ("" if trace.loop is None else f", a loop from state {trace.loop} on"))
+    if about.engine or about.replayed:
+        by = "replayed by the interpreter" if about.replayed else ""
+        yield _fact("found by", ", ".join(filter(None, (about.engine, by))))
+
+
+def _fact(name: str, value: str) -> Line:
+    return line(Span(f"{name:<12}", "faint"), value, indent=2, hang=14)
+
+
+def _steps(system: System, trace: Trace, *, full: bool) -> Iterator[Line]:
+    digits = max(3, len(str(len(trace.steps))) + 1)
+    inner = digits + 6
+    labels = [i.label for i in trace.steps]
+    column = min(max((len(label) for label in labels), default=0), 48)
+    yield line(Span(f"{0:>{digits}}", "faint"), "  ", Span("initial state", "title"))
+    yield from _state(system, trace.states[0], inner)
+    if trace.loop == 0:
+        yield _loop_start(inner)
+    for number, instance in enumerate(trace.steps, start=1):
+        closing = number == len(trace.states)
+        before, after = trace.states[number - 1], trace.states[(trace.loop or 0) if closing else number]
+        yield _step(system, instance, number, digits, column)
+        made = changes(system, before, after)
+        yield from _changed(made, inner)
+        if closing:
+            yield line(Span(f"back to state {trace.loop}: the loop repeats for ever", "failed"), indent=inner - 2)
+        elif full:
+            yield line(Span("state", "faint"), indent=inner)
+            yield from _state(system, after, inner + 2)
+        if number == trace.loop:
+            yield _loop_start(inner)
+
+
+def _step(system: System, instance: Instance, number: int, digits: int, column: int) -> Line:
+    label = instance.label
+    name, rest = instance.action, label[len(instance.action) :]
+    spans = [Span(f"{number:>{digits}}", "faint"), Span("  "), Span(name, "action"), Span(rest)]
+    at = source(system.action(instance.action).loc)
+    if at:
+        spans += [Span(" " * (max(column - len(label), 0) + 3)), Span(at, "source")]
+    return line(*spans, hang=digits + 6)
+
+
+def _loop_start(inner: int) -> Line:
+    return line(Span("the loop starts here", "failed"), indent=inner - 2)
+
+
+def _state(system: System, state: State, indent: int) -> Iterator[Line]:
+    for variable, value in system.named(state):
+        yield line(Span(variable.name, "place"), " = ", show(variable.sort, value), indent=indent)
+
+
+def _changed(made: tuple[Change, ...], indent: int) -> Iterator[Line]:
+    if not made:
+        yield line(Span("(nothing changed)", "faint"), indent=indent)
+    # Places of one variable that made the same change share a line: reset of an array is one line, not one per cell.
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for change in made:
+        groups.setdefault((change.place.variable, change.old, change.new), []).append(change.text)
+    for (_, old, new), texts in groups.items():
+        spans = (Span(", ".join(texts), "place"), Span(": "), Span(old, "old"), Span(" -> "), Span(new, "new"))
+        yield line(*spans, indent=indent)
+
+
+def _conclusion(system: System, prop: Property, trace: Trace, explanation: Explanation) -> Iterator[Line]:
+    match prop.kind:
+        case Kind.INVARIANT | Kind.STEP:
+            where = (
+                f"in state {len(trace) - 1}" if prop.kind is Kind.INVARIANT else f"of step {last_step(trace)[0] + 1}"
+            )
+            for reason in explanation.reasons:
+                yield line(Span(f"False {where}:", "title"))
+                yield from _reason(reason, 4)
+        case Kind.DEADLOCK:
+            yield line(Span(f"No action is enabled in state {len(trace) - 1}:", "title"))
+            yield from _blocked(system, explanation.blocked)
+            for reason in explanation.reasons:
+                tail = f"   because  {reason.because}" if reason.readings else ""
+                yield line(f"The state is no declared end{tail}", indent=2)
+            if system.terminal is None:
+                yield line("The model declares no legal end.", indent=2)
+        case Kind.TERMINATION | Kind.REACHABLE:
+            pass
+    skipped = len(trace.steps) - len(explanation.steps)
+    if explanation.steps and skipped:
+        yield line(f"Steps that this depends on: {', '.join(map(str, explanation.steps))}", indent=2)
+
+
+def _reason(reason: Reason, indent: int) -> Iterator[Line]:
+    at = source(reason.loc)
+    yield line(Span(reason.text, "failed"), *((Span("   "), Span(at, "source")) if at else ()), indent=indent)
+    if reason.readings:
+        yield line(f"because  {reason.because}", indent=indent + 2, hang=indent + 11)
+
+
+def _blocked(system: System, entries: tuple[Blocked, ...]) -> Iterator[Line]:
+    groups: dict[str, list[Blocked]] = {}
+    for entry in entries:
+        groups.setdefault(entry.action, []).append(entry)
+    for action, members in groups.items():
+        for entry in members[:MAX_GROUPS]:
+            named = ", ".join(entry.labels[:MAX_LABELS])
+            hidden = len(entry.labels) - MAX_LABELS
+            at = source(entry.reason.loc)
+            yield line(
+                Span(named, "action"),
+                f" and {hidden} more" if hidden > 0 else "",
+                Span(f"   {at}" if at else "", "source"),
+                indent=2,
+            )
+            needs = f" (the first of {entry.missing} conditions that are false)" if entry.missing > 1 else ""
+            tail = f"   because  {entry.reason.because}" if entry.reason.readings else "   which is never true"
+            yield line("needs  ", Span(entry.reason.text, "failed"), tail, needs, indent=6, hang=13)
+        rest = sum(len(entry.labels) for entry in members[MAX_GROUPS:])
+        if rest:
+            yield line(f"{rest} more of {action}, for like reasons", indent=2)
+
+
+def _footer(about: About) -> Iterator[Line]:
+    if about.reproduce:
+        yield _fact("reproduce", about.reproduce)
+    if about.file:
+        yield _fact("trace", about.file)

@@ -1,0 +1,259 @@
+"""Replay: the interpreter walks a trace again and vouches for every step, or says where and why it cannot.
+
+No counterexample is shown to anybody before `verify` has passed it; that is what makes an engine's answer `violated`
+independent of the engine. The instances of a trace are identified by action, parameters and picks, and what they mean
+is taken from the system at hand, so a trace read from a file or made from an older build is judged like any other.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
+
+from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
+from streamproof.system.sorts import contains, show
+from streamproof.system.verdict import Trace
+from streamproof.traces.explain import last_step, why_false
+from streamproof.traces.labels import Label, matching
+from streamproof.traces.places import changes
+
+Step: TypeAlias = str | Instance | tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, Any], Mapping[str, Any]]
+"""One step asked for: a label such as ``send(c=1)[lost=True]`` (parameters and picks may be left out where only one
+choice works), an instance, or action, parameters and picks apart."""
+
+
+class ReplayError(StreamproofError):
+    """A trace that is not a behaviour of the system, or does not show what it is said to show.
+
+    `step` counts from 1; 0 is the initial state; None speaks of the whole trace.
+    """
+
+    exit_code = Exit.REJECTED
+
+    def __init__(self, message: str, *, step: int | None = None, loc: Loc | None = None, remedy: str = "") -> None:
+        self.step = step
+        where = "" if step is None else "initial state: " if step == 0 else f"step {step}: "
+        super().__init__(where + message, loc=loc, remedy=remedy)
+
+
+def replay(system: System, trace: Trace) -> None:
+    """Check that `trace` is a behaviour of `system`.
+
+    The first state must be initial, each step enabled and leading exactly to the next state, and the loop, if any, must
+    close. Raises `ReplayError` otherwise, and `EvaluationError` where the model itself makes a mistake on the way.
+    """
+    _shape(system, trace)
+    interpreter = Interpreter(system)
+    _initial(interpreter, trace.states[0])
+    own = {_key(i): i for i in system.instances}
+    for number, given in enumerate(trace.steps, start=1):
+        instance = own.get(_key(given))
+        if instance is None:
+            raise ReplayError(f"the system has no action {given.label}", step=number, remedy=_nearest(system, given))
+        before = trace.states[number - 1]
+        expected = trace.states[number] if number < len(trace.states) else trace.states[trace.loop or 0]
+        reached = _take(interpreter, instance, before, number)
+        if reached is None:
+            raise _not_enabled(system, instance, before, number)
+        if reached != expected:
+            goal = "the next state of the trace" if number < len(trace.states) else "the state where the loop begins"
+            differ = "; ".join(f"{c.text} is {c.new} there, {c.old} here" for c in changes(system, reached, expected))
+            raise ReplayError(f"{instance.label} does not lead to {goal}", step=number, remedy=differ)
+
+
+def verify(system: System, prop: Property | str, trace: Trace) -> None:
+    """Check that `trace` is a behaviour of `system` and shows what a counterexample (or witness) of `prop` must show.
+
+    Invariant: false in the last state. Step property: false of the last step. Deadlock: the last state has no enabled
+    instance and is no declared end. Termination: the trace ends in a loop. Reachability: true in the last state.
+    Raises `ReplayError` otherwise, and `UsageError` for a property that the system does not have.
+    """
+    prop = _property(system, prop) if isinstance(prop, str) else prop
+    replay(system, trace)
+    interpreter = Interpreter(system)
+    last = trace.states[-1]
+    match prop.kind:
+        case Kind.INVARIANT:
+            if interpreter.holds(prop, last):
+                raise ReplayError(f"{prop.name} is true in the last state, so the trace does not violate it")
+        case Kind.REACHABLE:
+            if not interpreter.holds(prop, last):
+                reason = why_false(system, prop.conjuncts or (Conjunct(prop.expr, prop.name, prop.loc),), last)
+                raise ReplayError(
+                    f"{prop.name} is not reached by the trace: its last state makes it false",
+                    remedy=str(reason) if reason else "",
+                )
+        case Kind.STEP:
+            if not trace.steps:
+                raise ReplayError(f"{prop.name} speaks of steps, and the trace has none")
+            before, after = last_step(trace)
+            if interpreter.holds(prop, trace.states[before], trace.states[after]):
+                raise ReplayError(f"{prop.name} is true of the last step, so the trace does not violate it")
+        case Kind.DEADLOCK:
+            enabled = next((i for i in system.instances if interpreter.enabled(i, last)), None)
+            if enabled is not None:
+                raise ReplayError(f"the last state is no deadlock: {enabled.label} is enabled there")
+            if interpreter.terminal(last):
+                raise ReplayError("the last state is no deadlock: it is a declared end")
+        case Kind.TERMINATION:
+            if trace.loop is None:
+                raise ReplayError(f"{prop.name} is violated by an endless behaviour only, and the trace has no loop")
+        case _:
+            assert_never(prop.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A behaviour under construction, linked backwards."""
+
+    state: State
+    before: _Path | None = None
+    by: Instance | None = None
+
+    def trace(self) -> tuple[tuple[State, ...], tuple[Instance, ...]]:
+        states, steps, at = [], [], self
+        while at.before is not None and at.by is not None:
+            states.append(at.state)
+            steps.append(at.by)
+            at = at.before
+        return (at.state, *reversed(states)), tuple(reversed(steps))
+
+
+def replay_labels(system: System, steps: Sequence[Step], *, loop: int | None = None) -> Trace:
+    """The behaviour that takes `steps` from an initial state; with `loop`, the last one leads back to that state.
+
+    What a step leaves open (parameters, picks, which initial state) is settled by trying: a choice that makes a later
+    step impossible is dropped. Raises `UsageError` for a name that does not exist or when several behaviours remain,
+    `ReplayError` when none does, and `EvaluationError` where the model makes a mistake.
+    """
+    interpreter = Interpreter(system)
+    paths = [_Path(state) for state in interpreter.initial_states()]
+    if not paths:
+        raise ReplayError("the system has no initial state", step=0)
+    for number, asked in enumerate(steps, start=1):
+        candidates = matching(system, _label(asked))
+        reached: dict[State, list[_Path]] = {}
+        for path in paths:
+            for instance in candidates:
+                after = _take(interpreter, instance, path.state, number)
+                if after is not None:
+                    reached.setdefault(after, []).append(_Path(after, path, instance))
+        if not reached:
+            state = paths[0].state
+            raise _not_enabled(system, _nearest_enabled(interpreter, candidates, state), state, number, len(candidates))
+        # Two ways into one state behave alike from there on; the first in declaration order stands for all.
+        paths = [ways[0] for ways in reached.values()]
+    found = [path.trace() for path in paths]
+    if loop is not None:
+        if not 0 <= loop < len(steps):
+            raise UsageError(f"loop {loop} is no state before the last step", remedy=f"give 0 to {len(steps) - 1}")
+        found = [(states, taken) for states, taken in found if states[-1] == states[loop]]
+        if not found:
+            raise ReplayError(f"the last step does not lead back to the state after step {loop}", step=len(steps))
+    if len(found) > 1:
+        raise _ambiguous(found)
+    states, taken = found[0]
+    return Trace(states, taken) if loop is None else Trace(states[:-1], taken, loop)
+
+
+def _shape(system: System, trace: Trace) -> None:
+    if not trace.states:
+        raise ReplayError("the trace has no state")
+    steps = len(trace.states) - (trace.loop is None)
+    if len(trace.steps) != steps:
+        raise ReplayError(f"{len(trace.states)} states need {steps} steps, the trace has {len(trace.steps)}")
+    if trace.loop is not None and not 0 <= trace.loop < len(trace.states):
+        raise ReplayError(f"the loop goes back to state {trace.loop}, the trace has 0 to {len(trace.states) - 1}")
+    for number, state in enumerate(trace.states):
+        if len(state) != len(system.variables):
+            raise ReplayError(
+                f"the state has {len(state)} values, the system {len(system.variables)} variables", step=number
+            )
+        for variable, value in system.named(state):
+            if not contains(variable.sort, value):
+                raise ReplayError(f"{variable.name} = {value!r} is not a value of {variable.sort}", step=number)
+
+
+def _initial(interpreter: Interpreter, state: State) -> None:
+    system = interpreter.system
+    for variable, value in system.named(state):
+        if value not in variable.initial:
+            allowed = ", ".join(show(variable.sort, v) for v in variable.initial[:5])
+            more = f" and {len(variable.initial) - 5} more" if len(variable.initial) > 5 else ""
+            raise ReplayError(
+                f"{variable.name} = {show(variable.sort, value)} is not how {variable.name} starts",
+                step=0,
+                loc=variable.loc,
+                remedy=f"it starts as {allowed}{more}",
+            )
+    if not interpreter.value(system.initially, state):
+        reason = why_false(system, (Conjunct(system.initially, "the initial condition", None),), state)
+        raise ReplayError("the initial condition is false here", step=0, remedy=str(reason))
+
+
+def _take(interpreter: Interpreter, instance: Instance, state: State, number: int) -> State | None:
+    try:
+        return interpreter.take(instance, state)
+    except EvaluationError as error:
+        raise EvaluationError(f"step {number}: {error.message}", loc=error.loc, remedy=error.remedy) from error
+
+
+def _key(instance: Instance) -> tuple[object, ...]:
+    # With the types, because True and 1 are equal in Python and are different values here.
+    return instance.action, *((n, type(v), v) for n, v in (*instance.args, ("", None), *instance.picks))
+
+
+def _label(asked: Step) -> Label:
+    match asked:
+        case str():
+            return Label.parse(asked)
+        case Instance(action=action, args=args, picks=picks):
+            return Label(action, (), args, picks)
+        case (action, args):
+            return Label(action, (), tuple(args.items()), ())
+        case (action, args, picks):
+            return Label(action, (), tuple(args.items()), tuple(picks.items()))
+
+
+def _nearest(system: System, given: Instance) -> str:
+    labels = difflib.get_close_matches(given.label, [i.label for i in system.instances], n=3, cutoff=0.5)
+    return f"the nearest it has: {', '.join(labels)}" if labels else ""
+
+
+def _nearest_enabled(interpreter: Interpreter, candidates: Sequence[Instance], state: State) -> Instance:
+    return min(candidates, key=lambda i: sum(not interpreter.value(c.expr, state) for c in i.guard))
+
+
+def _not_enabled(system: System, instance: Instance, state: State, number: int, of: int = 1) -> ReplayError:
+    reason = why_false(system, instance.guard, state)
+    assert reason is not None, "an instance that cannot be taken has a false guard conjunct"
+    which = f"{instance.label} is not enabled" if of == 1 else f"none of {of} instances is, nearest {instance.label}"
+    return ReplayError(which, step=number, loc=reason.loc, remedy=str(reason))
+
+
+def _ambiguous(found: Sequence[tuple[tuple[State, ...], tuple[Instance, ...]]]) -> UsageError:
+    """The first step (or the initial state) in which the behaviours differ, with the candidates."""
+    for number in range(len(found[0][1])):
+        labels = sorted({taken[number].label for _, taken in found})
+        if len(labels) > 1:
+            some = ", ".join(labels[:6]) + (f" and {len(labels) - 6} more" if len(labels) > 6 else "")
+            return UsageError(
+                f"step {number + 1} can be taken in {len(labels)} ways: {some}",
+                remedy="give its parameters and picks: name(parameter=value)[pick=value]",
+            )
+    return UsageError(
+        f"the same steps are possible from {len(found)} initial states",
+        remedy="fix the first values in the model, or read the trace from an ITF file, which has them",
+    )
+
+
+def _property(system: System, name: str) -> Property:
+    for prop in (*system.properties, *system.lemmas):
+        if prop.name == name:
+            return prop
+    known = ", ".join(p.name for p in system.properties) or "none"
+    raise UsageError(f"{system.name} has no property {name!r}", remedy=f"it has: {known}")
