@@ -170,7 +170,7 @@ def eq(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
             return truth(a == b)
         case (e.Const(), _):
             return eq(right, left, loc)
-        case (_, e.Const(value=True)):
+        case (_, e.Const(value=True)) if left.sort == BOOL:
             return left
         case (_, e.Const(value=False)) if left.sort == BOOL:
             return not_(left)

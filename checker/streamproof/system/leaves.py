@@ -1,0 +1,130 @@
+"""Leaves: the scalar parts that a value of a composite sort is spelt out as.
+
+=========  =====================================================  ========================================
+sort       leaves                                                 named
+=========  =====================================================  ========================================
+Array      those of each element, in index order                  ``credit[1]``
+Record     those of each field, in field order                    ``head.epoch``
+Option     whether it is present, then those of the value         ``owner?``, ``owner``
+Queue      the length, then those of each slot                    ``wire.len``, ``wire[0]``, ``wire[1]``
+Set        one Bool per value of the element sort                 ``seen{DATA}``
+=========  =====================================================  ========================================
+
+The value of an absent option and the unused slots of a queue hold the default of the element sort, so two values of a
+sort are equal exactly when their leaves are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from streamproof.system.errors import TooLarge
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    Scalar,
+    SetSort,
+    Sort,
+    Value,
+    cardinality,
+    default,
+    show,
+    values,
+)
+
+SET_LIMIT = 4096
+"""The largest element sort, in values, of a set that is spelt out as one Bool per value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A scalar variable that stands for a part of an original one."""
+
+    name: str
+    sort: Scalar
+
+
+def leaves(sort: Sort, name: str) -> Iterator[Leaf]:
+    """The leaves of a variable `name` of this sort, in order."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            yield Leaf(name, sort)
+        case RecordSort(fields):
+            for field, inner in fields:
+                yield from leaves(inner, f"{name}.{field}")
+        case ArraySort(index, element):
+            for key in values(index):
+                yield from leaves(element, f"{name}[{show(index, key)}]")
+        case OptionSort(element):
+            yield Leaf(f"{name}?", BOOL)
+            yield from leaves(element, name)
+        case QueueSort(element, capacity):
+            yield Leaf(f"{name}.len", RangeSort(0, capacity))
+            for slot in range(capacity):
+                yield from leaves(element, f"{name}[{slot}]")
+        case SetSort(element):
+            for value in candidates(element):
+                yield Leaf(f"{name}{{{show(element, value)}}}", BOOL)
+        case _:
+            assert_never(sort)
+
+
+def encode(sort: Sort, value: Value) -> tuple[Value, ...]:
+    """The leaves of one value, in order."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            return (value,)
+        case RecordSort(fields):
+            return tuple(part for (_, inner), item in zip(fields, value, strict=True) for part in encode(inner, item))
+        case ArraySort(_, element):
+            return tuple(part for item in value for part in encode(element, item))
+        case OptionSort(element):
+            return (value is not None, *encode(element, default(element) if value is None else value))
+        case QueueSort(element, capacity):
+            slots = (*value, *(default(element),) * (capacity - len(value)))
+            return (len(value), *(part for item in slots for part in encode(element, item)))
+        case SetSort(element):
+            return tuple(candidate in value for candidate in candidates(element))
+        case _:
+            assert_never(sort)
+
+
+def decode(sort: Sort, parts: Iterator[Value]) -> Value:
+    """The value whose leaves come next in `parts`."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            return next(parts)
+        case RecordSort(fields):
+            return tuple(decode(inner, parts) for _, inner in fields)
+        case ArraySort(index, element):
+            return tuple(decode(element, parts) for _ in range(cardinality(index)))
+        case OptionSort(element):
+            present = next(parts)
+            value = decode(element, parts)
+            return value if present else None
+        case QueueSort(element, capacity):
+            length = next(parts)
+            return tuple(decode(element, parts) for _ in range(capacity))[:length]
+        case SetSort(element):
+            return frozenset(candidate for candidate in candidates(element) if next(parts))
+        case _:
+            assert_never(sort)
+
+
+def candidates(element: Sort) -> tuple[Value, ...]:
+    """Every value that a set over `element` can have for a member, in order. Raises `TooLarge` above `SET_LIMIT`."""
+    size = cardinality(element)
+    if size > SET_LIMIT:
+        raise TooLarge(
+            f"a Set over {element} would need {size} Booleans",
+            remedy=f"use an element sort of at most {SET_LIMIT} values, or a Queue of the few members that can be there",
+        )
+    return tuple(values(element))

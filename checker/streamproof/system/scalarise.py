@@ -1,0 +1,156 @@
+"""From composite variables to scalar ones: the same system with Bool, Range and Enum variables only.
+
+Engines that think in machine words or solver terms work on the result. Every composite variable becomes a group of
+leaves (`leaves`), every term a term over them (`shapes`), and the states, the initial ones and the steps correspond one
+for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from streamproof.system import build as b
+from streamproof.system.errors import TooLarge
+from streamproof.system.expr import Expr
+from streamproof.system.leaves import decode, encode, leaves
+from streamproof.system.model import Action, Check, Conjunct, Instance, Property, State, System, Variable
+from streamproof.system.shapes import Rewriter
+from streamproof.system.sorts import Value
+
+LEAF_LIMIT = 100_000
+"""The largest number of leaves of one system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalarised:
+    """A system over scalar variables, and the way to and from the original's states."""
+
+    original: System
+    system: System
+    leaves: Mapping[str, tuple[str, ...]]
+    """For each variable of the original, the names of its leaves in order."""
+
+    def encode(self, state: State) -> State:
+        """The leaves of a state of the original, in the order of `system.variables`."""
+        return tuple(part for v, value in self.original.named(state) for part in encode(v.sort, value))
+
+    def decode(self, state: State) -> State:
+        """The state of the original that these leaves stand for."""
+        parts = iter(state)
+        return tuple(decode(v.sort, parts) for v in self.original.variables)
+
+
+def scalarise(system: System) -> Scalarised:
+    """`system` with every composite variable replaced by its leaves; instances and properties keep names and order.
+
+    The states of the result are the encodings of the original's, initial ones and steps included, one for one. Raises
+    `TooLarge` when a set's element sort or the whole state needs too many leaves.
+    """
+    groups = {v.name: tuple(leaves(v.sort, v.name)) for v in system.variables}
+    total = sum(len(g) for g in groups.values())
+    if total > LEAF_LIMIT:
+        raise TooLarge(f"a state of {system.name} has {total} scalar parts", remedy=f"this engine takes {LEAF_LIMIT}")
+    rewriter = Rewriter()
+    variables: list[Variable] = []
+    initially = [rewriter.scalar(system.initially)]
+    for v in system.variables:
+        rows = dict.fromkeys(encode(v.sort, value) for value in v.initial)
+        starts = [
+            Variable(leaf.name, leaf.sort, tuple(dict.fromkeys(row[at] for row in rows)), v.loc)
+            for at, leaf in enumerate(groups[v.name])
+        ]
+        variables += starts
+        initially.append(_among(starts, rows))
+    scalar = replace(
+        system,
+        variables=tuple(variables),
+        actions=tuple(_action(rewriter, system, a) for a in system.actions),
+        properties=tuple(_property(rewriter, p) for p in system.properties),
+        initially=b.and_(initially),
+        terminal=None if system.terminal is None else rewriter.scalar(system.terminal),
+        lemmas=tuple(_property(rewriter, p) for p in system.lemmas),
+    )
+    return Scalarised(system, scalar, {name: tuple(leaf.name for leaf in group) for name, group in groups.items()})
+
+
+def _among(group: Sequence[Variable], rows: Iterable[tuple[Value, ...]]) -> Expr:
+    """That the leaves hold one of `rows`; leaves that vary freely and independently are not mentioned.
+
+    Rows are split by their first entry; entries that allow the same rest share one branch.
+    """
+    varying = [at for at, leaf in enumerate(group) if len(leaf.initial) > 1]
+    terms = [b.var(group[at].name, group[at].sort) for at in varying]
+    known: dict[frozenset[tuple[Value, ...]], Expr] = {}
+
+    def split(at: int, rest: frozenset[tuple[Value, ...]]) -> Expr:
+        if at == len(terms):
+            return b.TRUE
+        if rest not in known:
+            tails: dict[Value, set[tuple[Value, ...]]] = {}
+            for row in rest:
+                tails.setdefault(row[0], set()).add(row[1:])
+            branches: dict[frozenset[tuple[Value, ...]], list[Value]] = {}
+            for value in group[varying[at]].initial:
+                if value in tails:
+                    branches.setdefault(frozenset(tails[value]), []).append(value)
+            free = len(branches) == 1 and len(tails) == len(group[varying[at]].initial)
+            known[rest] = b.or_(
+                b.and_((b.TRUE if free else _one_of(terms[at], some), split(at + 1, tail)))
+                for tail, some in branches.items()
+            )
+        return known[rest]
+
+    return split(0, frozenset(tuple(row[at] for at in varying) for row in rows))
+
+
+def _one_of(term: Expr, some: Iterable[Value]) -> Expr:
+    return b.or_(b.eq(term, b.const(term.sort, value)) for value in some)
+
+
+def _conjuncts(rewriter: Rewriter, conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
+    return tuple(replace(c, expr=rewriter.scalar(c.expr)) for c in conjuncts)
+
+
+def _checks(rewriter: Rewriter, checks: Iterable[Check]) -> tuple[Check, ...]:
+    return tuple(
+        replace(
+            check,
+            condition=rewriter.scalar(check.condition),
+            operands=tuple(
+                (leaf.name, part)
+                for text, term in check.operands
+                for leaf, part in zip(leaves(term.sort, text), rewriter.flat(term, term.sort), strict=True)
+            ),
+        )
+        for check in checks
+    )
+
+
+def _property(rewriter: Rewriter, prop: Property) -> Property:
+    return replace(
+        prop,
+        expr=rewriter.scalar(prop.expr),
+        conjuncts=_conjuncts(rewriter, prop.conjuncts),
+        checks=_checks(rewriter, prop.checks),
+    )
+
+
+def _action(rewriter: Rewriter, system: System, action: Action) -> Action:
+    return replace(action, instances=tuple(_instance(rewriter, system, i) for i in action.instances))
+
+
+def _instance(rewriter: Rewriter, system: System, instance: Instance) -> Instance:
+    updates: list[tuple[str, Expr]] = []
+    for name, term in instance.updates:
+        sort = system.variables[system.index[name]].sort
+        for leaf, part in zip(leaves(sort, name), rewriter.flat(term, sort), strict=True):
+            if part is not b.var(leaf.name, leaf.sort):
+                updates.append((leaf.name, part))
+    return replace(
+        instance,
+        guard=_conjuncts(rewriter, instance.guard),
+        updates=tuple(updates),
+        guard_checks=_checks(rewriter, instance.guard_checks),
+        effect_checks=_checks(rewriter, instance.effect_checks),
+    )

@@ -1,0 +1,425 @@
+"""Shapes: composite terms rewritten into terms over leaves.
+
+The rewriting follows the total meaning of every term (`expr`) exactly. A value outside the sort of the place it is
+stored in, which only a model's mistake produces, is reported by the check that stands beside it and is not represented
+further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias, assert_never
+
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.leaves import candidates, leaves
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    cardinality,
+    default,
+    ordered,
+    position,
+    values,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """An array or a record."""
+
+    items: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Maybe:
+    """An option; `item` is the default of the element sort when not `present`."""
+
+    present: Expr
+    item: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A queue; slots from `length` on hold the default of the element sort."""
+
+    length: Expr
+    slots: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """A set: for each candidate, whether it is a member; candidates left out are not."""
+
+    has: Mapping[Value, Expr]
+
+
+Shape: TypeAlias = Expr | _Parts | _Maybe | _Line | _Members
+
+
+def _of_leaves(sort: Sort, parts: Iterator[Expr]) -> Shape:
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            return next(parts)
+        case RecordSort(fields):
+            return _Parts(tuple(_of_leaves(inner, parts) for _, inner in fields))
+        case ArraySort(index, element):
+            return _Parts(tuple(_of_leaves(element, parts) for _ in range(cardinality(index))))
+        case OptionSort(element):
+            present = next(parts)
+            return _Maybe(present, _of_leaves(element, parts))
+        case QueueSort(element, capacity):
+            length = next(parts)
+            return _Line(length, tuple(_of_leaves(element, parts) for _ in range(capacity)))
+        case SetSort(element):
+            return _Members({candidate: next(parts) for candidate in candidates(element)})
+        case _:
+            assert_never(sort)
+
+
+def _constant(sort: Sort, value: Value) -> Shape:
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            return b.const(sort, value)
+        case RecordSort(fields):
+            return _Parts(tuple(_constant(inner, item) for (_, inner), item in zip(fields, value, strict=True)))
+        case ArraySort(_, element):
+            return _Parts(tuple(_constant(element, item) for item in value))
+        case OptionSort(element):
+            return _Maybe(b.truth(value is not None), _constant(element, default(element) if value is None else value))
+        case QueueSort(element, capacity):
+            slots = (*value, *(default(element),) * (capacity - len(value)))
+            return _Line(b.num(len(value)), tuple(_constant(element, item) for item in slots))
+        case SetSort(element):
+            return _Members(dict.fromkeys(ordered(element, value), b.TRUE))
+        case _:
+            assert_never(sort)
+
+
+def _to_leaves(sort: Sort, shape: Shape) -> Iterator[Expr]:
+    """The terms for the leaves of a variable of this sort, in order; what does not fit is left out."""
+    match sort, shape:
+        case (ArraySort() | RecordSort(), _Parts(items)):
+            inner = [sort.element] * len(items) if isinstance(sort, ArraySort) else [s for _, s in sort.fields]
+            for part_sort, item in zip(inner, items, strict=True):
+                yield from _to_leaves(part_sort, item)
+        case (OptionSort(element), _Maybe(present, item)):
+            yield present
+            yield from _to_leaves(element, item)
+        case (QueueSort(element, capacity), _Line(length, slots)):
+            yield length
+            for slot in slots[:capacity]:
+                yield from _to_leaves(element, slot)
+        case (SetSort(element), _Members(has)):
+            yield from (has.get(candidate, b.FALSE) for candidate in candidates(element))
+        case _:
+            yield _scalar(shape)
+
+
+def _scalar(shape: Shape) -> Expr:
+    assert not isinstance(shape, _Parts | _Maybe | _Line | _Members), "a scalar term expected"
+    return shape
+
+
+def _ite(cond: Expr, then: Shape, other: Shape) -> Shape:
+    """Leaf by leaf; both sides have been fitted to one sort."""
+    if then is other:
+        return then
+    match then, other:
+        case (_Parts(a), _Parts(c)):
+            return _Parts(tuple(_ite(cond, x, y) for x, y in zip(a, c, strict=True)))
+        case (_Maybe(p, a), _Maybe(q, c)):
+            return _Maybe(b.ite(cond, p, q), _ite(cond, a, c))
+        case (_Line(m, a), _Line(n, c)):
+            return _Line(b.ite(cond, m, n), tuple(_ite(cond, x, y) for x, y in zip(a, c, strict=True)))
+        case (_Members(a), _Members(c)):
+            return _Members({v: b.ite(cond, a.get(v, b.FALSE), c.get(v, b.FALSE)) for v in {**a, **c}})
+        case _:
+            return b.ite(cond, _scalar(then), _scalar(other))
+
+
+def _equal(one: Shape, other: Shape) -> Expr:
+    """Leaf by leaf; both sides have been fitted to one sort."""
+    match one, other:
+        case (_Parts(a), _Parts(c)):
+            return b.and_(_equal(x, y) for x, y in zip(a, c, strict=True))
+        case (_Maybe(p, a), _Maybe(q, c)):
+            return b.and_((b.eq(p, q), _equal(a, c)))
+        case (_Line(m, a), _Line(n, c)):
+            return b.and_((b.eq(m, n), *(_equal(x, y) for x, y in zip(a, c, strict=True))))
+        case (_Members(a), _Members(c)):
+            return b.and_(b.eq(a.get(v, b.FALSE), c.get(v, b.FALSE)) for v in {**a, **c})
+        case _:
+            return b.eq(_scalar(one), _scalar(other))
+
+
+def _fit(shape: Shape, have: Sort, want: Sort) -> Shape:
+    """The same value as one of sort `want`: hidden parts hold its defaults, queues have its number of slots."""
+    if have == want:
+        return shape
+    match shape, have, want:
+        case (_Parts(items), ArraySort(_, old), ArraySort(_, new)):
+            return _Parts(tuple(_fit(item, old, new) for item in items))
+        case (_Parts(items), RecordSort(olds), RecordSort(news)):
+            return _Parts(tuple(_fit(i, o, n) for i, (_, o), (_, n) in zip(items, olds, news, strict=True)))
+        case (_Maybe(present, item), OptionSort(old), OptionSort(new)):
+            fitted = _fit(item, old, new)
+            if default(old) != default(new):
+                fitted = _ite(present, fitted, _constant(new, default(new)))
+            return _Maybe(present, fitted)
+        case (_Line(length, slots), QueueSort(old, _), QueueSort(new, capacity)):
+            empty = _constant(new, default(new))
+            line = [_fit(slot, old, new) for slot in slots[:capacity]]
+            if default(old) != default(new):
+                line = [_ite(b.less(b.num(k), length), slot, empty) for k, slot in enumerate(line)]
+            return _Line(length, (*line, *(empty,) * (capacity - len(line))))
+        case _:
+            return shape
+
+
+class Rewriter:
+    """Rewrites terms over composite variables into terms over their leaves; shared terms are rewritten once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Expr, Shape] = {}
+
+    def scalar(self, term: Expr) -> Expr:
+        """The leaf term of a term of scalar sort."""
+        return _scalar(self.shape(term))
+
+    def flat(self, term: Expr, sort: Sort) -> tuple[Expr, ...]:
+        """The terms for the leaves of a place of this sort that takes the value of `term`."""
+        return tuple(_to_leaves(sort, _fit(self.shape(term), term.sort, sort)))
+
+    def shape(self, term: Expr) -> Shape:
+        """What `term` becomes; its hidden parts hold the defaults of `term.sort`."""
+        if term not in self._known:
+            for part in e.subterms(term):
+                if part not in self._known:
+                    self._known[part] = self._compute(part)
+        return self._known[term]
+
+    def _fitted(self, term: Expr, sort: Sort) -> Shape:
+        return _fit(self._known[term], term.sort, sort)
+
+    def _compute(self, term: Expr) -> Shape:
+        known, scalar, loc = self._known, self._known_scalar, term.loc
+        match term:
+            case e.Const(sort=sort, value=value):
+                return _constant(sort, value)
+            case e.Var(sort=sort, name=name):
+                return _of_leaves(sort, (b.var(leaf.name, leaf.sort, loc) for leaf in leaves(sort, name)))
+            case e.Next(sort=sort, name=name):
+                return _of_leaves(sort, (b.next_(leaf.name, leaf.sort, loc) for leaf in leaves(sort, name)))
+            case e.Not(arg=a):
+                return b.not_(scalar(a), loc)
+            case e.And(args=args):
+                return b.and_(map(scalar, args), loc)
+            case e.Or(args=args):
+                return b.or_(map(scalar, args), loc)
+            case e.Ite(sort=sort, cond=c, then=x, other=y):
+                return _ite(scalar(c), self._fitted(x, sort), self._fitted(y, sort))
+            case e.Eq(left=x, right=y):
+                common = b.join(x.sort, y.sort)
+                return _equal(self._fitted(x, common), self._fitted(y, common))
+            case e.Less(left=x, right=y):
+                return b.less(scalar(x), scalar(y), loc)
+            case e.LessEq(left=x, right=y):
+                return b.less_eq(scalar(x), scalar(y), loc)
+            case e.Add(left=x, right=y):
+                return b.add(scalar(x), scalar(y), loc)
+            case e.Sub(left=x, right=y):
+                return b.sub(scalar(x), scalar(y), loc)
+            case e.Mul(left=x, right=y):
+                return b.mul(scalar(x), scalar(y), loc)
+            case e.FloorDiv(left=x, right=y):
+                return b.floor_div(scalar(x), scalar(y), loc)
+            case e.Mod(left=x, right=y):
+                return b.mod(scalar(x), scalar(y), loc)
+            case e.MakeArray(sort=ArraySort(_, element), elements=parts):
+                return _Parts(tuple(self._fitted(p, element) for p in parts))
+            case e.MakeRecord(sort=RecordSort(fields), values=parts):
+                return _Parts(tuple(self._fitted(p, s) for p, (_, s) in zip(parts, fields, strict=True)))
+            case e.Select(array=array, index=index):
+                return self._select(array, scalar(index))
+            case e.Store(array=array, index=index, value=value):
+                return self._store(array, scalar(index), value)
+            case e.Field(record=record, name=name):
+                return _parts(known[record])[_record(record).index(name)]
+            case e.WithField(record=record, name=name, value=value):
+                sort = _record(record)
+                at, items = sort.index(name), _parts(known[record])
+                return _Parts((*items[:at], self._fitted(value, sort.fields[at][1]), *items[at + 1 :]))
+            case e.Some(arg=a):
+                return _Maybe(b.TRUE, known[a])
+            case e.IsNone(arg=a):
+                return b.not_(_maybe(known[a]).present, loc)
+            case e.Unwrap(arg=a):
+                return _maybe(known[a]).item
+            case e.Length(queue=q):
+                return _line(known[q]).length
+            case e.Peek(queue=q, index=index):
+                return self._peek(q, scalar(index))
+            case e.Push(sort=QueueSort(element, capacity), queue=q, value=value):
+                return _push(_line(known[q]), self._fitted(value, element), capacity)
+            case e.Pop(sort=QueueSort(element, _), queue=q):
+                return _pop(_line(known[q]), _constant(element, default(element)))
+            case e.Member(set_=s, value=value):
+                has = _members(known[s])
+                return b.or_((b.and_((held, self._is(value, v))) for v, held in has.items()), loc)
+            case e.Insert(sort=SetSort(element), set_=s, value=value):
+                has = _members(known[s])
+                return _Members({v: b.or_((has.get(v, b.FALSE), self._is(value, v))) for v in candidates(element)})
+            case e.Remove(set_=s, value=value):
+                has = _members(known[s])
+                return _Members({v: b.and_((held, b.not_(self._is(value, v)))) for v, held in has.items()})
+            case e.Union(left=x, right=y):
+                one, two = _members(known[x]), _members(known[y])
+                return _Members({v: b.or_((one.get(v, b.FALSE), two.get(v, b.FALSE))) for v in {**one, **two}})
+            case e.Intersection(left=x, right=y):
+                one, two = _members(known[x]), _members(known[y])
+                return _Members({v: b.and_((held, two.get(v, b.FALSE))) for v, held in one.items()})
+            case e.Difference(left=x, right=y):
+                one, two = _members(known[x]), _members(known[y])
+                return _Members({v: b.and_((held, b.not_(two.get(v, b.FALSE)))) for v, held in one.items()})
+            case e.Subset(left=x, right=y):
+                one, two = _members(known[x]), _members(known[y])
+                return b.and_((b.implies(held, two.get(v, b.FALSE)) for v, held in one.items()), loc)
+            case e.Size(set_=s):
+                return _total([b.ite(held, b.num(1), b.num(0)) for held in _members(known[s]).values()])
+            case _:
+                raise AssertionError(f"{type(term).__name__} does not fit its sort {term.sort}")
+
+    def _known_scalar(self, term: Expr) -> Expr:
+        return _scalar(self._known[term])
+
+    def _is(self, term: Expr, value: Value) -> Expr:
+        """Whether `term` has the given value of its own or a compatible sort."""
+        return _equal_value(self._known[term], value)
+
+    def _select(self, array: Expr, index: Expr) -> Shape:
+        sort, items = _array(array), _parts(self._known[array])
+        tests = [
+            (b.eq(index, b.const(sort.index, key)), item) for key, item in zip(values(sort.index), items, strict=True)
+        ]
+        return _choice(tests, None if _covers(sort, index) else _constant(sort.element, default(sort.element)))
+
+    def _store(self, array: Expr, index: Expr, value: Expr) -> Shape:
+        sort, items = _array(array), _parts(self._known[array])
+        new = self._fitted(value, sort.element)
+        hits = [b.eq(index, b.const(sort.index, key)) for key in values(sort.index)]
+        return _Parts(tuple(_ite(hit, new, item) for hit, item in zip(hits, items, strict=True)))
+
+    def _peek(self, queue: Expr, index: Expr) -> Shape:
+        assert isinstance(queue.sort, QueueSort)
+        element = queue.sort.element
+        tests = [(b.eq(index, b.num(k)), slot) for k, slot in enumerate(_line(self._known[queue]).slots)]
+        return _choice(tests, _constant(element, default(element)))
+
+
+def _choice(tests: list[tuple[Expr, Shape]], other: Shape | None) -> Shape:
+    """The shape beside the first true test, else `other`; without `other`, one of the tests is always true."""
+    possible = [(test, shape) for test, shape in tests if test is not b.FALSE]
+    result = possible.pop()[1] if other is None else other
+    for test, shape in reversed(possible):
+        result = _ite(test, shape, result)
+    return result
+
+
+def _covers(sort: ArraySort, index: Expr) -> bool:
+    """Whether every value that `index` can take is an index of `sort`."""
+    if isinstance(index.sort, RangeSort):
+        return all(position(sort.index, end) is not None for end in (index.sort.lo, index.sort.hi))
+    return index.sort == sort.index
+
+
+def _push(line: _Line, value: Shape, capacity: int) -> _Line:
+    length = line.length
+    assert isinstance(length.sort, RangeSort)
+    slots = tuple(_ite(b.eq(length, b.num(k)), value, slot) for k, slot in enumerate(line.slots))
+    longer = _within(b.ite(b.less(length, b.num(capacity)), b.add(length, b.num(1)), length), length.sort.lo, capacity)
+    return _Line(longer, slots)
+
+
+def _pop(line: _Line, empty: Shape) -> _Line:
+    length = line.length
+    assert isinstance(length.sort, RangeSort)
+    shorter = b.ite(b.less(b.num(0), length), b.sub(length, b.num(1)), length)
+    slots = tuple(then for _, then in pairwise((*line.slots, empty)))
+    return _Line(_within(shorter, 0, max(0, length.sort.hi - 1)), slots)
+
+
+def _within(term: Expr, lo: int, hi: int) -> Expr:
+    """A conditional known to lie from `lo` to `hi`, with that for its sort."""
+    if isinstance(term, e.Ite):
+        return e.intern(e.Ite, RangeSort(lo, hi), term.loc, term.cond, term.then, term.other)
+    return term
+
+
+def _total(terms: list[Expr]) -> Expr:
+    """The sum, added pairwise so that the term stays shallow."""
+    while len(terms) > 1:
+        odd = terms[-1:] if len(terms) % 2 else []
+        terms = [b.add(x, y) for x, y in zip(terms[::2], terms[1::2], strict=False)] + odd
+    return terms[0] if terms else b.num(0)
+
+
+def _equal_value(shape: Shape, value: Value) -> Expr:
+    """Whether a shape stands for this value."""
+    match shape:
+        case _Parts(items):
+            return b.and_(_equal_value(item, part) for item, part in zip(items, value, strict=True))
+        case _Maybe(present, item):
+            return b.not_(present) if value is None else b.and_((present, _equal_value(item, value)))
+        case _Line(length, slots):
+            if len(value) > len(slots):
+                return b.FALSE
+            here = (_equal_value(slot, part) for slot, part in zip(slots, value, strict=False))
+            return b.and_((b.eq(length, b.num(len(value))), *here))
+        case _Members(has):
+            if any(v not in has for v in value):
+                return b.FALSE
+            return b.and_(held if v in value else b.not_(held) for v, held in has.items())
+        case _:
+            return b.eq(shape, b.const(shape.sort, value))
+
+
+def _parts(shape: Shape) -> tuple[Shape, ...]:
+    assert isinstance(shape, _Parts)
+    return shape.items
+
+
+def _maybe(shape: Shape) -> _Maybe:
+    assert isinstance(shape, _Maybe)
+    return shape
+
+
+def _line(shape: Shape) -> _Line:
+    assert isinstance(shape, _Line)
+    return shape
+
+
+def _members(shape: Shape) -> Mapping[Value, Expr]:
+    assert isinstance(shape, _Members)
+    return shape.has
+
+
+def _array(term: Expr) -> ArraySort:
+    assert isinstance(term.sort, ArraySort)
+    return term.sort
+
+
+def _record(term: Expr) -> RecordSort:
+    assert isinstance(term.sort, RecordSort)
+    return term.sort
