@@ -58,8 +58,17 @@ class Label:
             len(self.positional) <= len(instance.args)
             and all(_agree(want, have) for want, (_, have) in zip(self.positional, instance.args, strict=False))
             and all(name in known and _agree(want, known[name]) for name, want in self.args)
-            and all(any(n == name and _agree(want, v) for n, v in instance.picks) for name, want in self.picks)
+            and self._picks_fit(instance)
         )
+
+    def _picks_fit(self, instance: Instance) -> bool:
+        # A choice in a loop gives several picks of one name; they are asked for in their order.
+        left = list(instance.picks)
+        for name, want in self.picks:
+            at = next((i for i, (n, _) in enumerate(left) if n == name), None)
+            if at is None or not _agree(want, left.pop(at)[1]):
+                return False
+        return True
 
 
 def matching(system: System, label: Label) -> tuple[Instance, ...]:

@@ -1,0 +1,284 @@
+"""Traces as files in the Informal Trace Format (Apalache's ADR-015), with Quint's notes on which action was taken.
+
+Each state says in ``mbt::actionTaken`` which action led to it (``init`` for the first) and in ``mbt::nondetPicks`` with
+which parameters and picks, each as an option, the form that Quint writes and its test drivers read. ``#meta`` names the
+model, variant, parameters and property, and gives Apalache the types of the variables. A loop is the index of the state
+that follows the last one; the step that closes it stands in ``#meta.loopStep``, since no state can carry it.
+
+Reading asks for little: numbers may be plain, keys that start with ``#`` and variables that the system does not have
+are passed over, and where actions are not named, instances that lead from state to state are searched for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamproof.exchange.files import read_text, write_text
+from streamproof.exchange.itf_values import Malformed, canonical, compact, decode, encode, encode_plain, some, type_text
+from streamproof.system.errors import EvaluationError, InputError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, Property, State, System
+from streamproof.system.verdict import Trace
+
+FORMAT = "ITF"
+DESCRIPTION = "https://apalache-mc.org/docs/adr/015adr-trace.html"
+VERSION = 1
+"""Version of what this module writes into ``#meta`` beyond the format itself."""
+
+ACTION = "mbt::actionTaken"
+PICKS = "mbt::nondetPicks"
+INIT = "init"
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a trace file says of itself; parts that it does not say are None (or empty)."""
+
+    model: str | None = None
+    variant: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    property: str | None = None
+    kind: str | None = None
+    version: int | None = None
+
+
+def write_itf(path: Path | str, system: System, trace: Trace, prop: Property | None = None) -> None:
+    """Write `trace` to `path`, whole or not at all. Raises `SystemFailure` when the file cannot be written."""
+    write_text(Path(path), itf_text(system, trace, prop))
+
+
+def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
+    """The trace as ITF text: the same trace gives the same bytes, one variable of one state per line."""
+    document = to_itf(system, trace, prop)
+    parts = []
+    for key, value in document.items():
+        match key:
+            case "#meta":
+                parts.append(f' "{key}": {_object(value, 1)}')
+            case "states":
+                rows = ",\n".join(f"  {_object(state, 2)}" for state in value)
+                parts.append(f' "{key}": [\n{rows}\n ]')
+            case _:
+                parts.append(f' "{key}": {compact(value)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[str, Any]:
+    """The trace as ITF data. `prop` is what it violates or reaches."""
+    meta: dict[str, Any] = {"format": FORMAT, "format-description": DESCRIPTION, "model": system.name}
+    if system.variant is not None:
+        meta["variant"] = system.variant
+    meta["parameters"] = {name: plain(value) for name, value in system.parameters.items()}
+    if prop is not None:
+        meta["property"] = prop.name
+        meta["kind"] = prop.kind.value
+    meta["version"] = VERSION
+    meta["varTypes"] = {v.name: type_text(v.sort) for v in system.variables}
+    states = []
+    for number, state in enumerate(trace.states):
+        row: dict[str, Any] = {"#meta": {"index": number}}
+        row |= _taken(trace.steps[number - 1]) if number else {ACTION: INIT, PICKS: {}}
+        row |= {variable.name: encode(variable.sort, value) for variable, value in system.named(state)}
+        states.append(row)
+    document: dict[str, Any] = {"#meta": meta, "vars": [ACTION, PICKS, *(v.name for v in system.variables)]}
+    document["states"] = states
+    if trace.loop is not None:
+        meta["loopStep"] = _taken(trace.steps[-1])
+        document["loop"] = trace.loop
+    return document
+
+
+def read_meta(path: Path | str) -> Meta:
+    """What the file at `path` says of itself. Raises `InputError` when it is no ITF file."""
+    document = _document(Path(path))
+    given = document.get("#meta", {})
+    meta: Mapping[str, Any] = given if isinstance(given, dict) else {}
+
+    def text(key: str) -> str | None:
+        value = meta.get(key)
+        return value if isinstance(value, str) else None
+
+    parameters, version = meta.get("parameters"), meta.get("version")
+    return Meta(
+        model=text("model"),
+        variant=text("variant"),
+        parameters=parameters if isinstance(parameters, dict) else {},
+        property=text("property"),
+        kind=text("kind"),
+        version=version if isinstance(version, int) else None,
+    )
+
+
+def read_itf(path: Path | str, system: System) -> Trace:
+    """The trace in the file at `path`, as a trace of `system`.
+
+    The values must belong to the variables' sorts and each step must name an action or be one that the system can take;
+    whether the trace is a behaviour of the system is for `traces.replay` to say. Raises `InputError` with the file, the
+    place in it (``states[3].wire[0]``) and what was expected.
+    """
+    path = Path(path)
+    document = _document(path)
+    try:
+        return _trace(document, system)
+    except Malformed as error:
+        meta = document.get("#meta")
+        of = meta.get("model") if isinstance(meta, dict) else None
+        hint = f"the file says it is of model {of}, this is {system.name}" if of not in (None, system.name) else ""
+        raise InputError(
+            f"{path}: {error.path}: {error.message}",
+            remedy=hint or "correct the file, or give the model, variant and parameters that it was written for",
+        ) from None
+    except RecursionError:
+        raise InputError(f"{path}: values are nested too deeply", remedy="correct the file") from None
+
+
+def plain(value: Any) -> Any:
+    """A model parameter as JSON data: numbers, strings, lists and objects as they are, anything else by its text."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return {str(k): plain(v) for k, v in value.items()}
+        case set() | frozenset():
+            return sorted((plain(v) for v in value), key=compact)
+        case Sequence() | range():
+            return [plain(v) for v in value]
+        case _:
+            return str(value)
+
+
+def _object(data: Mapping[str, Any], depth: int) -> str:
+    pad = " " * (depth + 1)
+    inner = ",\n".join(f"{pad}{compact(k)}: {compact(v)}" for k, v in data.items())
+    return f"{{\n{inner}\n{' ' * depth}}}" if data else "{}"
+
+
+def _taken(instance: Instance) -> dict[str, Any]:
+    return {ACTION: instance.action, PICKS: {n: some(v) for n, v in _choices(instance).items()}}
+
+
+def _choices(instance: Instance) -> dict[str, Any]:
+    """Parameters and picks under names of their own: a name that is taken gets a number (``lost_2``)."""
+    named: dict[str, Any] = {}
+    for name, value in (*instance.args, *instance.picks):
+        free, count = name, 1
+        while free in named:
+            count += 1
+            free = f"{name}_{count}"
+        named[free] = encode_plain(value)
+    return named
+
+
+def _document(path: Path) -> dict[str, Any]:
+    text = read_text(path)
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}: not JSON: {error.msg}", remedy="give a trace in ITF, a file named *.itf.json"
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{path}: not JSON that can be read: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("states"), list):
+        raise InputError(f"{path}: not a trace in ITF: no list of states", remedy="give a file named *.itf.json")
+    return document
+
+
+def _trace(document: dict[str, Any], system: System) -> Trace:
+    rows = document["states"]
+    if not rows:
+        raise Malformed("states", "the trace has no state")
+    states = [_state(system, row, f"states[{at}]") for at, row in enumerate(rows)]
+    search = _Search(system)
+    steps = [search.step(states[at - 1], states[at], rows[at], f"states[{at}]") for at in range(1, len(rows))]
+    loop = document.get("loop")
+    if loop is None:
+        return Trace(tuple(states), tuple(steps))
+    kind, index = canonical(loop)
+    loop = index if kind == "int" else loop
+    if not isinstance(loop, int) or isinstance(loop, bool) or not 0 <= loop < len(states):
+        raise Malformed("loop", f"expected the index of a state, 0 to {len(states) - 1}, found {compact(loop)}")
+    meta = document.get("#meta")
+    closing = meta.get("loopStep") if isinstance(meta, dict) else None
+    if closing is None and loop < len(states) - 1 and states[-1] == states[loop]:
+        # Other tools write the state that closes the loop a second time; the step into it is the closing step.
+        return Trace(tuple(states[:-1]), tuple(steps), loop)
+    named = closing if isinstance(closing, dict) else {}
+    steps.append(search.step(states[-1], states[loop], named, "loop"))
+    return Trace(tuple(states), tuple(steps), loop)
+
+
+def _state(system: System, row: Any, path: str) -> State:
+    if not isinstance(row, dict):
+        raise Malformed(path, f"expected an object with the variables, found {compact(row)[:60]}")
+    found = []
+    for variable in system.variables:
+        # Quint writes a variable of an instance with its module in front: ``credit::pool``.
+        names = [n for n in row if n == variable.name] or [n for n in row if n.endswith(f"::{variable.name}")]
+        if len(names) != 1:
+            missing = "is missing" if not names else f"is ambiguous: {', '.join(names)}"
+            raise Malformed(path, f"the variable {variable.name} {missing}")
+        found.append(decode(variable.sort, row[names[0]], f"{path}.{variable.name}"))
+    return tuple(found)
+
+
+class _Search:
+    """Finds the instance of each step, from its name where there is one and from the states otherwise."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._interpreter = Interpreter(system)
+        self._choices = {id(i): {n: canonical(v) for n, v in _choices(i).items()} for i in system.instances}
+
+    def step(self, before: State, after: State, row: Mapping[str, Any], path: str) -> Instance:
+        candidates = self._named(row, path)
+        if len(candidates) == 1:
+            return candidates[0]
+        for instance in candidates:
+            try:
+                if self._interpreter.take(instance, before) == after:
+                    return instance
+            except EvaluationError:
+                continue  # a mistake of the model in one candidate says nothing about the others
+        some_labels = ", ".join(i.label for i in candidates[:4]) + (", ..." if len(candidates) > 4 else "")
+        raise Malformed(path, f"no step of the model leads here from the state before (tried {some_labels})")
+
+    def _named(self, row: Mapping[str, Any], path: str) -> tuple[Instance, ...]:
+        name = row.get(ACTION)
+        if name is None:
+            return self._system.instances
+        if not isinstance(name, str):
+            raise Malformed(f"{path}.{ACTION}", f"expected the name of an action, found {compact(name)[:60]}")
+        short = name.rsplit("::", 1)[-1]
+        actions = {a.name: a for a in self._system.actions}
+        action = actions.get(name) or actions.get(short)
+        if action is None:
+            raise Malformed(f"{path}.{ACTION}", f"no action {name!r}; the model has {', '.join(actions)}")
+        picks = row.get(PICKS, {})
+        if not isinstance(picks, dict):
+            raise Malformed(f"{path}.{PICKS}", f"expected a record, found {compact(picks)[:60]}")
+        wanted = {n: canonical(_unwrapped(v)) for n, v in picks.items() if not _absent(v) and not n.startswith("#")}
+        found = tuple(i for i in action.instances if self._agrees(i, wanted))
+        if not found:
+            some_labels = ", ".join(i.label for i in action.instances[:4]) + (
+                "..." if len(action.instances) > 4 else ""
+            )
+            raise Malformed(f"{path}.{PICKS}", f"no such choice for {action.name}; it has {some_labels}")
+        return found
+
+    def _agrees(self, instance: Instance, wanted: Mapping[str, Any]) -> bool:
+        # Names that the instance does not have may belong to another action of a file that lists all of them.
+        have = self._choices[id(instance)]
+        return all(have[name] == value for name, value in wanted.items() if name in have)
+
+
+def _absent(data: Any) -> bool:
+    return data is None or (isinstance(data, dict) and data.get("tag") == "None")
+
+
+def _unwrapped(data: Any) -> Any:
+    return data["value"] if isinstance(data, dict) and data.get("tag") == "Some" and "value" in data else data
