@@ -1,0 +1,362 @@
+"""The event log: what an implementation recorded, one event per line, and its two file forms.
+
+An event says that `process` did `event` with `args` as the `seq`-th thing it recorded; `trace` names the behaviour it
+belongs to (one job, one test run). `ts` is a wall clock and orders nothing by itself; `clock`, a vector clock, does.
+`state` is the part of the state that the process knew at that moment, if it said so.
+
+Files: newline-delimited JSON (`.ndjson`, `.jsonl`, with `.gz` compressed), and Parquet with the same columns in which
+`args`, `clock` and `state` are JSON text. A log that breaks the schema is refused with file and line: a check of a half
+understood log would say nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+from streamproof.system.errors import InputError, Loc, SystemFailure
+
+SCHEMA: Final = "streamproof.events"
+"""Name of the event log's schema, kept in the metadata of Parquet files."""
+
+VERSION: Final = 1
+"""Version of the schema. It grows when a field changes its meaning or a required one is added."""
+
+Value = str | int | bool | None | list[Any] | dict[str, Any]
+"""What arguments and state hold: JSON without fractional numbers, which no sort of the language has."""
+
+_REQUIRED: Final = ("trace", "process", "seq", "event")
+_OPTIONAL: Final = ("args", "ts", "clock", "state", "file", "line")
+_FIELDS: Final = frozenset(_REQUIRED + _OPTIONAL)
+_JSON_COLUMNS: Final = ("args", "clock", "state")
+_COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing a process recorded.
+
+    `seq` counts within the process and orders its events; gaps are allowed, repetitions are not. `ts` is ISO-8601 text
+    with milliseconds, as the log has it. `file` and `line` say where the event was recorded, for messages only: they
+    take no part in equality.
+    """
+
+    trace: str
+    process: str
+    seq: int
+    event: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    ts: str | None = None
+    clock: Mapping[str, int] | None = None
+    state: Mapping[str, Any] | None = None
+    file: str | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False)
+
+    @property
+    def loc(self) -> Loc | None:
+        """Where the event was recorded, if that is known."""
+        return None if self.file is None else Loc(self.file, self.line or 0)
+
+    def __str__(self) -> str:
+        args = ", ".join(f"{name}={value}" for name, value in self.args.items())
+        return f"{self.process}#{self.seq} {self.event}({args})"
+
+
+def read_events(path: str | os.PathLike[str]) -> list[Event]:
+    """Read a whole event log, in the order of the file.
+
+    Raises `InputError` (file, line, what to do) for a file that is missing, unreadable, empty of events, or not an
+    event log, and for a `seq` that a process uses twice in one trace.
+    """
+    file = Path(path)
+    events = list(_iterate(file))
+    if not events:
+        raise InputError("the file has no events", loc=Loc(str(file), 0), remedy="Give a log with one event per line.")
+    _refuse_repetition(events, file)
+    return events
+
+
+def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
+    """Write events as newline-delimited JSON, compressed if the name ends in `.gz`; returns how many.
+
+    The file appears whole or not at all. Raises `SystemFailure` if the folder cannot be written.
+    """
+    target = Path(path)
+
+    def fill(stream: IO[bytes]) -> int:
+        # mtime 0: the same events give the same bytes.
+        packed = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") if target.suffix == ".gz" else None
+        sink = packed or stream
+        count = 0
+        for event in events:
+            sink.write(json.dumps(_record(event), ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            count += 1
+        if packed:
+            packed.close()
+        return count
+
+    return _atomically(target, fill)
+
+
+def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
+    """Write events as Parquet (columns as in `Event`; `args`, `clock`, `state` are JSON text); returns how many.
+
+    The file appears whole or not at all. Raises `SystemFailure` if the folder cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(
+        [
+            pa.field(c, pa.int64() if c in ("seq", "line") else pa.string(), nullable=c not in _REQUIRED)
+            for c in _COLUMNS
+        ],
+        metadata={"schema": SCHEMA, "version": str(VERSION)},
+    )
+
+    def fill(stream: IO[bytes]) -> int:
+        count = 0
+        with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+            for batch in _batches(events, 65_536):
+                writer.write_table(pa.Table.from_pylist([_row(event) for event in batch], schema=schema))
+                count += len(batch)
+        return count
+
+    return _atomically(Path(path), fill)
+
+
+def _iterate(file: Path) -> Iterator[Event]:
+    try:
+        with file.open("rb") as stream:
+            magic = stream.read(4)
+            stream.seek(0)
+            if magic == b"PAR1":
+                yield from _parquet_events(file)
+            elif magic[:2] == b"\x1f\x8b":
+                with gzip.GzipFile(fileobj=stream) as unpacked:
+                    yield from _ndjson_events(unpacked, file)
+            else:
+                yield from _ndjson_events(stream, file)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"the compressed file is damaged ({error})", loc=Loc(str(file), 0), remedy="Copy it again from its source."
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror or error}", loc=Loc(str(file), 0), remedy="Check the path and its rights."
+        ) from error
+
+
+def _ndjson_events(stream: Iterable[bytes], file: Path) -> Iterator[Event]:
+    name = str(file)
+    for number, raw in enumerate(stream, 1):
+        if raw.isspace():
+            continue
+        try:
+            data = json.loads(raw, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"not JSON ({error})"
+            raise InputError(
+                f"the line is {why}", loc=Loc(name, number), remedy="Give one JSON object per line, nothing else."
+            ) from error
+        yield _event(data, name, number)
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _parquet_events(file: Path) -> Iterator[Event]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    name = str(file)
+    try:
+        with pq.ParquetFile(file) as parquet:
+            _refuse_columns(parquet.schema_arrow, name)
+            row = 0
+            for batch in parquet.iter_batches():
+                for data in batch.to_pylist():
+                    row += 1
+                    present = {key: value for key, value in data.items() if value is not None}
+                    for column in _JSON_COLUMNS:
+                        if column in present:
+                            present[column] = _json_cell(present[column], column, name, row)
+                    yield _event(present, name, row)
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"the Parquet file is damaged ({error})", loc=Loc(name, 0), remedy="Write it again with `write_parquet`."
+        ) from error
+
+
+def _refuse_columns(schema: Any, name: str) -> None:
+    metadata: Mapping[bytes, bytes] = schema.metadata or {}
+    version = metadata.get(b"version", str(VERSION).encode()).decode(errors="replace")
+    if metadata.get(b"schema") == SCHEMA.encode() and version != str(VERSION):
+        raise InputError(
+            f"the log has version {version} of {SCHEMA}, this program reads version {VERSION}", loc=Loc(name, 0)
+        )
+    missing = [column for column in _REQUIRED if column not in schema.names]
+    if missing:
+        raise InputError(
+            f"the Parquet file lacks the column {missing[0]!r}",
+            loc=Loc(name, 0),
+            remedy=f"An event log has the columns {', '.join(_COLUMNS)}.",
+        )
+
+
+def _json_cell(text: object, column: str, name: str, row: int) -> Any:
+    if not isinstance(text, str):
+        raise InputError(f"column {column!r} must hold JSON text", loc=Loc(name, row))
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"column {column!r} does not hold JSON ({error})", loc=Loc(name, row)) from error
+
+
+def _event(data: object, name: str, number: int) -> Event:
+    """The event that one JSON object describes; refuses every departure from the schema."""
+
+    def refuse(message: str, remedy: str = "") -> InputError:
+        return InputError(message, loc=Loc(name, number), remedy=remedy)
+
+    if not isinstance(data, dict):
+        raise refuse(
+            "an event must be a JSON object", 'For example {"trace": "t", "process": "p", "seq": 1, "event": "e"}.'
+        )
+    for key in _REQUIRED:
+        if key not in data:
+            raise refuse(f"the event lacks the field {key!r}", f"Each event needs {', '.join(_REQUIRED)}.")
+    for key in data:
+        if key not in _FIELDS:
+            raise refuse(f"the event has the unknown field {key!r}", f"Known fields are {', '.join(_COLUMNS)}.")
+    for key in ("trace", "process", "event"):
+        if not isinstance(data[key], str):
+            raise refuse(f"{key!r} must be text, got {data[key]!r}")
+    if not data["event"]:
+        raise refuse("'event' is empty", "Name what happened.")
+    seq = data["seq"]
+    if not _is_int(seq) or seq < 0:
+        raise refuse(f"'seq' must be a whole number from 0, got {seq!r}", "It counts the events of one process.")
+    args = data.get("args")
+    state = data.get("state")
+    clock = data.get("clock")
+    ts = data.get("ts")
+    if ts is not None and not isinstance(ts, str):
+        raise refuse(f"'ts' must be text, got {ts!r}", "Write ISO-8601, for example 2026-11-21T03:17:55.749.")
+    for key, value in (("args", args), ("state", state)):
+        if value is not None and not isinstance(value, dict):
+            raise refuse(f"{key!r} must be a JSON object, got {value!r}")
+        path = _fraction(value, key)
+        if path:
+            raise refuse(f"{path} is a fractional number", "Values are text, whole numbers, truth values and lists.")
+    if clock is not None and not (
+        isinstance(clock, dict) and all(_is_int(count) and count >= 0 for count in clock.values())
+    ):
+        raise refuse(f"'clock' must give a whole number for each process, got {clock!r}")
+    origin, line = data.get("file"), data.get("line")
+    if (origin is not None and not isinstance(origin, str)) or (line is not None and not _is_int(line)):
+        raise refuse("'file' must be text and 'line' a whole number")
+    if origin is None:
+        origin, line = name, number
+    return Event(data["trace"], data["process"], seq, data["event"], args or {}, ts, clock, state, origin, line)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _fraction(value: object, path: str) -> str | None:
+    """Path of the first fractional number inside a JSON value."""
+    match value:
+        case float():
+            return path
+        case dict():
+            children = ((item, f"{path}.{key}") for key, item in value.items())
+        case list():
+            children = ((item, f"{path}[{index}]") for index, item in enumerate(value))
+        case _:
+            return None
+    return next((found for item, where in children if (found := _fraction(item, where))), None)
+
+
+def _refuse_repetition(events: list[Event], file: Path) -> None:
+    last: dict[tuple[str, str], int] = {}
+    unordered: set[tuple[str, str]] = set()
+    for event in events:
+        key = (event.trace, event.process)
+        if event.seq <= last.get(key, -1):
+            unordered.add(key)
+        last[key] = max(event.seq, last.get(key, -1))
+    seen: set[tuple[str, str, int]] = set()
+    for event in events if unordered else ():
+        if (event.trace, event.process) in unordered:
+            place = (event.trace, event.process, event.seq)
+            if place in seen:
+                raise InputError(
+                    f"process {event.process!r} uses seq {event.seq} twice in trace {event.trace!r}",
+                    loc=event.loc or Loc(str(file), 0),
+                    remedy="Number the events of each process 0, 1, 2, ... in the order in which they happened.",
+                )
+            seen.add(place)
+
+
+def _record(event: Event) -> dict[str, Any]:
+    values: dict[str, Any] = {column: getattr(event, column) for column in _COLUMNS}
+    return {
+        column: dict(value) if column in _JSON_COLUMNS else value
+        for column, value in values.items()
+        if value is not None
+    }
+
+
+def _row(event: Event) -> dict[str, Any]:
+    row = _record(event)
+    for column in _JSON_COLUMNS:
+        if column in row:
+            row[column] = json.dumps(row[column], ensure_ascii=False, separators=(",", ":"))
+    return row
+
+
+def _batches(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
+    batch: list[Event] = []
+    for event in events:
+        batch.append(event)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _atomically(target: Path, fill: Callable[[IO[bytes]], int]) -> int:
+    """Let `fill` write a temporary file beside `target`, then put it in its place."""
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise SystemFailure(f"cannot write {target}: {error.strerror or error}", remedy="Check the folder.") from error
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            count = fill(stream)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except OSError as error:
+        raise SystemFailure(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+    return count
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,30 @@
+"""Real Flink: its logs as an event log, its REST answers and its logs as a job graph."""
+
+from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Vertex
+from streamproof.conformance.flink.identifiers import Attempt, Partition
+from streamproof.conformance.flink.jobgraph import graph_from_log, graph_of
+from streamproof.conformance.flink.logfiles import RunFiles, find_runs
+from streamproof.conformance.flink.records import Problem
+from streamproof.conformance.flink.rest import RestAttempt, RestFailure, RestJob, read_rest
+from streamproof.conformance.flink.run import FlinkRun, Process, read_run
+
+__all__ = [
+    "Attempt",
+    "Dataset",
+    "Edge",
+    "FlinkRun",
+    "JobGraph",
+    "Partition",
+    "Problem",
+    "Process",
+    "RestAttempt",
+    "RestFailure",
+    "RestJob",
+    "RunFiles",
+    "Vertex",
+    "find_runs",
+    "graph_from_log",
+    "graph_of",
+    "read_rest",
+    "read_run",
+]

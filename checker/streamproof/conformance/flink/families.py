@@ -1,0 +1,437 @@
+"""The families of Flink's log messages that tell what its coordination does, and what each message says.
+
+A family is a name (`exec.transition`), the classes that log it, and the form of its message. Forms hold for Flink 1.17 to
+2.3; where versions differ the form takes both. Loggers are known by the last part of their name, so layouts that
+abbreviate packages read the same.
+
+Arguments of events are the named groups. An attempt gives `attempt`, `graph`, `vertex`, `subtask`, `number`; a partition
+`partition`, `dataset`, `pnum`, `producer`; a task `task` and `parallelism`; a place `tm`, `host`, `port`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamproof.conformance.flink.identifiers import ATTEMPT_TEXT, HEX, PARTITION_TEXT
+
+_ATTEMPT: Final = rf"(?P<attempt>(?P<graph>{HEX})_(?P<vertex>{HEX})_(?P<subtask>\d+)_(?P<number>\d+))"
+_PARTITION: Final = rf"(?P<partition>(?P<dataset>{HEX})#(?P<pnum>\d+)@(?P<producer>{ATTEMPT_TEXT}))"
+# Names are the user's: anything, so the form relies on what surrounds them, greedily up to the last "(i/p)".
+_TASK: Final = r"(?P<task>.*) \((?P<place>\d+)/(?P<parallelism>\d+)\)"
+_TASK_ATTEMPT: Final = rf"{_TASK}#\d+ \({_ATTEMPT}\)"
+_AT: Final = r"(?P<tm>\S+) @ (?P<host>.*) \(dataPort=(?P<port>-?\d+)\)"
+_STATE: Final = "CREATED|SCHEDULED|DEPLOYING|INITIALIZING|RUNNING|FINISHED|CANCELING|CANCELED|FAILED|RECONCILING"
+_JOB_STATE: Final = (
+    "INITIALIZING|CREATED|RUNNING|FAILING|FAILED|CANCELLING|CANCELED|FINISHED|RESTARTING|SUSPENDED|RECONCILING"
+)
+_OLD_NEW: Final = rf"(?P<old>{_STATE}) to (?P<new>{_STATE})"
+_RANGE: Final = r"subpartitions? (?:\[(?P<from>\d+), (?P<to>\d+)\]|(?P<sub>\d+))"
+_STORE: Final = r"\[(?P<type>\w+), (?P<subparts>\d+) subpartitions(?:, (?P<pending>\d+) pending consumptions)?\]"
+_SUBPARTITION: Final = (
+    r"PipelinedSubpartition#(?P<sub>\d+) \[number of buffers: (?P<buffers>\d+) \((?P<bytes>\d+) bytes\),"
+    r" number of buffers in backlog: (?P<backlog>\d+), .*\]\."
+)
+_LOGICAL: Final = (
+    rf"logical slot \(SlotRequestId\{{(?P<lreq>{HEX})\}}\) for execution vertex \(id (?P<vertex>{HEX})_(?P<subtask>\d+)\)"
+    rf" from the physical slot \(SlotRequestId\{{(?P<req>{HEX})\}}\)"
+)
+
+_GRAPH = ("ExecutionGraph",)
+_MASTER = ("JobMaster",)
+_EXECUTOR = ("TaskExecutor",)
+_PARTITIONS = ("ResultPartitionManager",)
+_SLOT_MANAGER = ("FineGrainedSlotManager", "DeclarativeSlotManager")
+_SYNCER = ("DefaultSlotStatusSyncer", "DefaultSlotTracker", *_SLOT_MANAGER)
+_SLOTS = ("FineGrainedTaskManagerTracker",)
+_POOL = ("DefaultDeclarativeSlotPool", "BlocklistDeclarativeSlotPool")
+_BRIDGE = ("DeclarativeSlotPoolBridge",)
+_SHARED = ("SharedSlot",)
+# The log of the resource manager bears the name of the deployment's subclass.
+_MANAGER = ("StandaloneResourceManager", "ActiveResourceManager", "ResourceManager")
+_ITERATIVE = (
+    "IterationHeadTask",
+    "IterationIntermediateTask",
+    "IterationTailTask",
+    "IterationSynchronizationSinkTask",
+    "AbstractIterativeTask",
+)
+
+# family, loggers, form (without the anchors)
+_TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
+    # Execution states, as the JobManager and as the TaskManager sees them.
+    (
+        "exec.transition",
+        _GRAPH,
+        rf"{_TASK} \({_ATTEMPT}\) switched from {_OLD_NEW}(?: on (?:\S?unassigned resource\S?|{_AT}))?\.",
+    ),
+    (
+        "exec.deploy",
+        _GRAPH,
+        rf"Deploying {_TASK} \(attempt #\d+\) with attempt id {_ATTEMPT} and vertex id {HEX}_\d+ to {_AT}"
+        rf" with allocation id (?P<alloc>{HEX})",
+    ),
+    (
+        "exec.ignored",
+        _GRAPH,
+        rf"Ignoring transition of vertex {_TASK} - execution #(?P<number>\d+) to (?P<new>{_STATE})"
+        rf" while being (?P<old>{_STATE})\.",
+    ),
+    ("exec.discard", _GRAPH, rf"Discarding the results produced by task execution {_ATTEMPT}\."),
+    (
+        "job.transition",
+        _GRAPH,
+        rf"Job (?P<name>.*) \((?P<job>{HEX})\) switched from state (?P<old>{_JOB_STATE}) to (?P<new>{_JOB_STATE})\.",
+    ),
+    (
+        "graph.vertex",
+        _GRAPH,
+        rf"Connecting ExecutionJobVertex (?P<vertex>{HEX}) \((?P<task>.*)\) to (?P<inputs>\d+) predecessors\.",
+    ),
+    (
+        "graph.edge",
+        _GRAPH,
+        rf"Connecting input (?P<input>\d+) of vertex (?P<vertex>{HEX}) \((?P<task>.*)\) to intermediate result referenced"
+        rf" via (?:predecessor (?P<source>{HEX}) \(.*\)|ID (?P<dataset>{HEX}))\.",
+    ),
+    ("job.graph", _GRAPH, rf"Created execution graph (?P<graph>{HEX}) for job (?P<job>{HEX})\."),
+    (
+        "tm.transition",
+        ("Task",),
+        rf"{_TASK_ATTEMPT} switched from {_OLD_NEW}(?: with failure cause:(?: (?P<cause>.+))?)?\.?",
+    ),
+    (
+        "tm.submit",
+        _EXECUTOR,
+        rf"Received task {_TASK_ATTEMPT}, deploy into slot with allocation id (?P<alloc>{HEX})\.",
+    ),
+    (
+        "tm.final",
+        _EXECUTOR,
+        rf"Un-registering task and sending final execution state (?P<new>{_STATE}) to JobManager for task"
+        rf" {_TASK}#\d+ {_ATTEMPT}\.",
+    ),
+    ("tm.failext", ("Task",), rf"Attempting to (?P<what>cancel|fail) task(?: externally)? {_TASK_ATTEMPT}\."),
+    # Region failover.
+    (
+        "region.built",
+        ("DefaultExecutionTopology",),
+        r"Built (?P<new>\d+) new pipelined regions in (?P<ms>\d+) ms, total (?P<total>\d+) pipelined regions currently\.",
+    ),
+    (
+        "failover.strategy",
+        _MASTER,
+        rf"Using failover strategy (?P<strategy>\S+) for (?P<name>.*) \((?P<job>{HEX})\)\.",
+    ),
+    ("failover.restart", _MASTER, rf"(?P<count>\d+) tasks will be restarted to recover the failed task {_ATTEMPT}\."),
+    ("failover.archive", _MASTER, rf"Archive local failure causing attempt {_ATTEMPT} to fail: (?P<cause>.*)"),
+    ("sched.strategy", _MASTER, r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]"),
+    # Life of a result partition.
+    ("part.registered", _PARTITIONS, rf"Registered (?P<kind>\w+) {_PARTITION} {_STORE}\."),
+    ("part.init", ("ResultPartition",), rf"Sort-merge partition {_PARTITION} initialized\."),
+    (
+        "part.file",
+        ("ResultPartition",),
+        r"New partitioned file produced: PartitionedFile\{numRegions=(?P<regions>\d+), numSubpartitions=(?P<subparts>\d+),"
+        r" dataFilePath=(?P<path>.*?), .*\}\.",
+    ),
+    ("part.subfinished", ("PipelinedSubpartition",), rf"{_TASK_ATTEMPT}: Finished {_SUBPARTITION}"),
+    ("part.subreleased", ("PipelinedSubpartition",), rf"{_TASK_ATTEMPT}: Released {_SUBPARTITION}"),
+    (
+        "part.view",
+        ("PipelinedSubpartition",),
+        rf"{_TASK_ATTEMPT}: Creating read view for subpartition (?P<sub>\d+) of partition {_PARTITION}\.",
+    ),
+    ("part.consumed", _PARTITIONS, rf"Received consume notification from (?P<kind>\w+) {_PARTITION} {_STORE}\."),
+    ("part.request", _PARTITIONS, rf"Requesting {_RANGE} of (?P<kind>\w+) {_PARTITION} {_STORE}\."),
+    (
+        "part.reqremote",
+        ("RemoteInputChannel",),
+        rf"RemoteInputChannel \[.* at (?P<addr>.+) \((?P<tm>\S+)\) \[-?\d+\]\]: Requesting REMOTE {_RANGE}"
+        rf" of partition {_PARTITION}\..*",
+    ),
+    (
+        "part.reqlocal",
+        ("LocalInputChannel",),
+        rf"LocalInputChannel \[.*\]: Requesting LOCAL {_RANGE} of partition {_PARTITION}\..*",
+    ),
+    ("part.releasing", ("ResultPartition",), rf"{_TASK_ATTEMPT}: Releasing (?P<kind>\w+) {_PARTITION} {_STORE}\."),
+    (
+        "part.released",
+        _PARTITIONS,
+        rf"Released partition (?P<dataset>{HEX})#(?P<pnum>\d+) produced by (?P<producer>{ATTEMPT_TEXT})\.",
+    ),
+    (
+        "part.tmrelease",
+        ("TaskExecutorPartitionTrackerImpl",),
+        rf"Releasing Job Partitions \[(?P<partitions>(?:{PARTITION_TEXT}(?:, )?)*)\](?: for job (?P<job>{HEX}))?\.?",
+    ),
+    (
+        "gate.created",
+        ("SingleInputGateFactory",),
+        rf"{_TASK_ATTEMPT}: Created (?P<channels>\d+) input channels \(local: (?P<local>\d+), remote: (?P<remote>\d+),"
+        r" unknown: (?P<unknown>\d+)\)\.",
+    ),
+    (
+        "gate.released",
+        ("SingleInputGate",),
+        rf"{_TASK_ATTEMPT}: Releasing SingleInputGate\{{.*gateIndex=(?P<gate>\d+)\}}\.",
+    ),
+    (
+        "gate.retrigger",
+        ("SingleInputGate",),
+        rf"{_TASK_ATTEMPT}: Retriggering partition request {_PARTITION}:(?:\[(?P<from>\d+), (?P<to>\d+)\]|(?P<sub>\d+))\.",
+    ),
+    # Network: requests and buffers. Credits are not logged.
+    (
+        "net.partreq",
+        ("PartitionRequestServerHandler",),
+        rf"Read channel on (?P<addr>\S+): PartitionRequest\({_PARTITION}:(?:\[(?P<from>\d+), (?P<to>\d+)\]|(?P<sub>\d+))"
+        r":(?P<credit>\d+)\)\.",
+    ),
+    (
+        "net.partreq.client",
+        ("NettyPartitionRequestClient",),
+        rf"Requesting {_RANGE} of partition {_PARTITION} with (?P<delay>\d+) ms delay\.",
+    ),
+    (
+        "net.connfail",
+        ("PartitionRequestClientFactory",),
+        r"Failed(?: (?P<n>\d+) times?)? to connect to (?P<addr>\S+)\. (?P<what>Giving up|Retrying)\.",
+    ),
+    ("buf.pool", ("LocalBufferPool",), r"Using a local buffer pool with (?P<min>\d+)-(?P<max>\d+) buffers"),
+    # Slots: resource manager, TaskManager, JobMaster.
+    ("slot.require", _SLOT_MANAGER, rf"Received resource requirements from job (?P<job>{HEX}): \[(?P<reqs>.*)\]"),
+    ("slot.clear", _SLOT_MANAGER, rf"Clearing resource requirements of job (?P<job>{HEX})\.?"),
+    ("slot.unfulfilled", _SLOT_MANAGER, rf"Could not fulfill resource requirements of job (?P<job>{HEX})\..*"),
+    (
+        "slot.rm.alloc",
+        _SYNCER,
+        rf"Starting allocation of slot (?P<alloc>{HEX}) from (?P<tm>\S+) for job (?P<job>{HEX})"
+        r" with resource profile (?P<profile>.*)\.",
+    ),
+    (
+        "slot.rm.alloc",
+        _SLOT_MANAGER,
+        rf"Starting allocation of slot (?P<tm>\S+)_(?P<index>\d+) for job (?P<job>{HEX})"
+        r" with resource profile (?P<profile>.*)\.",
+    ),
+    ("slot.rm.pending", _SLOTS, rf"Add pending slot with allocationId (?P<alloc>{HEX})\."),
+    ("slot.rm.complete", _SLOTS, rf"Complete slot allocation with allocationId (?P<alloc>{HEX})\."),
+    ("slot.rm.freed", _SLOTS, rf"Free allocated slot with allocationId (?P<alloc>{HEX})\."),
+    ("slot.rm.freeing", _SYNCER, rf"Freeing slot (?P<alloc>{HEX})(?P<report> by slot report)?\."),
+    ("slot.rm.freeing", _SLOT_MANAGER, r"Freeing slot (?P<tm>\S+)_(?P<index>\d+)\."),
+    (
+        "slot.tm.request",
+        _EXECUTOR,
+        rf"Receive slot request (?P<alloc>{HEX}) for job (?P<job>{HEX}) from resource manager"
+        rf" with leader id (?P<leader>{HEX})\.",
+    ),
+    ("slot.tm.alloc", ("TaskSlotTableImpl",), rf"Allocated slot for (?P<alloc>{HEX}) with resources (?P<profile>.*)\."),
+    ("slot.tm.activate", ("TaskSlotTableImpl",), rf"Activate slot (?P<alloc>{HEX})\."),
+    (
+        "slot.tm.free",
+        ("TaskSlotTableImpl",),
+        r"Free slot TaskSlot\(index:(?P<index>-?\d+), state:(?P<state>\w+), resource profile: .*,"
+        rf" allocationId: (?P<alloc>{HEX}), jobId: (?P<job>{HEX})\)\.",
+    ),
+    ("slot.tm.offer", _EXECUTOR, rf"Offer reserved slots to the leader of job (?P<job>{HEX})\."),
+    ("slot.jm.offers", _POOL, rf"Received (?P<offers>\[.*\]) slot offers from TaskExecutor {_AT}\."),
+    ("slot.jm.match", _POOL, rf"Matched slot offer (?P<alloc>{HEX}) to requirement (?P<profile>.*)\."),
+    (
+        "slot.jm.newreq",
+        _BRIDGE,
+        rf"Request new allocated (?P<batch>batch )?slot with slot request id SlotRequestId\{{(?P<req>{HEX})\}}"
+        r" and resource profile (?P<profile>.*)",
+    ),
+    (
+        "slot.jm.reserve",
+        _BRIDGE,
+        rf"Reserve slot (?P<alloc>{HEX}) for slot request id SlotRequestId\{{(?P<req>{HEX})\}}",
+    ),
+    ("slot.jm.release", _BRIDGE, rf"Release slot with slot request id SlotRequestId\{{(?P<req>{HEX})\}}\.?"),
+    (
+        "slot.jm.notenough",
+        _BRIDGE,
+        r"Could not acquire the minimum required resources, failing slot requests\. Acquired: (?P<acq>.*)\."
+        r" Current slot pool status: (?P<status>.*)",
+    ),
+    ("slot.jm.freereserved", _POOL, rf"Free reserved slot (?P<alloc>{HEX})\."),
+    ("slot.jm.releasing", _POOL, rf"Releasing slot \[(?P<alloc>{HEX})\]\."),
+    ("slot.logical.request", _SHARED, rf"Request a {_LOGICAL}"),
+    ("slot.logical.alloc", _SHARED, rf"Allocated {_LOGICAL}"),
+    ("slot.logical.remove", _SHARED, rf"Remove {_LOGICAL}"),
+    (
+        "slot.shared.release",
+        _SHARED,
+        rf"Release shared slot (?P<ext>externally )?\(SlotRequestId\{{(?P<req>{HEX})\}}\)",
+    ),
+    # Registration, heartbeats, disconnects.
+    (
+        "rm.register",
+        _MANAGER,
+        r"Registering TaskManager with ResourceID (?P<tm>\S+) \((?P<addr>.*)\) at ResourceManager",
+    ),
+    (
+        "rm.slotregister",
+        _SLOT_MANAGER,
+        rf"(?P<what>Registering|Unregistering) task executor (?P<tm>\S+)(?: under (?P<inst>{HEX}) at| from)"
+        r" the slot manager\.",
+    ),
+    ("rm.close", _MANAGER, r"Closing TaskExecutor connection (?P<tm>\S+) because: (?P<why>.*)"),
+    (
+        "hb.unreachable",
+        (*_MANAGER, *_MASTER, *_EXECUTOR),
+        r"(?:The )?(?P<what>TaskManager|JobManager|ResourceManager) with id (?P<id>\S+) is no longer reachable\.",
+    ),
+    (
+        "hb.timeout",
+        (*_MANAGER, *_MASTER, *_EXECUTOR),
+        r"(?:The heartbeat of|Heartbeat of) (?P<what>TaskManager|JobManager|ResourceManager) with id (?P<id>\S+) timed out\.",
+    ),
+    (
+        "hb.mark",
+        ("DefaultHeartbeatMonitor", "HeartbeatMonitorImpl"),
+        r"Mark heartbeat target (?P<id>\S+) as unreachable because (?P<n>\d+) consecutive heartbeat RPCs have failed\.",
+    ),
+    ("hb.trigger", (*_MANAGER, *_MASTER), r"Trigger heartbeat request\."),
+    ("hb.recv", (*_MANAGER, *_MASTER, *_EXECUTOR), r"Received heartbeat(?P<request> request)? from (?P<id>\S+)\."),
+    ("jm.disconnect", _MASTER, r"Disconnect TaskExecutor (?P<tm>\S+) because: (?P<why>.*)"),
+    ("tm.closejm", _EXECUTOR, rf"Close JobManager connection for job (?P<job>{HEX})\."),
+    ("tm.estjm", _EXECUTOR, rf"Establish JobManager connection for job (?P<job>{HEX})\."),
+    ("tm.closerm", _EXECUTOR, rf"Close ResourceManager connection (?P<id>{HEX})\."),
+    # Loops of the DataSet API and of DataStream.iterate, both gone after 1.x.
+    (
+        "loop.step",
+        _ITERATIVE,
+        r"(?P<what>starting|finishing|waiting for other workers in|head received termination request in|"
+        r"signaling that all workers are to terminate in|signaling that all workers are done in)"
+        rf" iteration \[(?P<step>\d+)\]:  {_TASK}",
+    ),
+    ("loop.worker", _ITERATIVE, rf"sending (?P<event>\w+) to sync:  {_TASK}"),
+    ("loop.final", _ITERATIVE, rf"streaming out final result after \[(?P<step>\d+)\] iterations:  {_TASK}"),
+    (
+        "loop.end",
+        _ITERATIVE,
+        r"(?P<why>maximum number of iterations|convergence reached after|empty workset convergence reached after)"
+        rf" \[(?P<step>\d+)\](?: iterations| reached), terminating\.\.\.:  {_TASK}",
+    ),
+    (
+        "loop.head",
+        ("StreamIterationHead",),
+        rf"Iteration head {_TASK}#(?P<number>\d+) (?P<what>added|removed) feedback queue under (?P<broker>\S+)",
+    ),
+    (
+        "loop.tail",
+        ("StreamIterationTail",),
+        rf"Iteration tail {_TASK}#(?P<number>\d+) (?P<what>trying to acquire|acquired) feedback queue"
+        r" (?:under )?(?P<broker>\S+)",
+    ),
+)
+
+FAMILIES: Final[tuple[str, ...]] = tuple(dict.fromkeys(name for name, _, _ in _TABLE))
+"""Names of all families, which are the names of the events."""
+
+_NUMBERS: Final = frozenset(
+    [
+        "subtask",
+        "number",
+        "pnum",
+        "parallelism",
+        "port",
+        "from",
+        "to",
+        "sub",
+        "count",
+        "total",
+        "ms",
+        "regions",
+        "subparts",
+        "pending",
+        "buffers",
+        "bytes",
+        "backlog",
+        "inputs",
+        "input",
+        "channels",
+        "local",
+        "remote",
+        "unknown",
+        "gate",
+        "credit",
+        "delay",
+        "n",
+        "min",
+        "max",
+        "index",
+        "step",
+    ]
+)
+_FLAGS: Final = frozenset(("report", "batch", "request", "ext"))
+_OFFERED: Final = re.compile(rf"allocationId=({HEX})")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One family's message: `read` gives the arguments of a message that has this form."""
+
+    family: str
+    pattern: re.Pattern[str]
+
+    def read(self, message: str) -> dict[str, Any] | None:
+        """Arguments of the event, or None if `message` is another one."""
+        found = self.pattern.fullmatch(message)
+        return None if found is None else _arguments(self.family, found.groupdict())
+
+
+def _arguments(family: str, groups: Mapping[str, str | None]) -> dict[str, Any]:
+    args: dict[str, Any] = {}
+    for name, text in groups.items():
+        if name in _FLAGS:
+            args[name] = text is not None
+        elif text is not None:
+            args[name] = int(text) if name in _NUMBERS else text
+    if "place" in args:
+        # Names count subtasks from 1, identifiers from 0.
+        args.setdefault("subtask", int(args.pop("place")) - 1)
+        args.pop("place", None)
+    match family:
+        case "region.built":
+            args["new"] = int(args["new"])
+        case "part.tmrelease":
+            args["partitions"] = [text for text in args["partitions"].split(", ") if text]
+        case "slot.jm.offers":
+            args["offers"] = _OFFERED.findall(args["offers"])
+    return args
+
+
+def _index() -> dict[str, tuple[Form, ...]]:
+    forms: dict[str, list[Form]] = {}
+    for family, loggers, pattern in _TABLE:
+        form = Form(family, re.compile(pattern))
+        for logger in loggers:
+            forms.setdefault(logger, []).append(form)
+    return {logger: tuple(found) for logger, found in forms.items()}
+
+
+FORMS: Final[Mapping[str, tuple[Form, ...]]] = _index()
+"""Forms by the last part of a logger's name, in the order in which they are tried."""
+
+_LANDMARKS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "ExecutionGraph": (
+        (") switched from state ", "job.transition"),
+        (") switched from ", "exec.transition"),
+        ("Created execution graph ", "job.graph"),
+    ),
+    "Task": ((") switched from ", "tm.transition"),),
+    "JobMaster": ((" tasks will be restarted to recover", "failover.restart"),),
+    "TaskExecutor": (("Received task ", "tm.submit"),),
+    "ResultPartitionManager": (("Registered ", "part.registered"), ("Released partition ", "part.released")),
+}
+
+
+def looks_like(logger: str, message: str) -> str | None:
+    """The family that a message which has no known form seems to be of: a line cut short, or a wording not known."""
+    return next((family for mark, family in _LANDMARKS.get(logger, ()) if mark in message), None)

@@ -1,0 +1,62 @@
+"""Flink's identifiers: how logs and the REST API write them, and what they are made of.
+
+An attempt is `<graph>_<vertex>_<subtask>_<number>`: the execution graph, the job vertex, the subtask from 0, and how often
+the subtask had been tried before. A partition is `<dataset>#<number>@<producer>`, where the producer is an attempt, so
+its number is the partition's generation. Both forms hold from Flink 1.16 on; older attempts are plain hexadecimal.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+HEX: Final = r"[0-9a-f]{32}"
+"""A job, graph, vertex, dataset, allocation or request identifier."""
+
+ATTEMPT_TEXT: Final = rf"{HEX}_{HEX}_\d+_\d+"
+PARTITION_TEXT: Final = rf"{HEX}#\d+@{ATTEMPT_TEXT}"
+
+_ATTEMPT: Final = re.compile(rf"({HEX})_({HEX})_(\d+)_(\d+)")
+_PARTITION: Final = re.compile(rf"({HEX})#(\d+)@({ATTEMPT_TEXT})")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Attempt:
+    """One try of one subtask. `subtask` and `number` count from 0."""
+
+    graph: str
+    vertex: str
+    subtask: int
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> Attempt:
+        """The attempt that `text` writes; raises `ValueError` if it writes none."""
+        found = _ATTEMPT.fullmatch(text)
+        if not found:
+            raise ValueError(f"{text!r} is not an attempt: expected graph_vertex_subtask_number")
+        return cls(found[1], found[2], int(found[3]), int(found[4]))
+
+    def __str__(self) -> str:
+        return f"{self.graph}_{self.vertex}_{self.subtask}_{self.number}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Partition:
+    """What one attempt writes into one dataset. `number` is the producing subtask's place in the dataset, from 0."""
+
+    dataset: str
+    number: int
+    producer: Attempt
+
+    @classmethod
+    def parse(cls, text: str) -> Partition:
+        """The partition that `text` writes; raises `ValueError` if it writes none."""
+        found = _PARTITION.fullmatch(text)
+        if not found:
+            raise ValueError(f"{text!r} is not a partition: expected dataset#number@attempt")
+        return cls(found[1], int(found[2]), Attempt.parse(found[3]))
+
+    def __str__(self) -> str:
+        return f"{self.dataset}#{self.number}@{self.producer}"

@@ -1,0 +1,161 @@
+"""Which job an event belongs to, and which task's thread recorded it.
+
+Few of Flink's messages name their job. The rest is joined over what they do name: the execution graph of an attempt, the
+allocation of a slot, the request for it, the task. A join may rest on a line that comes later or from another process,
+so it is made when the whole run has been read. What remains open is given to the only job of the run, if there is
+just one; the cluster's own events (registration, heartbeats) belong to none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from streamproof.conformance.flink.identifiers import HEX
+
+_CLUSTER: Final = ("rm.", "hb.", "tm.closerm", "net.connfail")
+_THREAD: Final = re.compile(r"(?:Legacy Source Thread - )?(?P<task>.*) \((?P<place>\d+)/\d+\)#(?P<number>\d+)")
+_JOB_TEXT: Final = re.compile(HEX)
+
+
+@dataclass(slots=True)
+class Draft:
+    """An event before the job is known. `job` is what the record itself said, `thread` the thread's name."""
+
+    process: str
+    seq: int
+    family: str
+    args: dict[str, Any]
+    ts: str
+    job: str | None
+    thread: str | None
+    file: str
+    line: int
+
+
+@dataclass(slots=True)
+class Joins:
+    """What a run tells about which identifier belongs to which job."""
+
+    graphs: dict[str, str] = field(default_factory=dict)
+    allocations: dict[str, str] = field(default_factory=dict)
+    requests: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, drafts: Iterable[Draft]) -> Joins:
+        """The joins that the events of a run allow."""
+        joins = cls()
+        drafts = list(drafts)
+        reserved: dict[str, str] = {}
+        deployed: list[tuple[str, str]] = []
+        for draft in drafts:
+            args = draft.args
+            job = args.get("job") or draft.job
+            if job:
+                joins.names.setdefault(job, "")
+                if draft.family in ("job.transition", "failover.strategy"):
+                    joins.names[job] = args["name"]
+                if "graph" in args:
+                    joins.graphs[args["graph"]] = job
+                if "alloc" in args:
+                    joins.allocations[args["alloc"]] = job
+            if "alloc" in args and "graph" in args:
+                deployed.append((args["alloc"], args["graph"]))
+            if draft.family == "slot.jm.reserve":
+                reserved[args["req"]] = args["alloc"]
+        # An allocation serves one job, so either side of a deployment tells the other.
+        for allocation, graph in deployed:
+            if graph in joins.graphs:
+                joins.allocations.setdefault(allocation, joins.graphs[graph])
+            elif allocation in joins.allocations:
+                joins.graphs[graph] = joins.allocations[allocation]
+        joins.requests = {
+            request: joins.allocations[allocation]
+            for request, allocation in reserved.items()
+            if allocation in joins.allocations
+        }
+        return joins
+
+    @property
+    def only_job(self) -> str:
+        """The job of a run that has just one, else empty."""
+        return next(iter(self.names)) if len(self.names) == 1 else ""
+
+    def direct(self, draft: Draft) -> str:
+        """The job that an event's own identifiers lead to, else empty."""
+        args: Mapping[str, Any] = draft.args
+        if args.get("job"):
+            return str(args["job"])
+        if draft.job:
+            return draft.job
+        for key, known in (("graph", self.graphs), ("alloc", self.allocations), ("req", self.requests)):
+            if args.get(key) in known:
+                return known[args[key]]
+        if "producer" in args:
+            return self.graphs.get(args["producer"][:32], "")
+        for key in ("partitions", "offers"):
+            if args.get(key):
+                first = args[key][0]
+                return self.graphs.get(first.partition("@")[2][:32], "") or self.allocations.get(first, "")
+        if "broker" in args and args["broker"][:32] in self.names:
+            return str(args["broker"][:32])
+        if "why" in args:
+            return next((job for job in _JOB_TEXT.findall(args["why"]) if job in self.names), "")
+        return ""
+
+
+def resolve(drafts: list[Draft]) -> tuple[list[str], Joins]:
+    """The job of each event ("" if none or unknown), and the joins it rests on.
+
+    Events that a task's thread recorded and that do not name an attempt themselves get it as the argument `by`.
+    """
+    joins = Joins.of(drafts)
+    jobs: list[str] = []
+    # Per process: the latest attempt of a task by its place and number, the latest of its place, the latest graph.
+    attempts: dict[tuple[str, str, int, int], str] = {}
+    latest: dict[tuple[str, str, int], str] = {}
+    building: dict[str, str] = {}
+    for draft in drafts:
+        args = draft.args
+        attempt = args.get("attempt")
+        if attempt and "task" in args:
+            attempts[draft.process, args["task"], args["subtask"], args["number"]] = attempt
+            latest[draft.process, args["task"], args["subtask"]] = attempt
+        elif not attempt and draft.thread:
+            found = _THREAD.fullmatch(draft.thread)
+            if found:
+                place = (draft.process, found["task"], int(found["place"]) - 1, int(found["number"]))
+                if place in attempts:
+                    args["by"] = attempts[place]
+        job = joins.direct(draft)
+        if draft.family == "job.graph":
+            building[draft.process] = args["job"]
+        elif not job and not draft.family.startswith(_CLUSTER):
+            job = _by_neighbours(draft, joins, attempts, latest, building)
+        jobs.append(job)
+    return jobs, joins
+
+
+def _by_neighbours(
+    draft: Draft,
+    joins: Joins,
+    attempts: Mapping[tuple[str, str, int, int], str],
+    latest: Mapping[tuple[str, str, int], str],
+    building: Mapping[str, str],
+) -> str:
+    """The job of an event that names no identifier of its own: by its task, its thread, or what was being built."""
+    if joins.only_job:
+        return joins.only_job
+    args = draft.args
+    attempt = args.get("by")
+    if not attempt and "task" in args and "subtask" in args:
+        place = (draft.process, args["task"], args["subtask"])
+        attempt = attempts.get((*place, args["number"])) if "number" in args else latest.get(place)
+    if attempt:
+        return joins.graphs.get(attempt[:32], "")
+    if draft.family in ("graph.vertex", "graph.edge", "region.built", "sched.strategy"):
+        return building.get(draft.process, "")
+    return ""

@@ -1,0 +1,236 @@
+"""What Flink's REST API says about a job: its graph, its attempts, its failures.
+
+A file `rest-<job>.json` beside the logs holds the answers under `job` (`/jobs/:id`), `plan` (`/jobs/:id/plan`),
+`subtasks` (vertex to the `subtasks` of `/jobs/:id/vertices/:vid`) and `exceptions` (`/jobs/:id/exceptions`). A bare answer
+of `/jobs/:id` will do. The plan states ship strategies, not distribution patterns: `graph.pattern_of` translates.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from streamproof.conformance.flink.graph import Edge, JobGraph, Vertex, gaps, pattern_of, same_connections
+from streamproof.conformance.flink.identifiers import HEX
+from streamproof.system.errors import InputError, Loc
+
+_REMEDY: Final = "Give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)."
+_NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class RestAttempt:
+    """The latest attempt of a subtask when the API was asked. `number` counts from 0, `tm` is the resource id."""
+
+    vertex: str
+    subtask: int
+    number: int
+    status: str
+    tm: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RestFailure:
+    """A failure of the job's history, newest first. `task` is as Flink names it, None for a global failure."""
+
+    exception: str
+    task: str | None
+    tm: str | None
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RestJob:
+    """One job as the REST API tells it."""
+
+    job: str
+    name: str
+    state: str
+    type: str | None
+    graph: JobGraph
+    attempts: tuple[RestAttempt, ...]
+    failures: tuple[RestFailure, ...]
+    file: str
+
+
+def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
+    """Read a REST answer; with `job`, insist that it is that job's.
+
+    Raises `InputError` for a file that is missing, not JSON, not such an answer, or another job's.
+    """
+    file = str(path)
+    data = _load(Path(path))
+    answer = data.get("job", data)
+    if isinstance(answer, str):
+        raise _refusal(file, f"the API gave no answer: {answer[:120]}", "Ask it again while the JobManager is running.")
+    answer = _expect(answer, dict, "job", file)
+    found = _text(answer, "jid", file)
+    if job is not None and found != job:
+        raise _refusal(file, f"the answer is about job {found}, not {job}", "Give the answer for the job of the logs.")
+    name = _text(answer, "name", file)
+    vertices = tuple(
+        Vertex(_text(item, "id", file), _text(item, "name", file), _whole(item, "parallelism", file))
+        for item in _objects(answer, "vertices", file)
+    )
+    if not vertices:
+        raise _refusal(file, "the job has no vertices", _REMEDY)
+    edges = _edges(_plan(data, answer, file), vertices, file)
+    missing = gaps(vertices, edges)
+    graph = JobGraph(found, name, vertices, edges, (), not missing, tuple(missing), "rest")
+    return RestJob(
+        job=found,
+        name=name,
+        state=_text(answer, "state", file),
+        type=answer.get("job-type") if isinstance(answer.get("job-type"), str) else None,
+        graph=graph,
+        attempts=_attempts(data.get("subtasks"), vertices, file),
+        failures=_failures(data.get("exceptions"), file),
+        file=file,
+    )
+
+
+def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
+    """The REST answers that lie in a folder (`rest-*.json`), by job.
+
+    A file that cannot be read as an answer counts for the job of `jobs` that its name begins, so that reading it says
+    what is wrong; a readable one of the same job takes its place.
+    """
+    known = sorted(jobs)
+    found: dict[str, Path] = {}
+    unreadable: dict[str, Path] = {}
+    for file in sorted(folder.glob("rest-*.json")):
+        try:
+            found.setdefault(read_rest(file).job, file)
+        except InputError:
+            named = _NAMED.fullmatch(file.name)
+            job = next((job for job in known if named and job.startswith(named["job"])), None)
+            if job:
+                unreadable.setdefault(job, file)
+    return unreadable | found
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise _refusal(str(path), f"cannot be read: {error.strerror or error}", "Check the path.") from error
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
+        raise InputError(f"not JSON ({error})", loc=Loc(str(path), line), remedy=_REMEDY) from error
+    answers: dict[str, Any] = _expect(data, dict, "the whole", str(path))
+    return answers
+
+
+def _plan(data: Mapping[str, Any], answer: Mapping[str, Any], file: str) -> dict[str, Any]:
+    # `/jobs/:id/plan` wraps the plan once more than `/jobs/:id` does.
+    for holder in (data.get("plan"), answer.get("plan")):
+        if isinstance(holder, dict):
+            inner = holder.get("plan", holder)
+            if isinstance(inner, dict) and "nodes" in inner:
+                return inner
+    raise _refusal(file, "the answer has no plan with nodes, so the edges are not known", _REMEDY)
+
+
+def _edges(plan: Mapping[str, Any], vertices: tuple[Vertex, ...], file: str) -> tuple[Edge, ...]:
+    parallelism = {vertex.id: vertex.parallelism or 0 for vertex in vertices}
+    edges = []
+    for node in _objects(plan, "nodes", file):
+        target = _text(node, "id", file)
+        for place, item in enumerate(_objects(node, "inputs", file) if node.get("inputs") else ()):
+            source = _text(item, "id", file)
+            ship = item.get("ship_strategy")
+            ship = ship if isinstance(ship, str) else None
+            exchange = item.get("exchange")
+            pattern = pattern_of(ship)
+            if pattern is None and same_connections(parallelism.get(source, 0), parallelism.get(target, 0)):
+                pattern = "ALL_TO_ALL"
+            number = item.get("num", place)
+            edges.append(
+                Edge(
+                    source,
+                    target,
+                    pattern,
+                    exchange.upper() if isinstance(exchange, str) else None,
+                    ship=ship,
+                    input=number if isinstance(number, int) else place,
+                )
+            )
+    return tuple(edges)
+
+
+def _attempts(subtasks: object, vertices: tuple[Vertex, ...], file: str) -> tuple[RestAttempt, ...]:
+    if not isinstance(subtasks, dict):
+        return ()
+    attempts = []
+    for vertex in vertices:
+        for item in subtasks.get(vertex.id, ()):
+            item = _expect(item, dict, f"subtasks of {vertex.id}", file)
+            tm = item.get("taskmanager-id")
+            attempts.append(
+                RestAttempt(
+                    vertex.id,
+                    _whole(item, "subtask", file),
+                    _whole(item, "attempt", file),
+                    _text(item, "status", file),
+                    tm if isinstance(tm, str) and tm != "(unassigned)" else None,
+                )
+            )
+    return tuple(attempts)
+
+
+def _failures(exceptions: object, file: str) -> tuple[RestFailure, ...]:
+    history = exceptions.get("exceptionHistory") if isinstance(exceptions, dict) else None
+    if not isinstance(history, dict):
+        return ()
+
+    def optional(item: Mapping[str, Any], key: str) -> str | None:
+        value = item.get(key)
+        return value if isinstance(value, str) else None
+
+    return tuple(
+        RestFailure(
+            _text(item, "exceptionName", file),
+            optional(item, "taskName"),
+            optional(item, "taskManagerId"),
+            item["timestamp"] if isinstance(item.get("timestamp"), int) else None,
+        )
+        for item in _objects(history, "entries", file)
+    )
+
+
+def _refusal(file: str, message: str, remedy: str) -> InputError:
+    return InputError(message, loc=Loc(file, 0), remedy=remedy)
+
+
+def _expect(value: object, kind: type, what: str, file: str) -> Any:
+    if not isinstance(value, kind):
+        wanted = {dict: "an object", list: "a list", str: "text", int: "a whole number"}[kind]
+        raise _refusal(file, f"{what} must be {wanted}, got {type(value).__name__}", _REMEDY)
+    return value
+
+
+def _field(item: Mapping[str, Any], key: str, kind: type, file: str) -> Any:
+    if key not in item:
+        raise _refusal(file, f"the field {key!r} is missing", _REMEDY)
+    return _expect(item[key], kind, repr(key), file)
+
+
+def _text(item: Mapping[str, Any], key: str, file: str) -> str:
+    text: str = _field(item, key, str, file)
+    if key in ("id", "jid") and not re.fullmatch(HEX, text):
+        raise _refusal(file, f"{key!r} is no identifier: {text!r}", _REMEDY)
+    return text
+
+
+def _whole(item: Mapping[str, Any], key: str, file: str) -> int:
+    number: int = _field(item, key, int, file)
+    return number
+
+
+def _objects(item: Mapping[str, Any], key: str, file: str) -> list[dict[str, Any]]:
+    return [_expect(entry, dict, f"each of {key!r}", file) for entry in _field(item, key, list, file)]
