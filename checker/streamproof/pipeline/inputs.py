@@ -1,0 +1,247 @@
+"""What a user points at, sorted by content into event logs, verdicts and the rest.
+
+Names decide nothing except the run of a log that does not say its own: a log is recognised by its first bytes, plain or
+gzip-compressed, in whatever folder it lies.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+from urllib.parse import unquote
+
+from streamproof.system.errors import InputError, Loc
+
+Kind = Literal["events", "verdicts"]
+Form = Literal["ndjson", "document", "parquet"]
+
+_HEAD = 65536  # bytes looked at before a file is left alone
+_DOCUMENT = re.compile(rb'"schema"\s*:\s*"streamproof\.validate/')
+_LOG_SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input file. `extent` counts what a reader can split on: bytes of NDJSON, row groups of Parquet, else 1."""
+
+    path: str
+    kind: Kind
+    form: Form
+    gzip: bool
+    run: str
+    """Run of the events that name none: the file's stem, or that of the data set folder it is a part of."""
+    origin: str
+    """The file, or the data set folder it is a part of: two origins with one run name are two different runs."""
+    extent: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was found and left out, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything found, in the order of the paths."""
+
+    sources: tuple[Source, ...]
+    skipped: tuple[Skipped, ...]
+
+    def of(self, kind: Kind) -> tuple[Source, ...]:
+        """The sources of one kind."""
+        return tuple(source for source in self.sources if source.kind == kind)
+
+
+def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
+    """Find and classify every file that `inputs` (files, folders, glob patterns) name, each once.
+
+    Files under `without` (the folder that the report goes to) are not inputs. A file named one by one must be usable;
+    in folders and patterns, what is something else is skipped. Raises `InputError` for a path that does not exist, a
+    file that cannot be read or is of a version unknown here, and when nothing usable is left.
+    """
+    if not inputs:
+        raise InputError("no inputs given", remedy="Name event logs, verdict files, or folders that hold them.")
+    sources: dict[str, Source] = {}
+    skipped: dict[str, Skipped] = {}
+    for given in inputs:
+        before = len(sources) + len(skipped)
+        for path, explicit in _files(given, without):
+            key = os.path.realpath(path)
+            if key in sources or key in skipped:
+                before -= 1
+                continue
+            found = _classify(path)
+            if isinstance(found, Source):
+                sources[key] = found
+            elif explicit and found.reason != "empty":
+                raise InputError(f"{path}: {found.reason}", remedy=_EXPECTED)
+            else:
+                skipped[key] = found
+        if before == len(sources) + len(skipped):
+            raise InputError(f"{given}: there is no file in this folder", remedy=_EXPECTED)
+    if not sources:
+        reasons = "; ".join(f"{item.path}: {item.reason}" for item in list(skipped.values())[:3])
+        raise InputError(
+            f"nothing to report on in {', '.join(str(given) for given in inputs)} ({reasons})", remedy=_EXPECTED
+        )
+    ordered = sorted(sources.values(), key=lambda source: source.path)
+    return Inputs(tuple(ordered), tuple(sorted(skipped.values(), key=lambda item: item.path)))
+
+
+_EXPECTED = (
+    "Give event logs (NDJSON or Parquet with trace, process, seq, event) or verdicts "
+    "(what `streamproof validate --json` writes, as JSON, NDJSON or Parquet)."
+)
+
+
+def opened(path: str, compressed: bool) -> BinaryIO:
+    """The bytes of a file, decompressed when it is gzip."""
+    return cast(BinaryIO, gzip.open(path, "rb")) if compressed else open(path, "rb")
+
+
+def _files(given: Path, without: Path | None) -> Iterator[tuple[str, bool]]:
+    """The files that one argument names, and whether it names them one by one."""
+    text = str(given)
+    if given.is_dir():
+        yield from ((path, False) for path in _walk(text, without))
+    elif given.exists():
+        yield text, True
+    elif glob.has_magic(text):
+        matches = sorted(glob.glob(text, recursive=True))
+        if not matches:
+            raise InputError(f"{text}: no file matches this pattern")
+        for match in matches:
+            if os.path.isdir(match):
+                yield from ((path, False) for path in _walk(match, without))
+            else:
+                yield match, False
+    else:
+        raise InputError(f"{text}: no such file or folder")
+
+
+def _walk(folder: str, without: Path | None) -> Iterator[str]:
+    excluded = os.path.realpath(without) if without else None
+
+    def refuse(failure: OSError) -> None:
+        raise InputError(f"{failure.filename}: cannot list this folder: {failure.strerror}") from failure
+
+    for where, folders, names in os.walk(folder, onerror=refuse):
+        # Data set writers keep markers and checksums in names that begin with `_` or `.`.
+        folders[:] = sorted(
+            name for name in folders if name[0] not in "._" and os.path.realpath(os.path.join(where, name)) != excluded
+        )
+        if os.path.realpath(where) == excluded:
+            folders.clear()
+            continue
+        yield from (os.path.join(where, name) for name in sorted(names) if name[0] not in "._")
+
+
+def _classify(path: str) -> Source | Skipped:
+    try:
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            magic = file.read(4)
+        if not magic:
+            return Skipped(path, "empty")
+        if magic == b"PAR1":
+            return _parquet(path, size)
+        compressed = magic[:2] == b"\x1f\x8b"
+        with opened(path, compressed) as file:
+            return _json(path, size, compressed, file)
+    except (OSError, EOFError, zlib.error) as failure:
+        raise InputError(f"{path}: cannot be read: {failure}") from failure
+
+
+def _json(path: str, size: int, compressed: bool, file: BinaryIO) -> Source | Skipped:
+    head = file.read(_HEAD)
+    if not head.strip():
+        return Skipped(path, "empty")
+    if not head.lstrip().startswith(b"{"):
+        return _not_json(path, head, "neither JSON lines nor Parquet")
+    run, origin = _run(path)
+
+    def source(kind: Kind, form: Form) -> Source:
+        extent = size if form == "ndjson" and not compressed else 1
+        return Source(path, kind, form, compressed, run, origin, extent, size)
+
+    file.seek(0)
+    first = _first_line(file)
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        if _DOCUMENT.search(head):
+            return source("verdicts", "document")
+        return _not_json(path, head, "JSON that is neither an event log nor verdicts")
+    schema = record.get("schema")
+    match schema:
+        case "streamproof.validate/1":
+            return source("verdicts", "document")
+        case "streamproof.verdict/1":
+            return source("verdicts", "ndjson")
+        case str() if schema.startswith(("streamproof.validate/", "streamproof.verdict/")):
+            raise InputError(f"{path}: written in {schema}, which this version does not read (it reads version 1)")
+        case str():
+            return Skipped(path, f"JSON of another kind ({schema})")
+    if "verdict" in record and "run" in record:
+        return source("verdicts", "ndjson")
+    if "event" in record:
+        return source("events", "ndjson")
+    return Skipped(path, "JSON that is neither an event log nor verdicts")
+
+
+def _not_json(path: str, head: bytes, reason: str) -> Skipped:
+    """A file whose name promises a log and whose first line is none is damaged, not another kind of file."""
+    if path.endswith(_LOG_SUFFIXES):
+        before = head[: len(head) - len(head.lstrip())].count(b"\n")
+        raise InputError(
+            "this line is not a JSON object",
+            loc=Loc(path, before + 1),
+            remedy="Remove the line, or the rest of a line that was cut off when the process died.",
+        )
+    return Skipped(path, reason)
+
+
+def _first_line(file: BinaryIO) -> bytes:
+    return next(line for line in file if line.strip())
+
+
+def _parquet(path: str, size: int) -> Source | Skipped:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            columns: list[str] = file.schema_arrow.names
+            groups: int = file.metadata.num_row_groups
+    except pyarrow.ArrowException as failure:
+        raise InputError(f"{path}: cannot be read as Parquet: {failure}") from failure
+    run, origin = _run(path)
+    if {"run", "verdict"} <= set(columns):
+        return Source(path, "verdicts", "parquet", False, run, origin, groups, size)
+    if {"trace", "process", "seq", "event"} <= set(columns):
+        return Source(path, "events", "parquet", False, run, origin, groups, size)
+    return Skipped(path, f"Parquet of something else (its columns: {', '.join(columns[:8])})")
+
+
+def _run(path: str) -> tuple[str, str]:
+    """The run that a file's name stands for, and the file or data set folder that gives it."""
+    place = Path(path)
+    for folder in place.parents:
+        if folder.name.startswith("run="):  # a data set partitioned by run
+            return unquote(folder.name.removeprefix("run=")), str(folder)
+    for folder in place.parents:
+        if folder.suffix in {".parquet", ".ndjson", ".jsonl"}:  # a data set of part files
+            return folder.stem, str(folder)
+    return Path(place.name.removesuffix(".gz")).stem, path

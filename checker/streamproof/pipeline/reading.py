@@ -1,0 +1,162 @@
+"""Reading a piece of an input file, row by row: what every Spark worker does.
+
+A piece is a byte range of NDJSON, some row groups of Parquet, or a whole file of any other form, so a single huge log is
+read by all cores. NOTE(whole-lines): JSON is parsed here, line by line, and not by Spark's own JSON reader, because that
+one takes the first value of a line and drops the rest in silence; two processes that wrote into one line would lose
+events without anyone noticing.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from streamproof.pipeline.inputs import Source, opened
+
+_SMALL = 1 << 20  # a task smaller than this costs more to start than to run
+_LARGE = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Part of a source: extent units from `start` up to `end` (see `Source.extent`)."""
+
+    source: Source
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record as parsed, with its position: byte offset in NDJSON, else the record's number from 0."""
+
+    position: int
+    data: object
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Why nothing more can be read from a piece."""
+
+    position: int
+    reason: str
+
+
+def split(sources: Sequence[Source], cores: int) -> list[list[Piece]]:
+    """Tasks of roughly equal size: large files cut into pieces, small files put together."""
+    total = sum(source.bytes for source in sources)
+    aim = min(max(total // (4 * cores), _SMALL), _LARGE)
+    tasks: list[list[Piece]] = []
+    room = 0
+    for source in sources:
+        parts = max(1, min(source.bytes // aim, source.extent))
+        for part in range(parts):
+            piece = Piece(source, source.extent * part // parts, source.extent * (part + 1) // parts)
+            size = source.bytes // parts
+            if not tasks or size > room:
+                tasks.append([])
+                room = aim
+            tasks[-1].append(piece)
+            room -= size
+    return tasks
+
+
+def to_json(tasks: list[list[Piece]]) -> str:
+    """The tasks as text, for the file in which the driver hands them to Spark's planner."""
+    return json.dumps([[asdict(piece) for piece in task] for task in tasks])
+
+
+def from_json(text: str) -> list[list[Piece]]:
+    """Inverse of `to_json`."""
+    return [
+        [Piece(Source(**piece["source"]), piece["start"], piece["end"]) for piece in task] for task in json.loads(text)
+    ]
+
+
+def objects(piece: Piece) -> Iterator[Found | Broken]:
+    """The records of a piece, in order, ended by `Broken` where the rest cannot be understood."""
+    match piece.source.form:
+        case "ndjson":
+            return _lines(piece)
+        case "document":
+            return _document(piece.source)
+        case "parquet":
+            return _rows(piece)
+
+
+def line_of(source: Source, offset: int) -> int:
+    """The number, from 1, of the line of NDJSON that begins at `offset`."""
+    lines = 1
+    with opened(source.path, source.gzip) as file:
+        left = offset
+        while left > 0 and (block := file.read(min(left, _SMALL))):
+            lines += block.count(b"\n")
+            left -= len(block)
+    return lines
+
+
+def _lines(piece: Piece) -> Iterator[Found | Broken]:
+    source = piece.source
+    position = piece.start
+    try:
+        with opened(source.path, source.gzip) as file:
+            if piece.start:
+                # A line belongs to the piece in which it begins. The one around `start` began here only if the byte
+                # before it ends a line.
+                file.seek(piece.start - 1)
+                position += len(file.readline()) - 1
+            for line in file:
+                if position >= piece.end and not source.gzip:
+                    return
+                if not line.isspace():
+                    yield Found(position, json.loads(line, parse_constant=_refuse))
+                position += len(line)
+    except (ValueError, RecursionError) as failure:
+        reason = "not UTF-8 text" if isinstance(failure, UnicodeDecodeError) else f"not one JSON value: {failure}"
+        yield Broken(position, f"this line is {reason}")
+    except (OSError, EOFError, zlib.error) as failure:
+        yield Broken(position, f"the file cannot be read on from here: {failure}")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _document(source: Source) -> Iterator[Found | Broken]:
+    try:
+        with opened(source.path, source.gzip) as file:
+            document: Any = json.loads(file.read(), parse_constant=_refuse)
+    except (ValueError, RecursionError, OSError, EOFError, zlib.error) as failure:
+        yield Broken(0, f"not a JSON document: {failure}")
+        return
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != "streamproof.validate/1":
+        yield Broken(0, f"a document of schema {schema!r}, where streamproof.validate/1 is read")
+    elif not isinstance(document.get("verdicts"), list):
+        yield Broken(0, "the document has no list `verdicts`")
+    else:
+        yield from (Found(number, record) for number, record in enumerate(document["verdicts"]))
+
+
+def _rows(piece: Piece) -> Iterator[Found | Broken]:
+    import pyarrow
+    import pyarrow.parquet
+
+    wanted = ("run", "trace", "process", "seq", "event", "ts")
+    position = 0
+    try:
+        with pyarrow.parquet.ParquetFile(piece.source.path) as file:
+            position = sum(file.metadata.row_group(group).num_rows for group in range(piece.start))
+            columns = [name for name in wanted if name in file.schema_arrow.names]
+            groups = range(piece.start, piece.end)
+            for batch in file.iter_batches(
+                row_groups=groups, columns=columns if piece.source.kind == "events" else None
+            ):
+                for row in batch.to_pylist():
+                    yield Found(position, row)
+                    position += 1
+    except (pyarrow.ArrowException, OSError, ValueError) as failure:
+        yield Broken(position, f"the file cannot be read as Parquet from here: {failure}")

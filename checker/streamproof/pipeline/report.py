@@ -1,0 +1,161 @@
+"""The report on many runs: Parquet tables and one HTML page, made by Spark, put in place only when complete."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from streamproof.pipeline import reading, tables
+from streamproof.pipeline.inputs import Inputs, Kind, Skipped, discover
+from streamproof.pipeline.records import VERDICTS
+from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_session
+from streamproof.report.html import render_report
+from streamproof.system.errors import SystemFailure
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class ReportResult:
+    """What a report holds and where it is."""
+
+    html: Path
+    tables: Mapping[str, Path]
+    verdicts: Mapping[str, int]
+    """How many verdict records there are of each verdict; all four are present."""
+    runs: int
+    not_validated: int
+    """Logs that no verdict speaks of."""
+    events: int
+    """Events in the logs given."""
+    skipped: tuple[Skipped, ...]
+
+
+def build_report(
+    inputs: Sequence[Path],
+    out: Path,
+    master: str = LOCAL,
+    title: str | None = None,
+    progress: Progress | None = None,
+) -> ReportResult:
+    """Read event logs and verdicts from `inputs` (files, folders, glob patterns) and write `out/report.html` and
+    `out/tables/*.parquet`.
+
+    Equal inputs give equal tables and an equal page. An earlier report in `out` is replaced file by file, other files
+    there stay. Raises `InputError` for input that cannot be understood (naming file and line) and `SystemFailure` when
+    `out` cannot be written or Spark cannot run; then `out` is as it was before.
+    """
+    found = discover(inputs, without=out)
+    with _staging(out) as staging:
+        with spark_session(master) as spark:
+            collected = _collect(spark, found, master, progress)
+        if progress:
+            progress("writing the tables and the page")
+        page = render_report(
+            collected,
+            title=title or "Conformance report",
+            read=[source.path for source in found.sources],
+            skipped=[(item.path, item.reason) for item in found.skipped],
+        )
+        _write(collected, page, staging, out)
+    return _result(collected, out, found)
+
+
+def _collect(spark: SparkSession, found: Inputs, master: str, progress: Progress | None) -> dict[str, pa.Table]:
+    from pyspark.sql import functions as F
+
+    from streamproof.pipeline.source import EventSource, VerdictSource
+
+    spark.dataSource.register(EventSource)
+    spark.dataSource.register(VerdictSource)
+    cores = spark.sparkContext.defaultParallelism
+    doing = f"reading {len(found.of('events'))} event logs and {len(found.of('verdicts'))} verdict files on {master}"
+    with tempfile.TemporaryDirectory(prefix="streamproof-") as folder, reporting(spark, progress, doing):
+
+        def load(kind: Kind) -> DataFrame:
+            plan = Path(folder, f"{kind}.json")
+            plan.write_text(reading.to_json(reading.split(found.of(kind), cores)), encoding="utf-8")
+            return spark.read.format(f"streamproof.{kind}").load(str(plan))
+
+        trouble = F.when(F.col("problem").isNotNull(), F.struct("position", "problem")).alias("trouble")
+        events = tables.counted(load("events")).persist()
+        verdicts = load("verdicts").select("*", trouble).persist()
+        try:
+            tables.refuse_broken(events, found.sources)
+            tables.refuse_broken(verdicts, found.sources)
+            tables.refuse_merged_runs(events, found.sources)
+            made = tables.tabulate(events, tables.checks(verdicts))
+            return {name: tables.collect(name, table) for name, table in made.items()}
+        finally:
+            events.unpersist()
+            verdicts.unpersist()
+
+
+@contextmanager
+def _staging(out: Path) -> Iterator[Path]:
+    """A new folder on the file system of `out`, gone afterwards; made first, so that an unwritable `out` costs no time."""
+    if out.exists() and not out.is_dir():
+        raise SystemFailure(f"{out} is a file", remedy="Name a folder for the report.")
+    home = out if out.is_dir() else out.absolute().parent
+    # Not tempfile.mkdtemp: its folders are for their owner only, and this one becomes the report.
+    staging = home / f".streamproof-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        staging.mkdir(parents=True)
+    except OSError as failure:
+        raise _unwritable(out, failure) from failure
+    try:
+        yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _write(collected: Mapping[str, pa.Table], page: str, staging: Path, out: Path) -> None:
+    """Write everything to `staging`, then move it to `out`."""
+    try:
+        (staging / "tables").mkdir()
+        for name, table in collected.items():
+            pq.write_table(table, staging / "tables" / f"{name}.parquet", compression="zstd")
+        (staging / "report.html").write_text(page, encoding="utf-8")
+        if not out.exists():
+            os.replace(staging, out)
+            return
+        (out / "tables").mkdir(exist_ok=True)
+        for table_file in sorted((staging / "tables").iterdir()):
+            os.replace(table_file, out / "tables" / table_file.name)
+        # The page last: a page that is there speaks of tables that are there.
+        os.replace(staging / "report.html", out / "report.html")
+    except OSError as failure:
+        raise _unwritable(out, failure) from failure
+
+
+def _unwritable(out: Path, failure: OSError) -> SystemFailure:
+    return SystemFailure(
+        f"cannot write the report to {out}: {failure.strerror or failure}", remedy="Name a folder you may write to."
+    )
+
+
+def _result(collected: Mapping[str, pa.Table], out: Path, found: Inputs) -> ReportResult:
+    verdicts: list[str] = collected["runs"]["verdict"].to_pylist()
+    events: int | None = pc.sum(collected["events"]["count"]).as_py()
+    runs = set(collected["runs"]["run"].to_pylist()) | set(collected["events"]["run"].unique().to_pylist())
+    return ReportResult(
+        html=out / "report.html",
+        tables={name: out / "tables" / f"{name}.parquet" for name in collected},
+        verdicts={verdict: verdicts.count(verdict) for verdict in VERDICTS},
+        runs=len(runs),
+        not_validated=verdicts.count(tables.NOT_VALIDATED),
+        events=events or 0,
+        skipped=found.skipped,
+    )

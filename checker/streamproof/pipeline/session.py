@@ -1,0 +1,181 @@
+"""One way to get a Spark session: embedded and quiet by default, any other master on request.
+
+A session that is already running is joined, never stopped and never reconfigured: the caller gets a sibling session of
+the same context with its own SQL settings. A session started here is stopped when the block ends.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamproof.system.errors import SystemFailure
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+"""The default master: every core of this machine, inside this process's own JVM."""
+
+Progress = Callable[[str], None]
+"""Receives one line of text about what is being done, about once a second."""
+
+_OLDEST_JAVA = 17  # Spark 4 refuses to start on anything older, with a class-version stack trace.
+_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
+
+
+@contextmanager
+def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[SparkSession]:
+    """A Spark session on `master`, for the duration of the block.
+
+    Raises `SystemFailure` when PySpark or Java is missing, when Spark cannot start there, or when this process already
+    runs Spark on another master.
+    """
+    require_pyspark()
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is None and SparkContext._active_spark_context is not None:
+        running = SparkSession(SparkContext._active_spark_context)
+    if running is not None:
+        found = running.sparkContext.master or LOCAL
+        if found != master and not (_is_local(found) and _is_local(master)):
+            raise SystemFailure(
+                f"this process already runs Spark on {found}, so it cannot use {master}",
+                remedy="Stop the running session first, or ask for the same master.",
+            )
+        yield _with_sql_settings(running.newSession())
+        return
+
+    context = _start(master, app)
+    try:
+        yield _with_sql_settings(SparkSession(context))
+    finally:
+        context.stop()
+
+
+@contextmanager
+def reporting(spark: SparkSession, progress: Progress | None, doing: str, *, every: float = 1.0) -> Iterator[None]:
+    """Say `doing` at once, then every `every` seconds how many tasks of the running stages are done."""
+    if progress is None:
+        yield
+        return
+    progress(doing)
+    over = threading.Event()
+    tracker = spark.sparkContext.statusTracker()
+
+    def tick() -> None:
+        while not over.wait(every):
+            stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+            done = sum(stage.numCompletedTasks for stage in stages if stage)
+            total = sum(stage.numTasks for stage in stages if stage)
+            if total:
+                progress(f"{doing}: {done} of {total} tasks")
+
+    ticker = threading.Thread(target=tick, name="spark-progress", daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        ticker.join()
+
+
+def require_pyspark() -> None:
+    """`SystemFailure` that says what to install, unless PySpark can be imported."""
+    try:
+        importlib.import_module("pyspark.sql")
+    except ImportError as missing:
+        raise SystemFailure(
+            f"this needs Apache Spark, and Python cannot import it ({missing})",
+            remedy=f"Install it with: pip install 'streamproof[spark]' (it also needs Java {_OLDEST_JAVA} or later).",
+        ) from missing
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
+
+
+def _start(master: str, app: str) -> SparkContext:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    java_version()
+    # Workers must run the driver's interpreter: another one would lack this package or pickle differently. On a cluster
+    # the same path may not exist, so there, and only there, the user's own PYSPARK_PYTHON wins.
+    if _is_local(master) or "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    conf = SparkConf()
+    for key, value in _settings(master, app).items():
+        conf.set(key, value)
+    # The JVM writes start-up notices to stderr whatever its logging says; they are kept for the failure message only.
+    notices: Any = tempfile.TemporaryFile()  # noqa: SIM115 (the JVM holds it for its whole life)
+    try:
+        gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": notices})  # type: ignore[no-untyped-call]
+        return SparkContext(conf=conf, gateway=gateway)
+    except Exception as failure:
+        notices.seek(0)
+        said = notices.read().decode("utf-8", "replace").strip().splitlines()
+        reason = next((line for line in reversed(said) if "Exception" in line or "rror" in line), str(failure))
+        raise SystemFailure(
+            f"Spark could not start on master {master}: {reason.strip().splitlines()[0][:400]}",
+            remedy="Masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443.",
+        ) from failure
+
+
+def _settings(master: str, app: str) -> dict[str, str]:
+    settings = {
+        "spark.master": master,
+        "spark.app.name": app,
+        "spark.pyspark.python": os.environ["PYSPARK_PYTHON"],
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+    }
+    if _is_local(master):
+        # Nothing outside this machine needs to reach an embedded Spark, and host names often do not resolve.
+        settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    return settings
+
+
+def _with_sql_settings(spark: SparkSession) -> SparkSession:
+    """Settings that change results (time zone) or speed on small data, set on this session alone."""
+    context = spark.sparkContext
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    if _is_local(context.master or LOCAL):
+        spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))
+    return spark
+
+
+def java_version() -> int:
+    """The major version of the Java that Spark would start; `SystemFailure` when there is none or it is too old."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    remedy = (
+        f"Install Java {_OLDEST_JAVA} or later (Debian and Ubuntu: apt-get install openjdk-{_OLDEST_JAVA}-jre-headless) "
+        "and see that `java` is on PATH or that JAVA_HOME names it."
+    )
+    if java is None:
+        raise SystemFailure("Spark needs Java, and there is no `java` on PATH and no JAVA_HOME", remedy=remedy)
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as failure:
+        raise SystemFailure(f"Spark needs Java, and `{java} -version` failed: {failure}", remedy=remedy) from failure
+    # "17.0.15" means 17; the old scheme "1.8.0_392" means 8.
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    if found is None or int(found[1]) < _OLDEST_JAVA:
+        version = found[1] if found else f"of unknown version ({said.strip()[:80]})"
+        raise SystemFailure(f"Spark needs Java {_OLDEST_JAVA} or later, and {java} is Java {version}", remedy=remedy)
+    return int(found[1])

@@ -1,0 +1,264 @@
+"""From rows of events and verdicts to the tables of a report. Only aggregates ever reach the driver.
+
+Verdicts are counted per check: one run validated against two models is two rows of `runs`. Recoveries belong to the run
+and not to a check, so two checks that tell of the same recovery count it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from streamproof.pipeline.inputs import Source
+from streamproof.pipeline.reading import line_of
+from streamproof.system.errors import InputError, Loc
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NOT_VALIDATED = "not validated"
+"""Stands for the verdict of a log that no verdict was given for."""
+
+_TEXT, _COUNT, _TIME = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
+
+
+def _columns(**types: pa.DataType) -> pa.Schema:
+    return pa.schema(types)
+
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "runs": _columns(
+        run=_TEXT,
+        trace=_TEXT,
+        model=_TEXT,
+        variant=_TEXT,
+        parameters=_TEXT,
+        verdict=_TEXT,
+        reason=_TEXT,
+        events_read=_COUNT,
+        events_matched=_COUNT,
+        events_ignored=_COUNT,
+        events_unknown=_COUNT,
+        actions=_COUNT,
+        recoveries=_COUNT,
+        restarted_tasks=_COUNT,
+        log_events=_COUNT,
+        log_processes=_COUNT,
+        first_ts=_TIME,
+        last_ts=_TIME,
+        rejected_kind=_TEXT,
+        rejected_event=_TEXT,
+        rejected_file=_TEXT,
+        rejected_line=_COUNT,
+        rejected_message=_TEXT,
+    ),
+    "events": _columns(run=_TEXT, process=_TEXT, event=_TEXT, count=_COUNT),
+    "actions": _columns(run=_TEXT, model=_TEXT, action=_TEXT, count=_COUNT),
+    "coverage": _columns(model=_TEXT, action=_TEXT, runs=_COUNT, count=_COUNT, never=pa.bool_()),
+    "recoveries": _columns(
+        run=_TEXT,
+        trace=_TEXT,
+        number=_COUNT,
+        decided=_TIME,
+        recovered=_TIME,
+        seconds=pa.float64(),
+        outcome=_TEXT,
+        failed=_TEXT,
+        cause=_TEXT,
+        announced=_COUNT,
+        size=_COUNT,
+        tasks=pa.list_(_TEXT),
+    ),
+    "rejections": _columns(
+        kind=_TEXT,
+        event=_TEXT,
+        count=_COUNT,
+        example_run=_TEXT,
+        example_file=_TEXT,
+        example_line=_COUNT,
+        example_message=_TEXT,
+    ),
+}
+"""The tables and their columns: names, order and types are what users build on."""
+
+_ORDER: dict[str, tuple[str, ...]] = {
+    "runs": ("run", "trace", "model", "variant", "parameters"),
+    "events": ("run", "process", "event"),
+    "actions": ("run", "model", "action"),
+    "coverage": ("model", "action"),
+    "recoveries": ("run", "trace", "decided", "number", "failed", "size"),
+    "rejections": ("kind", "event"),
+}
+_CHECK = ("run", "trace", "model", "variant", "parameters")
+
+
+def counted(events: DataFrame) -> DataFrame:
+    """Events per source, run, trace, process and kind, with their time span and the first problem of each source."""
+    from pyspark.sql import functions as F
+
+    return events.groupBy("source", "run", "named", "trace", "process", "event").agg(
+        F.count("*").alias("count"),
+        F.min("ts").alias("first_ts"),
+        F.max("ts").alias("last_ts"),
+        F.min(F.when(F.col("problem").isNotNull(), F.struct("position", "problem"))).alias("trouble"),
+    )
+
+
+def refuse_broken(rows: DataFrame, sources: Sequence[Source]) -> None:
+    """`InputError` for the first record that could not be understood; `rows` have `source` and `trouble`."""
+    from pyspark.sql import functions as F
+
+    bad = rows.where("trouble IS NOT NULL").groupBy("source").agg(F.min("trouble").alias("trouble"))
+    first = bad.orderBy("source").head()
+    if first is None:
+        return
+    source = next(source for source in sources if source.path == first.source)
+    position, problem = first.trouble.position, first.trouble.problem
+    match source.form:
+        case "ndjson":
+            raise InputError(
+                problem,
+                loc=Loc(source.path, line_of(source, position)),
+                remedy="Correct or remove the line; a line cut off when a process died must go.",
+            )
+        case "parquet":
+            raise InputError(f"{source.path}, row {position + 1}: {problem}")
+        case "document":
+            raise InputError(f"{source.path}, verdicts[{position}]: {problem}")
+
+
+def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
+    """`InputError` when two logs would be taken for one run only because their files have the same name.
+
+    `events` are the `counted` ones.
+    """
+    from pyspark.sql import functions as F
+
+    # Logs that state their run may be many; one that does not must be alone, parts of one data set excepted.
+    suspects = (
+        events.groupBy("run")
+        .agg(F.min("named").alias("all_named"), F.count_distinct("source").alias("files"))
+        .where("NOT all_named AND files > 1")
+        .join(events.select("run", "source").distinct(), "run")
+    )
+    origin = {source.path: source.origin for source in sources}
+    seen: dict[str, str] = {}
+    for row in suspects.select("run", "source").orderBy("run", "source").toLocalIterator():
+        other = seen.setdefault(row.run, origin[row.source])
+        if other != origin[row.source]:
+            raise InputError(
+                f"two event logs for run {row.run!r}: {other} and {origin[row.source]}",
+                remedy="Give one of them, or rename one file: a log is a run, named as the file is.",
+            )
+
+
+def checks(verdicts: DataFrame) -> DataFrame:
+    """The verdict records, repeated ones once. `InputError` when two records contradict each other."""
+    from pyspark.sql import functions as F
+
+    same = verdicts.groupBy(*_CHECK).agg(
+        F.count_distinct("digest").alias("versions"),
+        F.min(F.struct("source", "position", "verdict")).alias("a"),
+        F.max(F.struct("source", "position", "verdict")).alias("b"),
+    )
+    clash = same.where("versions > 1").orderBy(*_CHECK).head()
+    if clash is not None:
+        raise InputError(
+            f"two different verdicts of model {clash.model} on run {clash.run}: "
+            f"{clash.a.verdict} in {clash.a.source} and {clash.b.verdict} in {clash.b.source}",
+            remedy="Give one of the two, or rename a run if they are different runs.",
+        )
+    return verdicts.dropDuplicates([*_CHECK, "digest"])
+
+
+def tabulate(events: DataFrame, verdicts: DataFrame) -> Mapping[str, DataFrame]:
+    """The tables of a report, by name, from `counted` events and `checks`."""
+    from pyspark.sql import functions as F
+
+    actions = verdicts.select("run", "model", F.explode("actions").alias("a")).select("run", "model", "a.*")
+    recoveries = verdicts.select("run", "trace", F.explode("recoveries").alias("r")).select("run", "trace", "r.*")
+    elapsed = F.expr("(unix_micros(recovered) - unix_micros(decided)) / 1e6")
+    return {
+        "runs": _runs(events, verdicts),
+        "events": events.groupBy("run", "process", "event").agg(F.sum("count").alias("count")),
+        "actions": actions.groupBy("run", "model", "action").agg(F.sum("count").alias("count")),
+        "coverage": _coverage(actions, verdicts),
+        "recoveries": recoveries.distinct()
+        .withColumn("seconds", F.when(elapsed >= 0, elapsed))
+        .withColumn(
+            "outcome",
+            F.when(F.col("recovered").isNull(), "not recovered")
+            .when(elapsed < 0, "clock ran backwards")
+            .otherwise("recovered"),
+        ),
+        "rejections": _rejections(verdicts),
+    }
+
+
+def collect(name: str, table: DataFrame) -> pa.Table:
+    """One finished table on the driver, with the columns, types and order that `SCHEMAS` promises."""
+    schema = SCHEMAS[name]
+    rows = table.select(*schema.names).toArrow().cast(schema)
+    return rows.sort_by([(column, "ascending") for column in _ORDER[name]])
+
+
+def _runs(events: DataFrame, verdicts: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    logs = events.groupBy("run", "trace").agg(
+        F.sum("count").alias("log_events"),
+        F.count_distinct("process").alias("log_processes"),
+        F.min("first_ts").alias("first_ts"),
+        F.max("last_ts").alias("last_ts"),
+    )
+    total = "aggregate(transform({0}, x -> x.{1}), 0L, (a, b) -> a + b)"
+    results = verdicts.select(
+        *_CHECK, "verdict", "reason",
+        *(F.col(name).alias(f"events_{name}") for name in ("read", "matched", "ignored", "unknown")),
+        F.expr(total.format("actions", "count")).alias("actions"),
+        F.size("recoveries").alias("recoveries"),
+        F.expr(total.format("recoveries", "size")).alias("restarted_tasks"),
+        *(F.col(f"rejection.{name}").alias(f"rejected_{name}") for name in ("kind", "event", "file", "line", "message")),
+    )  # fmt: skip
+    # Events of no job (an empty trace) in a validated run, and all events of a run whose verdict names no job, are not
+    # runs that validation left out; the log of a second job that no verdict speaks of is.
+    judged = verdicts.groupBy("run").agg(F.max(F.expr("trace = ''")).alias("as_a_whole"))
+    joined = results.join(logs, ["run", "trace"], "full").join(judged, "run", "left")
+    left_out = F.expr("verdict IS NULL AND NOT (as_a_whole IS NOT NULL AND (as_a_whole OR trace = ''))")
+    return joined.where(F.col("verdict").isNotNull() | left_out).withColumn(
+        "verdict", F.coalesce("verdict", F.lit(NOT_VALIDATED))
+    )
+
+
+def _coverage(actions: DataFrame, verdicts: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    declared = verdicts.select("model", F.explode("model_actions").alias("action"))
+    known = declared.union(actions.select("model", "action")).distinct()
+    taken = (
+        actions.where("count > 0")
+        .groupBy("model", "action")
+        .agg(F.count_distinct("run").alias("runs"), F.sum("count").alias("count"))
+    )
+    return (
+        known.join(taken, ["model", "action"], "left")
+        .fillna(0, ["runs", "count"])
+        .withColumn("never", F.col("count") == 0)
+    )
+
+
+def _rejections(verdicts: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    first = F.min(F.struct("run", "trace", *(f"rejection.{name}" for name in ("index", "file", "line", "message"))))
+    return (
+        verdicts.where("verdict = 'rejected'")
+        .groupBy(F.coalesce("rejection.kind", F.lit("not stated")).alias("kind"), F.col("rejection.event").alias("event"))
+        .agg(F.count("*").alias("count"), first.alias("first"))
+        .select(
+            "kind", "event", "count",
+            *(F.col(f"first.{name}").alias(f"example_{name}") for name in ("run", "file", "line", "message")),
+        )
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What people read: the console and HTML pages."""

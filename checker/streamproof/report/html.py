@@ -1,0 +1,80 @@
+"""One self-contained HTML page about many runs: no script, no request, light and dark, readable on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from importlib.metadata import version
+
+import pyarrow as pa
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from streamproof.report import html_charts, html_facts
+
+
+def render_report(
+    tables: Mapping[str, pa.Table], *, title: str, read: Sequence[str], skipped: Sequence[tuple[str, str]]
+) -> str:
+    """The page for the tables of a report, `read` and `skipped` (path, reason) being the files it was made from.
+
+    Equal tables give an equal page, byte for byte: it carries no date of its own.
+    """
+    facts = html_facts.facts_of(tables)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            facts=facts,
+            title=title,
+            read=read,
+            skipped=skipped[: html_facts.SKIPPED_ROWS],
+            skipped_total=len(skipped),
+            version=version("streamproof"),
+            most_events=max((row["events_read"] or row["log_events"] or 0 for row in facts.rows), default=0),
+            most_actions=max((row["actions"] or 0 for row in facts.rows), default=0),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("streamproof.report"),
+        autoescape=True,  # task names, file names and messages come from other people's logs
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        duration=html_facts.duration, number=_number, plural=_plural, moment=_moment, percent=_percent
+    )
+    environment.globals.update(
+        share_bar=html_charts.share_bar,
+        small_bar=html_charts.small_bar,
+        histogram=html_charts.histogram,
+        matrix_head=html_charts.matrix_head,
+        matrix_row=html_charts.matrix_row,
+        marks={"accepted": "✓", "rejected": "✗", "inconclusive": "?", "error": "!", "not validated": "·"},
+    )
+    return environment
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _plural(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _moment(value: datetime) -> str:
+    return value.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _percent(part: int, whole: int) -> str:
+    """Rounded towards the middle: only all is 100 %, only none is 0 %."""
+    if whole == 0:
+        return "–"  # noqa: RUF001 (an en dash stands for no value)
+    rounded = round(100 * part / whole)
+    return f"{min(rounded, 99) if part < whole else 100} %" if rounded or not part else "<1 %"

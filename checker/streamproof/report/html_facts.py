@@ -1,0 +1,297 @@
+"""What the page of a report says, worked out from the report's tables: no markup here, no numbers in the template.
+
+The tables may hold any number of runs; a page that a browser opens holds the worst of them and says where the rest is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SEVERITY = ("rejected", "error", "inconclusive", "not validated", "accepted")
+"""Verdicts in the order in which a reader wants them."""
+
+RUN_ROWS = 500
+MATRIX_RUNS = 60
+RECOVERY_ROWS = 40
+EVENT_ROWS = 60
+SKIPPED_ROWS = 20
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRow:
+    """One action of a model: in how many runs it was taken, how often, and (if few runs) the count in each."""
+
+    action: str
+    runs: int
+    count: int
+    cells: tuple[int, ...]
+
+    @property
+    def never(self) -> bool:
+        """Whether no run took the action."""
+        return self.count == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Actions of one model against the runs that were validated against it. `runs` is empty when they are too many."""
+
+    model: str
+    checked: int
+    runs: tuple[str, ...]
+    rows: tuple[CoverageRow, ...]
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """The actions that no run took."""
+        return tuple(row.action for row in self.rows if row.never)
+
+    @property
+    def taken(self) -> int:
+        """How many actions some run took."""
+        return sum(not row.never for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """One bar of a histogram."""
+
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Least, middle, 95th percentile (nearest rank: a value that did occur) and greatest of some values."""
+
+    least: float
+    median: float
+    p95: float
+    most: float
+
+    @staticmethod
+    def of(values: Iterable[float]) -> Spread | None:
+        """The spread of `values`, or None of none."""
+        ordered = sorted(values)
+        if not ordered:
+            return None
+        rank = math.ceil(0.95 * len(ordered))
+        return Spread(ordered[0], statistics.median(ordered), ordered[rank - 1], ordered[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Recoveries:
+    """Restarts over all runs: how large, how long, and which deserve a look."""
+
+    total: int
+    runs: int
+    unfinished: int
+    backwards: int
+    misannounced: int
+    tasks: int
+    sizes: Spread | None
+    size_bins: tuple[Bin, ...]
+    seconds: Spread | None
+    second_bins: tuple[Bin, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """All events of one kind: how many, in how many runs, recorded by how many processes."""
+
+    event: str
+    count: int
+    runs: int
+    processes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The whole page."""
+
+    verdicts: tuple[tuple[str, int], ...]
+    runs: int
+    checks: int
+    models: tuple[str, ...]
+    first_ts: datetime | None
+    last_ts: datetime | None
+    log_events: int
+    events: Mapping[str, int]
+    actions: int
+    rows: tuple[Row, ...]
+    rejections: tuple[Row, ...]
+    coverage: tuple[Coverage, ...]
+    recoveries: Recoveries
+    kinds: tuple[EventKind, ...]
+    kinds_total: int
+    miscounted: tuple[Row, ...]
+
+
+def facts_of(tables: Mapping[str, pa.Table]) -> Facts:
+    """Work out the page from the tables of a report (`pipeline.tables.SCHEMAS` names them and their columns)."""
+    runs = tables["runs"]
+    verdicts = Counter(runs["verdict"].to_pylist())
+    rows = sorted(runs.to_pylist(), key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
+    kinds = _kinds(tables["events"])
+    return Facts(
+        verdicts=tuple((verdict, verdicts[verdict]) for verdict in SEVERITY if verdicts[verdict]),
+        runs=len(set(runs["run"].to_pylist()) | set(tables["events"]["run"].unique().to_pylist())),
+        checks=sum(count for verdict, count in verdicts.items() if verdict != "not validated"),
+        models=tuple(sorted({row["model"] for row in rows if row["model"]})),
+        first_ts=pc.min(runs["first_ts"]).as_py(),
+        last_ts=pc.max(runs["last_ts"]).as_py(),
+        log_events=_sum(tables["events"], "count"),
+        events={name: _sum(runs, f"events_{name}") for name in ("read", "matched", "ignored", "unknown")},
+        actions=_sum(tables["actions"], "count"),
+        rows=tuple(rows[:RUN_ROWS]),
+        rejections=tuple(sorted(tables["rejections"].to_pylist(), key=lambda row: (-row["count"], row["kind"]))),
+        coverage=_coverage(tables),
+        recoveries=_recoveries(tables["recoveries"]),
+        kinds=kinds[:EVENT_ROWS],
+        kinds_total=len(kinds),
+        # A whole log was read when it was accepted; another number of events means that the log is not the one judged.
+        miscounted=tuple(
+            row
+            for row in rows
+            if row["verdict"] == "accepted"
+            and row["log_events"] is not None
+            and row["log_events"] != row["events_read"]
+        ),
+    )
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Sort key by which `run-2` comes before `run-10`."""
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", text))
+
+
+def _sum(table: pa.Table, column: str) -> int:
+    total: int | None = pc.sum(table[column]).as_py()
+    return total or 0
+
+
+def _coverage(tables: Mapping[str, pa.Table]) -> tuple[Coverage, ...]:
+    checked: dict[str, set[str]] = defaultdict(set)
+    for row in tables["runs"].select(["model", "run"]).to_pylist():
+        if row["model"]:
+            checked[row["model"]].add(row["run"])
+    by_model: dict[str, list[Row]] = defaultdict(list)
+    for row in tables["coverage"].to_pylist():
+        by_model[row["model"]].append(row)
+    answer: list[Coverage] = []
+    for model, actions in sorted(by_model.items()):
+        runs = sorted(checked[model], key=natural) if len(checked[model]) <= MATRIX_RUNS else []
+        counts = _counts(tables["actions"], model) if runs else {}
+        rows = [
+            CoverageRow(
+                row["action"], row["runs"], row["count"], tuple(counts.get((run, row["action"]), 0) for run in runs)
+            )
+            for row in sorted(actions, key=lambda row: (-row["runs"], -row["count"], row["action"]))
+        ]
+        answer.append(Coverage(model, len(checked[model]), tuple(runs), tuple(rows)))
+    return tuple(answer)
+
+
+def _counts(actions: pa.Table, model: str) -> dict[tuple[str, str], int]:
+    mine = actions.filter(pc.equal(actions["model"], model))
+    return {(row["run"], row["action"]): row["count"] for row in mine.to_pylist()}
+
+
+def _recoveries(table: pa.Table) -> Recoveries:
+    outcomes = Counter(table["outcome"].to_pylist())
+    sizes: list[int] = table["size"].to_pylist()
+    seconds: list[float] = table["seconds"].drop_null().to_pylist()
+    rows = table.to_pylist()
+    misannounced = sum(row["announced"] is not None and row["announced"] != row["size"] for row in rows)
+    rows.sort(key=lambda row: (row["seconds"] is not None, -(row["seconds"] or 0), natural(row["run"]), row["number"]))
+    return Recoveries(
+        total=len(rows),
+        runs=len({row["run"] for row in rows}),
+        unfinished=outcomes["not recovered"],
+        backwards=outcomes["clock ran backwards"],
+        misannounced=misannounced,
+        tasks=sum(sizes),
+        sizes=Spread.of(sizes),
+        size_bins=size_bins(sizes),
+        seconds=Spread.of(seconds),
+        second_bins=second_bins(seconds),
+        rows=tuple(rows[:RECOVERY_ROWS]),
+    )
+
+
+def size_bins(sizes: Sequence[int]) -> tuple[Bin, ...]:
+    """One bar per size while that is readable, else bars that double in width."""
+    if not sizes:
+        return ()
+    counts = Counter(sizes)
+    most = max(counts)
+    if most - min(counts) < 16:
+        return tuple(Bin(str(size), counts[size]) for size in range(min(counts), most + 1))
+    bins: list[Bin] = []
+    low, high = min(0, min(counts)), 1
+    while low <= most:
+        label = str(low) if high == low + 1 else f"{low}–{high - 1}"  # noqa: RUF001 (a range is set with an en dash)
+        bins.append(Bin(label, sum(count for size, count in counts.items() if low <= size < high)))
+        low, high = high, high * 2
+    return _trimmed(bins)
+
+
+def second_bins(seconds: Sequence[float]) -> tuple[Bin, ...]:
+    """Bars whose bounds go 1, 2, 5, 10: recovery times spread over orders of magnitude. A bar includes its upper bound."""
+    if not seconds:
+        return ()
+    bounds = [0.0]
+    exponent = -2
+    while bounds[-1] < max(seconds):
+        bounds += [step * 10.0**exponent for step in (1, 2, 5)]
+        exponent += 1
+    return _trimmed(
+        [
+            Bin(f"≤ {duration(high)}", sum(low < s <= high or (s == low == 0) for s in seconds))
+            for low, high in pairwise(bounds)
+        ]
+    )
+
+
+def _trimmed(bins: list[Bin]) -> tuple[Bin, ...]:
+    """Without the empty bars before the first and after the last one."""
+    full = [index for index, item in enumerate(bins) if item.count]
+    return tuple(bins[full[0] : full[-1] + 1]) if full else ()
+
+
+def duration(seconds: float) -> str:
+    """A time for people: 850 ms, 12.3 s, 2 min 5 s, 1 h 4 min."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def _kinds(events: pa.Table) -> tuple[EventKind, ...]:
+    grouped = events.group_by("event").aggregate(
+        [("count", "sum"), ("run", "count_distinct"), ("process", "count_distinct")]
+    )
+    kinds = [
+        EventKind(row["event"], row["count_sum"], row["run_count_distinct"], row["process_count_distinct"])
+        for row in grouped.to_pylist()
+    ]
+    return tuple(sorted(kinds, key=lambda kind: (-kind.count, kind.event)))
