@@ -1,1 +1,1 @@
-"""What people read: the console and HTML pages."""
+"""What a run found, for people: the console, and pages in HTML."""

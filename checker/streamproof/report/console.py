@@ -1,0 +1,243 @@
+"""The console: the outcome of a check, counterexamples, progress. Colours on a terminal, plain text elsewhere.
+
+Without a terminal the text is `PLAIN_WIDTH` columns wide whatever the environment says, so that logs and golden files
+compare.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from streamproof.report.memory import resident_bytes, size_text
+from streamproof.report.model import CheckReport, Result
+from streamproof.system.model import Property, System
+from streamproof.system.verdict import Counts, Coverage, Progress, Trace, Verdict
+from streamproof.traces.lines import BLANK, Line, Span, Style, line, text, wrap
+from streamproof.traces.render import About, counterexample, parameters_text, source
+
+PLAIN_WIDTH = 100
+"""Columns of the text that does not go to a terminal."""
+
+_COLOURS: dict[Style, str] = {
+    "plain": "",
+    "title": "bold",
+    "failed": "bold red",
+    "good": "bold green",
+    "action": "bold cyan",
+    "place": "cyan",
+    "old": "dim",
+    "new": "yellow",
+    "source": "dim underline",
+    "faint": "dim",
+}
+
+_VERDICTS: dict[Verdict, Style] = {
+    Verdict.HOLDS: "good",
+    Verdict.VIOLATED: "failed",
+    Verdict.INCONCLUSIVE: "new",
+    Verdict.ERROR: "failed",
+}
+
+
+def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
+    """Write styled lines to `stream` (standard output): with colours when it is a terminal, else as plain text."""
+    stream = stream or sys.stdout
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        stream.write(_encodable(text(lines, PLAIN_WIDTH), stream))
+        return
+    for row in wrap(lines, console.width):
+        console.print(Text.assemble(*((span.text, _COLOURS[span.style]) for span in row)), soft_wrap=True)
+
+
+def print_check(report: CheckReport, stream: TextIO | None = None) -> None:
+    """Write the outcome of a check: properties, coverage, counts, verdict."""
+    print_lines(check_lines(report), stream)
+
+
+def print_counterexample(
+    system: System,
+    prop: Property | None,
+    trace: Trace,
+    *,
+    about: About | None = None,
+    full: bool = False,
+    stream: TextIO | None = None,
+) -> None:
+    """Write a trace that `traces.replay.verify` has passed; see `traces.render.counterexample`."""
+    print_lines(counterexample(system, prop, trace, about=about, full=full), stream)
+
+
+def check_lines(report: CheckReport) -> list[Line]:
+    """The outcome of a check as styled lines."""
+    variant = f", variant {report.variant}" if report.variant else ""
+    lines = [line(Span(f"{report.model}{variant}", "title"), f", engine {report.engine}")]
+    if report.parameters:
+        lines.append(line(parameters_text(report.parameters), indent=2))
+    if report.properties:
+        lines.extend((BLANK, *_properties(report.properties)))
+    if report.coverage is not None and report.coverage.generated:
+        lines.extend((BLANK, *_coverage(report.coverage)))
+    lines.append(BLANK)
+    if report.counts is not None:
+        lines.append(line(counts_text(report.counts)))
+    lines.append(line(_effort(report)))
+    lines.append(_overall(report))
+    if report.error is not None and report.error.remedy:
+        lines.append(line(report.error.remedy, indent=2))
+    if report.reproduce:
+        lines.append(line(Span("reproduce: ", "faint"), report.reproduce))
+    return lines
+
+
+def counts_text(counts: Counts) -> str:
+    """State counts in TLC's words."""
+    return f"{counts.generated} states generated, {counts.distinct} distinct states found, depth {counts.depth}"
+
+
+def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
+    rows = [("property", "kind", "verdict", "expected")]
+    rows += [(r.finding.property, r.finding.kind.value, _verdict_text(r), r.expected or "") for r in results]
+    wide = [max(len(row[at]) for row in rows) for at in range(4)]
+
+    def padded(row: tuple[str, str, str, str], at: int) -> str:
+        return f"{row[at]:<{wide[at]}}  "
+
+    if not any(r.expected for r in results):
+        rows[0] = (*rows[0][:3], "")
+    yield line(Span("".join(padded(rows[0], at) for at in range(4)), "faint"), indent=2)
+    for row, result in zip(rows[1:], results, strict=True):
+        verdict = _VERDICTS[result.finding.verdict]
+        yield line(
+            Span(padded(row, 0)),
+            Span(padded(row, 1), "faint"),
+            Span(padded(row, 2), verdict),
+            Span(padded(row, 3) + "<- not as expected", "failed") if result.surprising else padded(row, 3),
+            indent=2,
+        )
+        for note in _notes(result):
+            yield line(note, indent=6, hang=6)
+
+
+def _verdict_text(result: Result) -> str:
+    return result.finding.verdict.value + (", vacuously" if result.finding.vacuous else "")
+
+
+def _notes(result: Result) -> Iterator[str]:
+    trace = result.finding.trace
+    if result.finding.because:
+        yield result.finding.because
+    if trace is not None:
+        what = "witness" if result.finding.verdict is Verdict.HOLDS else "counterexample"
+        count = len(trace.steps)
+        where = f": {result.trace_file}" if result.trace_file else ""
+        yield f"{what} of {count} step{'' if count == 1 else 's'}{where}"
+
+
+def _coverage(coverage: Coverage) -> Iterator[Line]:
+    counted = [(n, str(c), str(coverage.distinct.get(n, 0))) for n, c in coverage.generated.items()]
+    wide = [max(len(row[at]) for row in [*counted, ("action", "generated", "distinct")]) for at in range(3)]
+
+    def row(name: str, generated: str, distinct: str) -> str:
+        return f"{name:<{wide[0]}}  {generated:>{wide[1]}}  {distinct:>{wide[2]}}"
+
+    yield line(Span(row("action", "generated", "distinct"), "faint"), indent=2)
+    for name, generated, distinct in counted:
+        never = (Span("  <- never enabled", "failed"),) if name in coverage.never else ()
+        yield line(row(name, generated, distinct), *never, indent=2)
+
+
+def _effort(report: CheckReport) -> str:
+    seconds = report.seconds
+    parts = [f"{seconds.total:.2f} s (prepare {seconds.compile:.2f} s, explore {seconds.explore:.2f} s)"]
+    if report.peak_bytes is not None:
+        parts.append(f"peak memory {size_text(report.peak_bytes)}")
+    return ", ".join(parts)
+
+
+def _overall(report: CheckReport) -> Line:
+    verdict = report.verdict
+    if report.error is not None:
+        at = source(report.error.loc)
+        return line(Span("error", "failed"), f": {at}{': ' if at else ''}{report.error.message}")
+    names = [r.finding.property for r in report.properties if r.finding.verdict is verdict]
+    what = ", ".join(names)
+    if verdict is Verdict.HOLDS:
+        what = f"all {len(names)} properties" if len(names) > 1 else what or "no property was given"
+    code = "" if verdict is Verdict.HOLDS else f" (exit code {int(report.exit_code)})"
+    return line(Span(verdict.value, _VERDICTS[verdict]), f": {what}{code}")
+
+
+class ProgressPrinter:
+    """Writes how far a search is: once a second in place on a terminal, otherwise one line a minute.
+
+    Call it with every `Progress` that the engine reports, and `close` it at the end. Fields have TLC's names. Rates are
+    those since the line before.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        every: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        memory: Callable[[], int] = resident_bytes,
+    ) -> None:
+        self._stream = stream or sys.stderr
+        self._console = Console(file=self._stream)
+        self._live = self._console.is_terminal
+        self._every = every if every is not None else 1.0 if self._live else 60.0
+        self._clock, self._memory = clock, memory
+        self._printed = clock()
+        self._before = Progress(0.0, 0, 0, 0, 0)
+        self._shown = False
+
+    def __call__(self, progress: Progress) -> None:
+        """Note how far the search is; writes when the last line is old enough."""
+        now = self._clock()
+        if now - self._printed < self._every:
+            return
+        self._printed = now
+        written = progress_text(progress, self._before, self._memory())
+        self._before = progress
+        if self._live:
+            # Erase the line, write the new one without ending it; too long a line would wrap and could not be erased.
+            self._stream.write(f"\r\x1b[2K{written[: max(self._console.width - 1, 1)]}")
+        else:
+            self._stream.write(written + "\n")
+        self._stream.flush()
+        self._shown = True
+
+    def close(self) -> None:
+        """Remove the line from the terminal, so that the outcome starts on a clean one."""
+        if self._live and self._shown:
+            self._stream.write("\r\x1b[2K")
+            self._stream.flush()
+        self._shown = False
+
+
+def progress_text(progress: Progress, before: Progress, memory: int) -> str:
+    """One line of progress, rates taken since `before`, in TLC's words."""
+    span = progress.elapsed - before.elapsed
+    generated = (progress.generated - before.generated) / span if span > 0 else 0.0
+    distinct = (progress.distinct - before.distinct) / span if span > 0 else 0.0
+    duplicates = 100 * (1 - progress.distinct / progress.generated) if progress.generated else 0.0
+    minutes, seconds = divmod(int(progress.elapsed), 60)
+    hours, minutes = divmod(minutes, 60)
+    return (
+        f"Progress({progress.depth}) at {hours:02}:{minutes:02}:{seconds:02}: "
+        f"{progress.generated} states generated ({generated:.0f} s/s), "
+        f"{progress.distinct} distinct states found ({distinct:.0f} ds/s), "
+        f"{progress.queue} states left on queue, {duplicates:.0f}% duplicates, {size_text(memory)}"
+    )
+
+
+def _encodable(written: str, stream: TextIO) -> str:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return written.encode(encoding, "replace").decode(encoding)

@@ -1,0 +1,155 @@
+"""The outcome of one check as a value: what the console prints and what ``--json`` writes.
+
+The JSON has the schema ``streamproof.check/1``; a key is never removed or given another meaning under that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamproof import __version__
+from streamproof.exchange.itf import plain
+from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.model import Kind
+from streamproof.system.verdict import Counts, Coverage, Finding, Verdict
+
+SCHEMA = "streamproof.check/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Wall-clock times: all of it, preparing the engine, and searching."""
+
+    total: float = 0.0
+    compile: float = 0.0
+    explore: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One property's finding, the verdict that the specification expects, and the file its trace was written to."""
+
+    finding: Finding
+    expected: str | None = None
+    trace_file: str | None = None
+
+    @property
+    def surprising(self) -> bool:
+        """Whether a verdict was expected and another one came."""
+        return self.expected is not None and self.expected != self.finding.verdict.value
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The outcome of one check of one model.
+
+    `counts` and `coverage` are None for engines that do not count states. `peak_bytes` is the largest resident memory of
+    the process. `error` is what ended the check before its end. `reproduce` is the command that does it again.
+    """
+
+    model: str
+    engine: str
+    properties: tuple[Result, ...]
+    variant: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seconds: Seconds = Seconds()
+    counts: Counts | None = None
+    peak_bytes: int | None = None
+    coverage: Coverage | None = None
+    reproduce: str = ""
+    error: StreamproofError | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all: an error beats a violation, a violation beats an inconclusive answer."""
+        verdicts = {result.finding.verdict for result in self.properties}
+        if self.error is not None or Verdict.ERROR in verdicts:
+            return Verdict.ERROR
+        for verdict in (Verdict.VIOLATED, Verdict.INCONCLUSIVE):
+            if verdict in verdicts:
+                return verdict
+        return Verdict.HOLDS
+
+    @property
+    def exit_code(self) -> Exit:
+        """What the process ends with; of several violations safety comes first, then deadlock, then termination."""
+        match self.verdict:
+            case Verdict.HOLDS:
+                return Exit.HOLDS
+            case Verdict.INCONCLUSIVE:
+                return Exit.INCONCLUSIVE
+            case Verdict.ERROR:
+                return Exit.EVALUATION if self.error is None else self.error.exit_code
+            case Verdict.VIOLATED:
+                violated = {r.finding.kind for r in self.properties if r.finding.verdict is Verdict.VIOLATED}
+                if violated & {Kind.INVARIANT, Kind.STEP, Kind.REACHABLE}:
+                    return Exit.SAFETY
+                return Exit.DEADLOCK if Kind.DEADLOCK in violated else Exit.LIVENESS
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON data, schema ``streamproof.check/1``."""
+        counts = self.counts
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "model": self.model,
+            "variant": self.variant,
+            "parameters": {name: plain(value) for name, value in self.parameters.items()},
+            "engine": self.engine,
+            "verdict": self.verdict.value,
+            "exit_code": int(self.exit_code),
+            "states": None
+            if counts is None
+            else {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth},
+            "levels": [] if counts is None else list(counts.levels),
+            "seconds": {
+                "total": round(self.seconds.total, 6),
+                "compile": round(self.seconds.compile, 6),
+                "explore": round(self.seconds.explore, 6),
+            },
+            "memory": {"peak_bytes": self.peak_bytes},
+            "properties": [_property(result) for result in self.properties],
+            "coverage": None if self.coverage is None else _coverage(self.coverage),
+            "reproduce": self.reproduce,
+            "error": None if self.error is None else _error(self.error),
+        }
+
+
+def _property(result: Result) -> dict[str, Any]:
+    finding = result.finding
+    trace = None
+    if finding.trace is not None:
+        # The length of a trace is its number of steps, as people count them.
+        trace = {"length": len(finding.trace.steps), "loop": finding.trace.loop, "file": result.trace_file}
+    return {
+        "name": finding.property,
+        "kind": finding.kind.value,
+        "verdict": finding.verdict.value,
+        "expected": result.expected,
+        "because": finding.because,
+        "vacuous": finding.vacuous,
+        "trace": trace,
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "actions": [
+            {"name": name, "generated": count, "distinct": coverage.distinct.get(name, 0)}
+            for name, count in coverage.generated.items()
+        ],
+        "never_enabled": list(coverage.never),
+    }
+
+
+def _error(error: StreamproofError) -> dict[str, Any]:
+    loc = error.loc
+    return {
+        "kind": type(error).__name__,
+        "message": error.message,
+        "file": None if loc is None else loc.file,
+        "line": None if loc is None else loc.line,
+        "remedy": error.remedy,
+    }
