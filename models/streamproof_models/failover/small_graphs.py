@@ -97,7 +97,6 @@ def _extensions(
             for index, dataset in enumerate(datasets)
             if sharing and dataset.source == source
             for pattern in ({dataset.pattern} if dataset.pattern != _ANY else set(patterns))
-            if _ANY in patterns or pattern in patterns
         ]
         per_vertex.append(_choices([*fresh, *old], parallel_edges))
     for choice in product(*per_vertex):
