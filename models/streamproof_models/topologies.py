@@ -73,6 +73,13 @@ def cyclic_detour() -> JobGraph:
     return JobGraph(_vertices("ABC", 1), (_pipelined("A", "B"), _blocking("A", "C"), _blocking("C", "B")))
 
 
+def join() -> JobGraph:
+    """B > C, B > D, E > D blocking: D waits for E while B's output is ready, and may be read, by C."""
+    return JobGraph(
+        tuple(Vertex(name) for name in "BECD"), (_blocking("B", "C"), _blocking("B", "D"), _blocking("E", "D"))
+    )
+
+
 JOB_GRAPHS: Mapping[str, Callable[..., JobGraph]] = MappingProxyType(
     {
         "pair": pair,
@@ -83,6 +90,7 @@ JOB_GRAPHS: Mapping[str, Callable[..., JobGraph]] = MappingProxyType(
         "cyclic-detour": cyclic_detour,
         "all-to-all": all_to_all,
         "mixed": mixed,
+        "join": join,
         "disjoint": disjoint,
     }
 )

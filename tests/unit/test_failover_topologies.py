@@ -18,6 +18,7 @@ REGIONS = {
     "cyclic-detour": "A0 B0|C0",
     "all-to-all": "A0|A1|B0|B1",
     "mixed": "A0 B0|C0",
+    "join": "B0|C0|D0|E0",
     "disjoint": "A0 B0|C0 D0",
 }
 
