@@ -13,7 +13,10 @@ from typing import Any, Final
 
 from streamproof.conformance.flink.identifiers import PARTITION_TEXT
 
-_THROWABLE: Final = re.compile(r"(?:Caused by: )?(?P<name>(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*)(?:: (?P<text>.*))?")
+# The first line of a trace needs a package or a telling name, lest any text before a colon pass for an exception.
+_THROWABLE: Final = re.compile(
+    r"(?:Caused by: (?P<cause>[\w$.]+)|(?P<first>(?:[\w$]+\.)+[\w$]+|[\w$]+(?:Exception|Error)))(?:: (?P<text>.*))?"
+)
 _NAMES_PARTITION: Final = ("PartitionNotFoundException", "PartitionConnectionException", "DataConsumptionException")
 _PARTITION: Final = re.compile(PARTITION_TEXT)
 
@@ -30,12 +33,13 @@ def read_causes(head: str | None, detail: Sequence[str]) -> dict[str, Any]:
     args: dict[str, Any] = {}
     for line in lines:
         found = _THROWABLE.fullmatch(line)
-        if found is None or (causes and not line.startswith("Caused by: ")):
+        if found is None or (causes and not found["cause"]):
             continue
         if not causes:
             args["cause"] = line
-        causes.append(found["name"])
-        if "partition" not in args and found["name"].rpartition(".")[2] in _NAMES_PARTITION:
+        name = found["cause"] or found["first"]
+        causes.append(name)
+        if "partition" not in args and name.rpartition(".")[2] in _NAMES_PARTITION:
             named = _PARTITION.search(found["text"] or "")
             if named:
                 dataset, _, rest = named[0].partition("#")

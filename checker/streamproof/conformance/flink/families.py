@@ -125,7 +125,12 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         _MASTER,
         rf"Using failover strategy (?P<strategy>\S+) for (?P<name>.*) \((?P<job>{HEX})\)\.",
     ),
-    ("failover.restart", _MASTER, rf"(?P<count>\d+) tasks will be restarted to recover the failed task {_ATTEMPT}\."),
+    (
+        "failover.restart",
+        _MASTER,
+        rf"(?P<count>\d+) tasks will be restarted to recover"
+        rf" (?:the failed task {_ATTEMPT}|from (?P<globally>a global failure))\.",
+    ),
     ("failover.archive", _MASTER, rf"Archive local failure causing attempt {_ATTEMPT} to fail: (?P<cause>.*)"),
     ("sched.strategy", _MASTER, r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]"),
     # Life of a result partition.
@@ -369,7 +374,7 @@ _NUMBERS: Final = frozenset(
         "step",
     ]
 )
-_FLAGS: Final = frozenset(("report", "batch", "request", "ext"))
+_FLAGS: Final = frozenset(("report", "batch", "request", "ext", "globally"))
 _OFFERED: Final = re.compile(rf"allocationId=({HEX})")
 
 
@@ -432,6 +437,6 @@ _LANDMARKS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 }
 
 
-def looks_like(logger: str, message: str) -> str | None:
+def resembles(logger: str, message: str) -> str | None:
     """The family that a message which has no known form seems to be of: a line cut short, or a wording not known."""
     return next((family for mark, family in _LANDMARKS.get(logger, ()) if mark in message), None)

@@ -6,14 +6,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.families import FORMS, looks_like
+from streamproof.conformance.flink.families import FORMS, resembles
 from streamproof.conformance.flink.joins import Draft, resolve
 from streamproof.conformance.flink.logfiles import LOOKED_FOR, ProcessLog, RunFiles, by_process, find_runs, read_lines
 from streamproof.conformance.flink.records import Problem, Record, read_records
@@ -24,16 +24,31 @@ _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
 _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
 _RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S+) \.")
+_ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
+    "JobMaster": "jobmanager",
+    "ExecutionGraph": "jobmanager",
+    "StandaloneDispatcher": "jobmanager",
+    "DispatcherRestEndpoint": "jobmanager",
+    "StandaloneResourceManager": "jobmanager",
+    "ActiveResourceManager": "jobmanager",
+    "TaskExecutor": "taskmanager",
+    "TaskManagerRunner": "taskmanager",
+    "Task": "taskmanager",
+}
 _FIRM: Final = (".", ")", "]", "}")
 _FAILURES: Final = ("exec.transition", "tm.transition", "job.transition")
 
 
+Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
+"""What a process is. A mini cluster is both in one process."""
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of the run. `role` is jobmanager, taskmanager or unknown; `tm` is a TaskManager's resource id."""
+    """A process of the run. `tm` is a TaskManager's resource id, if its log or the JobManager's tells it."""
 
     name: str
-    role: str
+    role: Role
     tm: str | None
     files: tuple[str, ...]
 
@@ -100,11 +115,16 @@ class _Reader:
     unknown: Counter[str] = field(default_factory=Counter)
     drafts: list[Draft] = field(default_factory=list)
     version: str | None = None
+    recognised: bool = False
+    # Of the process that is being read:
+    seq: int = 0
+    role: Role = "unknown"
+    tm: str | None = None
 
     def read(self) -> FlinkRun:
         logs = by_process(self.source, self.problems.append)
-        resources = {log.process: self._read_process(log) for log in logs}
-        if not any(recognised for recognised, _ in resources.values()):
+        processes = [self._read_process(log) for log in logs]
+        if not self.recognised:
             raise InputError(
                 "no log of Flink's was found" + (f"; {self.problems[0]}" if self.problems else ""),
                 loc=Loc(str(self.source.folder if len(self.source.files) > 1 else self.source.files[0]), 0),
@@ -121,83 +141,72 @@ class _Reader:
             counts=dict(self.counts),
             unknown=dict(self.unknown),
             problems=tuple(self.problems),
-            processes=_processes(logs, self.drafts, {name: tm for name, (_, tm) in resources.items()}),
+            processes=_placed(processes, self.drafts),
             jobs=dict(joins.names),
             graphs=dict(joins.graphs),
             rest=find_rest(self.source.folder, joins.names),
             version=self.version or self._noted_version(),
         )
 
-    def _read_process(self, log: ProcessLog) -> tuple[bool, str | None]:
-        """Read one process's log; whether it is Flink's, and the TaskManager's resource id if it says so."""
-        flink: set[str] = set()
-        heads: set[str] = set()
-        resource: str | None = None
-        seq = 0
+    def _read_process(self, log: ProcessLog) -> Process:
+        logged: set[str] = set()
+        self.seq = 0
+        self.role = "unknown"
+        self.tm = None
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
         for record in read_records(files, self.problems.append):
-            heads.add(record.file)
-            forms = FORMS.get(record.logger)
-            if forms is None:
-                if record.flink:
-                    flink.add(record.file)
-                self._ignore(record)
-                if resource is None and ("ResourceID: " in record.message or "QueryService_" in record.message):
-                    found = _RESOURCE.search(record.message)
-                    resource = (found[1] or found[2]) if found else None
-                continue
-            flink.add(record.file)
-            for form in forms:
-                args = form.read(record.message)
-                if args is not None:
-                    if self._cut(record):
-                        break
-                    self._explain(form.family, args, record)
-                    draft = Draft(
-                        log.process,
-                        seq,
-                        form.family,
-                        args,
-                        record.ts,
-                        record.job,
-                        record.thread,
-                        record.file,
-                        record.line,
-                    )
-                    self.drafts.append(draft)
-                    self.counts[form.family] += 1
-                    seq += 1
-                    break
-            else:
-                self._ignore(record)
+            if record.head.flink or record.head.logger in FORMS:
+                logged.add(record.file)
+                self.role = _role(self.role, record.head.logger)
+            self._read_record(log.process, record)
         for file in log.files:
-            name = str(file)
-            if name not in flink:
-                why = "no record of Flink's in it" if name in heads else self._why_no_records(file)
-                self.problems.append(Problem(name, 0, why))
-        return bool(flink), resource
+            if str(file) not in logged:
+                empty = file.stat().st_size == 0
+                self.problems.append(
+                    Problem(str(file), 0, "the file is empty" if empty else "no record of Flink's is in it")
+                )
+        self.recognised |= bool(logged)
+        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files))
+
+    def _read_record(self, process: str, record: Record) -> None:
+        head = record.head
+        for form in FORMS.get(head.logger, ()):
+            args = form.read(head.message)
+            if args is not None:
+                break
+        else:
+            self._note(record)
+            return
+        if self._cut(record):
+            return
+        self._explain(form.family, args, record)
+        self.drafts.append(
+            Draft(process, self.seq, form.family, args, head.ts, head.job, head.thread, record.file, record.line)
+        )
+        self.counts[form.family] += 1
+        self.seq += 1
+
+    def _note(self, record: Record) -> None:
+        """Count a record that is no event, and take from it what it says about the process."""
+        message = record.head.message
+        self.unknown[record.head.logger] += 1
+        family = resembles(record.head.logger, message)
+        if not self._cut(record) and family:
+            text = f"the line looks like {family} but cannot be read in full"
+            self.problems.append(Problem(record.file, record.line, text))
+        if self.version is None and "(Version: " in message:
+            found = _VERSION.search(message)
+            self.version = found[1] if found else None
+        if self.tm is None and ("ResourceID: " in message or "QueryService_" in message):
+            found = _RESOURCE.search(message)
+            self.tm = (found[1] or found[2]) if found else None
 
     def _cut(self, record: Record) -> bool:
-        """Whether the head of the record ends where the file does and may go on."""
-        if record.whole:
+        """Whether the head of the record may go on where the file ends. An open end is reported, a firm one is not."""
+        if record.open_end is None or (not record.detail and record.head.message.endswith(_FIRM)):
             return False
-        cut = not record.detail and not record.message.endswith(_FIRM)
-        if cut or record.detail:
-            line = record.line + len(record.detail)
-            self.problems.append(Problem(record.file, line, "the last line has no end; it may be cut"))
-        return cut
-
-    def _ignore(self, record: Record) -> None:
-        self.unknown[record.logger] += 1
-        if not self._cut(record):
-            family = looks_like(record.logger, record.message)
-            if family:
-                self.problems.append(
-                    Problem(record.file, record.line, f"the line looks like {family} but cannot be read in full")
-                )
-        if self.version is None and "(Version: " in record.message:
-            found = _VERSION.search(record.message)
-            self.version = found[1] if found else None
+        self.problems.append(Problem(record.file, record.open_end, "the last line has no end; it may be cut"))
+        return not record.detail
 
     def _explain(self, family: str, args: dict[str, object], record: Record) -> None:
         """Add what the stack trace under a failure says."""
@@ -209,11 +218,6 @@ class _Reader:
         if self.version is None:
             found = next(filter(None, map(_JAR_VERSION.search, record.detail)), None)
             self.version = found[1] if found else None
-
-    def _why_no_records(self, file: Path) -> str:
-        if file.stat().st_size == 0:
-            return "the file is empty"
-        return "not a log of Flink's: no line has a time, a level and a logger"
 
     def _noted_version(self) -> str | None:
         try:
@@ -231,28 +235,24 @@ def _timed(events: Sequence[Event]) -> Iterator[tuple[str, Event]]:
         yield time, event
 
 
-def _processes(
-    logs: Sequence[ProcessLog], drafts: Sequence[Draft], said: Mapping[str, str | None]
-) -> dict[str, Process]:
-    roles: dict[str, str] = {}
-    placed: dict[str, str] = {}
-    for draft in drafts:
-        if draft.family.startswith(("exec.", "job.", "rm.", "slot.rm.", "slot.jm.")):
-            roles[draft.process] = "jobmanager"
-        elif draft.family.startswith(("tm.", "part.", "gate.", "slot.tm.")):
-            roles[draft.process] = "taskmanager"
-        if draft.family == "exec.deploy":
-            placed[draft.args["attempt"]] = draft.args["tm"]
-    resources = dict(said)
-    for draft in drafts:
-        if draft.family == "tm.submit" and resources[draft.process] is None:
-            resources[draft.process] = placed.get(draft.args["attempt"])
+def _role(known: Role, logger: str) -> Role:
+    """The role of a process, given what was known of it and one of its loggers."""
+    if known != "both" and logger in _ROLES:
+        return _ROLES[logger] if known in ("unknown", _ROLES[logger]) else "both"
+    return known
+
+
+def _placed(processes: Sequence[Process], drafts: Sequence[Draft]) -> dict[str, Process]:
+    """Processes by name; a TaskManager that does not say its resource id gets it from a deployment it took."""
+    placed = {draft.args["attempt"]: draft.args["tm"] for draft in drafts if draft.family == "exec.deploy"}
+    took = {
+        draft.process: placed[draft.args["attempt"]]
+        for draft in drafts
+        if draft.family == "tm.submit" and draft.args["attempt"] in placed
+    }
     return {
-        log.process: Process(
-            log.process,
-            roles.get(log.process, "unknown"),
-            resources[log.process] if roles.get(log.process) != "jobmanager" else None,
-            tuple(str(file) for file in log.files),
-        )
-        for log in logs
+        process.name: replace(process, tm=process.tm or took.get(process.name))
+        if process.role == "taskmanager"
+        else process
+        for process in processes
     }

@@ -1,0 +1,130 @@
+r"""The first line of a log record, in any of the layouts in use.
+
+Told from the line itself, since a log often comes without its configuration: dates with `-` or `/`, or no date at all; a
+blank or `T` before the time; `,` or `.` before the fraction, or no fraction; a zone or none; thread before or after the
+level; diagnostic context (`%x`, `%X`, `%X{flink-job-id}`) anywhere; packages in full, abbreviated or left out; `-`, `:` or
+nothing before the message; colours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+_LEVELS: Final = "TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL"
+_DATE: Final = r"\d{4}[-/]\d\d[-/]\d\d"
+_TIME: Final = (
+    rf"\[?(?:(?P<date>{_DATE}|\d\d/\d\d/\d\d)[ T])?(?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{{1,9}}))?"
+    rf"(?P<zone> ?(?:[+-]\d\d(?::?\d\d)?|(?!(?:{_LEVELS})\b)[A-Z]{{1,5}}(?:[+-]\d\d(?::?\d\d)?)?)(?=[\s\]]))?\]?"
+)
+# Brackets, braces, or a bare job id: the diagnostic context, or the thread, in which a user's task name may stand.
+# A name may hold brackets itself, so before the logger they may nest; at most two such groups keep the search short.
+_NESTING: Final = r"(?:\[.*?\]|\{.*?\}|[0-9a-f]{32})"
+_PLAIN: Final = r"(?:\[[^\]]*\]|\{[^}]*\}|[0-9a-f]{32})"
+_HEAD: Final = re.compile(
+    rf"{_TIME}(?P<before>.*?)[\s\[](?P<level>{_LEVELS}) *\]?\s+(?P<between>(?:{_NESTING}\s+){{0,2}})"
+    rf"(?P<logger>[A-Za-z_$][\w$./-]*)(?P<after>(?:\s+{_PLAIN})*)(?:\s*(?: -|:) |\s+)(?P<message>.*)"
+)
+_DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
+# `%X{flink-job-id}` gives the job alone, `%X` every entry of the context with its key.
+_JOB: Final = re.compile(r"(?:.*\bflink-job-id=|[\w-]*job[\w-]*[=:] ?)?([0-9a-f]{32})(?:, .*)?")
+_LEADING: Final = re.compile(r"(?:\[([^\[\]]*)\]|\{([^{}]*)\}) +")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the first line of a record says.
+
+    `ts` is ISO-8601 text with milliseconds, without a date if the layout has none; `logger` the last part of the
+    logger's name and `flink` whether its package is Flink's; `job` is the job that the diagnostic context names.
+    """
+
+    ts: str
+    level: str
+    logger: str
+    flink: bool
+    message: str
+    thread: str | None
+    job: str | None
+
+
+def read_head(line: str) -> Head | None:
+    """The head that `line` is, or None if it is none."""
+    found = _HEAD.match(line)
+    if found is None:
+        return None
+    date, clock, fraction, zone, before, level, between, logger, after, message = found.groups()
+    thread, job = _context(before, between, after) if before or between or after.strip() != "[]" else (None, None)
+    if message.startswith(("[", "{")):
+        # A context written before the message: nothing that Flink says begins so.
+        leading = _LEADING.match(message)
+        inside = ((leading[1] or leading[2] or "") if leading else "-").strip()
+        own = _JOB.fullmatch(inside)
+        if leading and (own or not inside):
+            message = message[leading.end() :]
+            job = job or (own[1] if own else None)
+    ts = f"{_day(date) if date else ''}{clock}.{fraction or '0':0<3.3}{_offset(zone) if zone else ''}"
+    flink = logger.startswith(("org.apache.flink.", "o.a.f."))
+    return Head(ts, level, logger.rpartition(".")[2], flink, message, thread, job)
+
+
+def starts_like_head(line: str) -> bool:
+    """Whether a line begins with date and time, as heads do and the lines under them hardly ever."""
+    return _DATED.match(line) is not None
+
+
+def second_head(line: str) -> Head | None:
+    """The head that begins inside a head's line: its record was cut, as when a process is killed while it writes."""
+    place = line.find(line[:11], 11)
+    return read_head(line[place:]) if place > 0 else None
+
+
+@lru_cache(maxsize=64)
+def _day(date: str) -> str:
+    date = date.replace("/", "-")
+    return f"{date if len(date) == 10 else f'20{date}'}T"
+
+
+@lru_cache(maxsize=64)
+def _offset(zone: str) -> str:
+    """A zone as ISO-8601 writes it. Names of zones have no fixed meaning and are left out."""
+    zone = zone.strip()
+    if zone in ("Z", "UTC", "GMT"):
+        return "Z"
+    found = re.search(r"([+-]\d\d):?(\d\d)?$", zone)
+    return f"{found[1]}:{found[2] or '00'}" if found else ""
+
+
+@lru_cache(maxsize=8192)
+def _context(before: str, between: str, after: str) -> tuple[str | None, str | None]:
+    """Thread and job that stand beside level and logger. The thread stands before the logger."""
+    thread = job = None
+    for part in (before, between, after):
+        for group in _groups(part):
+            found = _JOB.fullmatch(group)
+            if found:
+                job = job or found[1]
+            elif thread is None and part is not after and "=" not in group.partition(" ")[0]:
+                thread = group
+    return thread, job
+
+
+def _groups(text: str) -> Iterator[str]:
+    """What the outermost brackets hold, and the words between them; nothing empty."""
+    depth, start = 0, 0
+    for place, char in enumerate(text):
+        if char in "[{":
+            if depth == 0:
+                yield from text[start:place].split()
+                start = place + 1
+            depth += 1
+        elif char in "]}" and depth:
+            depth -= 1
+            if depth == 0:
+                if inside := text[start:place].strip():
+                    yield inside
+                start = place + 1
+    yield from text[start:].split()
