@@ -1,0 +1,477 @@
+"""The failover machine: a JobMaster that schedules, fails over and restarts the tasks of one batch job.
+
+Follows FLIP-1, phase 2 (restart pipelined regions, backtrack to missing result partitions, restart all consumers), and,
+where the proposal is silent, Flink 1.9 to 2.3. What is modelled:
+
+* **Tasks** go CREATED, SCHEDULED, RUNNING, FINISHED; a failed one is FAILED, a cancelled one CANCELING then CANCELED.
+  Restarting puts a task back to CREATED with the next attempt number.
+* **Partitions** of exchanges that can be read again are kept: NONE (not produced, or no longer tracked), STORED, GONE
+  (lost, but the JobMaster does not know), RELEASED (given up because every consumer had finished).
+* **Channels** remember which attempt of the producer a task has read, counted from 1; 0 is nothing yet.
+* **Recoveries**: each decision to restart claims its tasks, waits for their cancellation, then resets those that no newer
+  decision has claimed since.
+
+Environment: tasks fail, stored partitions and whole task executors are lost, each within a budget.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import NONE, WEAK, Array, Decl, Enum, Model, Range, Set, State, action, require, terminal
+from streamproof_models.failover.graph import JobGraph, Topology
+from streamproof_models.failover.regions import Merging, pipelined_regions
+from streamproof_models.topologies import JOB_GRAPHS
+
+STARTED = ("SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
+"""States in which an attempt occupies a slot and is not being cancelled."""
+
+
+class Failover(Model):
+    """Backtracking failover of one job (FLIP-1, phase 2)."""
+
+    name = "failover"
+
+    topology: str = "diamond"
+    """Job graph: a name of `streamproof_models.topologies.JOB_GRAPHS`."""
+    parallelism: int = 1
+    """Tasks per vertex of the named job graph."""
+    failures: int = 1
+    """How many tasks may fail of themselves."""
+    losses: int = 1
+    """How many stored partitions may be lost."""
+    executors: int = 0
+    """Task executors, tasks placed on them round robin; 0 leaves them out of the model."""
+    executor_losses: int = 0
+    """How many executors may be lost, with their tasks and partitions."""
+    restarts: int = -1
+    """Decisions to restart before the job is given up; -1: as many as there can be causes."""
+    deterministic: bool = False
+    """Whether a task that runs again produces the same output."""
+    skip_created: bool = True
+    """Leave tasks that were never scheduled out of the restart set, as Flink does; the search still passes through them."""
+    release: bool = True
+    """Release a partition when all the regions that read it have finished, as Flink's JobMaster does."""
+    fenced: bool = True
+    """Schedule nothing onto the output of a task that is about to be restarted."""
+    merging: str = "topology"
+    """Where regions in a cycle are merged: `topology` (sound), `logical-region` (Flink 2.3), `none`."""
+    detailed: bool = False
+    """Distinguish DEPLOYING and INITIALIZING as Flink's logs do."""
+    lenient: bool = False
+    """For following a recorded run: budgets are not counted, and the job may be given up at any decision."""
+
+    sizes = {
+        "small": {},
+        "medium": {"failures": 2, "losses": 2},
+        "large": {"topology": "diamond", "parallelism": 2, "failures": 1, "losses": 1},
+    }
+
+    # --- structure, computed once from the job graph
+
+    def job_graph(self) -> JobGraph:
+        """The job graph; a recorded run brings its own."""
+        if self.topology not in JOB_GRAPHS:
+            raise ValueError(f"no topology {self.topology!r}; the catalogue has {', '.join(JOB_GRAPHS)}")
+        build = JOB_GRAPHS[self.topology]
+        return build(*([self.parallelism] * build.__code__.co_argcount)) if self.parallelism > 1 else build()
+
+    def setup(self) -> None:
+        """Tasks, partitions, channels and regions, each with what it touches."""
+        topology = Topology(self.job_graph())
+        regions = pipelined_regions(topology, Merging(self.merging))
+        single = {v.name for v in topology.graph.vertices if v.parallelism == 1}
+        self.tasks = tuple(v if v in single else f"{v}{i}" for v, i in topology.tasks)
+        self.region_of = dict(zip(self.tasks, regions.of_task, strict=True))
+        self.regions = tuple(tuple(self.tasks[t] for t in members) for members in regions.members)
+        self.units = self.scheduling_units()
+        self._wire(topology)
+        self.components = _components(self.tasks, self.channel_ends.values())
+        self.place = {t: at % self.executors for at, t in enumerate(self.tasks)} if self.executors else {}
+        self.nodes = range(self.executors)
+        causes = self.failures + self.losses + self.executor_losses * -(-len(self.tasks) // max(self.executors, 1))
+        self.decisions = self.restarts if self.restarts >= 0 else causes
+        self.stages = STARTED if self.detailed else ("SCHEDULED", "RUNNING")
+        self.staged = self.tasks if self.detailed else ()
+        self.starting = self.stages[-2]
+        self.untrackable = self.partitions if self.lenient else ()
+
+    def scheduling_units(self) -> tuple[tuple[str, ...], ...]:
+        """What is scheduled at once."""
+        return self.regions
+
+    def _wire(self, topology: Topology) -> None:
+        producer_of: dict[str, str] = {}
+        ends: dict[str, tuple[str, str]] = {}
+        partition_of: dict[str, str] = {}
+        pipelined: list[str] = []
+        for connection in topology.connections:
+            edge = connection.edge
+            if not edge.exchange.glues and not edge.exchange.rereadable:
+                raise ValueError(f"exchange {edge.exchange.value} of {edge} is not part of the machine")
+            for producers, consumers in connection.groups():
+                for p in producers:
+                    part = f"{edge.dataset}#{p - connection.producers.start}"
+                    part = part if len(connection.producers) > 1 else edge.dataset
+                    if not edge.exchange.glues:
+                        producer_of[part] = self.tasks[p]
+                    for c in consumers:
+                        channel = f"{self.tasks[c]}<{part}"
+                        ends[channel] = (self.tasks[p], self.tasks[c])
+                        if edge.exchange.glues:
+                            pipelined.append(channel)
+                        else:
+                            partition_of[channel] = part
+        self.partitions = tuple(producer_of)
+        self.producer_of = producer_of
+        self.channels = tuple(ends)
+        self.channel_ends = ends
+        self.pipelined = tuple(pipelined)
+        self.stored_channels = tuple(partition_of)
+        self.partition_of = partition_of
+        self.inputs = {t: tuple(c for c in ends if ends[c][1] == t) for t in self.tasks}
+        self.stored_inputs = {t: tuple(c for c in self.inputs[t] if c in partition_of) for t in self.tasks}
+        self.outputs = {t: tuple(p for p, maker in producer_of.items() if maker == t) for t in self.tasks}
+        readers = {p: tuple(ends[c][1] for c in partition_of if partition_of[c] == p) for p in producer_of}
+        self.near = {
+            p: tuple(t for t in self.tasks if self.region_of[t] in {self.region_of[r] for r in readers[p]})
+            for p in readers
+        }
+        self.read_by_region = tuple(
+            tuple(p for p in producer_of if any(self.region_of[t] == r for t in readers[p]))
+            for r in range(len(self.regions))
+        )
+        self.missing_domain = tuple((t, partition_of[c]) for t in self.tasks for c in self.stored_inputs[t])
+
+    # --- state
+
+    def variables(self) -> dict[str, Decl]:
+        """The state variables; variants add to them."""
+        statuses = Enum("CREATED", *self.stages, "FINISHED", "FAILED", "CANCELING", "CANCELED")
+        recovery = range(max(self.decisions, 1))
+        declared = {
+            "status": Array(self.tasks, statuses),
+            "attempt": Array(self.tasks, Range(0, self.decisions)),
+            "job": Enum("RUNNING", "FINISHED", "FAILED"),
+            "decided": Range(0, self.decisions),
+            "claim": Array(self.tasks, Range(0, self.decisions)),
+            "restarting": Array(recovery, Set(Enum(*self.tasks))),
+            "awaiting": Array(recovery, Set(Enum(*self.tasks))),
+        }
+        if self.partitions:
+            declared["partition"] = Array(self.partitions, Enum("NONE", "STORED", "GONE", "RELEASED"))
+        if self.channels:
+            declared["read"] = Array(self.channels, Range(0, self.decisions + 1))
+        if not self.lenient:
+            declared["failures_left"] = Range(0, self.failures, init=self.failures)
+            declared["losses_left"] = Range(0, self.losses, init=self.losses)
+        if self.nodes:
+            declared["executor"] = Array(self.nodes, Enum("ALIVE", "LOST"))
+            declared["executor_losses_left"] = Range(0, self.executor_losses, init=self.executor_losses)
+        return declared
+
+    def state(self) -> State:
+        """All tasks CREATED, nothing produced."""
+        return State(**self.variables())
+
+    # --- scheduling, in topological order of the regions
+
+    def free(self, s: Any) -> Any:
+        """Whether the JobMaster is not in the middle of a decision."""
+        return s.job == "RUNNING"
+
+    def consumable(self, s: Any, unit: int) -> Any:
+        """Whether every stored input from outside the unit's region has been produced, as far as the JobMaster knows."""
+        return all(
+            s.status[self.channel_ends[c][0]] == "FINISHED"
+            and not (self.fenced and self.doomed(s, self.channel_ends[c][0]))
+            for t in self.units[unit]
+            for c in self.stored_inputs[t]
+            if self.region_of[self.channel_ends[c][0]] != self.region_of[t]
+        )
+
+    def doomed(self, s: Any, t: str) -> Any:
+        """Whether a decision to restart `t` has been taken and not carried out."""
+        return any(t in s.restarting[k] and self.current(s, t, k) for k in range(self.decisions))
+
+    @action(r=lambda m: range(len(m.units)), fairness=WEAK)
+    def schedule(self, s: Any, r: int) -> None:
+        """The scheduler takes up a region, as a whole, whose inputs can all be consumed."""
+        require(self.free(s))
+        require(all(s.status[t] == "CREATED" for t in self.units[r]))
+        require(self.consumable(s, r))
+        if self.nodes:
+            require(all(s.executor[self.place[t]] == "ALIVE" for t in self.units[r]))
+        for t in self.units[r]:
+            s.status[t] = "SCHEDULED"
+
+    @action(t="staged", fairness=WEAK)
+    def deploy(self, s: Any, t: str) -> None:
+        """The task's slot is assigned and the task sent to its executor."""
+        require(s.status[t] == "SCHEDULED")
+        s.status[t] = "DEPLOYING"
+
+    @action(t="staged", fairness=WEAK)
+    def initialize(self, s: Any, t: str) -> None:
+        """The executor has accepted the task."""
+        require(s.status[t] == "DEPLOYING")
+        s.status[t] = "INITIALIZING"
+
+    @action(t="tasks", fairness=WEAK)
+    def run(self, s: Any, t: str) -> None:
+        """The task runs, and attaches to each input that is there."""
+        require(self.free(s))
+        require(s.status[t] == self.starting)
+        s.status[t] = "RUNNING"
+        for c in self.inputs[t]:
+            self.attach(s, c)
+
+    def attach(self, s: Any, c: str) -> None:
+        """Channel `c` starts to deliver what its producer's present attempt has made or is making."""
+        producer = self.channel_ends[c][0]
+        if c not in self.partition_of or s.partition[self.partition_of[c]] == "STORED":
+            s.read[c] = s.attempt[producer] + 1
+
+    @action(t="tasks", fairness=WEAK)
+    def finish(self, s: Any, t: str) -> None:
+        """The task has read all its inputs to the end; its partitions are stored, and inputs nobody needs are released."""
+        require(self.free(s))
+        require(s.status[t] == "RUNNING")
+        require(all(self.delivered(s, c) for c in self.inputs[t]))
+        for c in self.stored_inputs[t]:
+            if s.read[c] == 0:
+                self.attach(s, c)
+        s.status[t] = "FINISHED"
+        for p in self.outputs[t]:
+            s.partition[p] = "STORED"
+        if self.release:
+            self.release_inputs(s, t)
+
+    def delivered(self, s: Any, c: str) -> Any:
+        """Whether everything on channel `c` can have been read."""
+        producer = self.channel_ends[c][0]
+        if c not in self.partition_of:
+            return s.status[producer] == "FINISHED"
+        return s.read[c] > 0 or s.partition[self.partition_of[c]] == "STORED"
+
+    def release_inputs(self, s: Any, t: str) -> None:
+        """Releases the partitions read by the region of `t` whose reading regions have all finished."""
+        for p in self.read_by_region[self.region_of[t]]:
+            if all(s.status[u] == "FINISHED" for u in self.near[p]) and s.partition[p] in ("STORED", "GONE"):
+                s.partition[p] = "RELEASED"
+
+    @action(fairness=WEAK)
+    def complete(self, s: Any) -> None:
+        """The last task has finished: so has the job."""
+        require(self.free(s))
+        require(all(s.status[t] == "FINISHED" for t in self.tasks))
+        s.job = "FINISHED"
+
+    # --- failures
+
+    def started(self, s: Any, t: str) -> Any:
+        """Whether the present attempt of `t` is in flight."""
+        return s.status[t] in self.stages
+
+    @action(t="tasks")
+    def fail(self, s: Any, t: str) -> None:
+        """A task fails of itself."""
+        require(self.free(s))
+        require(self.started(s, t))
+        require(s.decided < self.decisions)
+        if not self.lenient:
+            require(s.failures_left > 0)
+            s.failures_left -= 1
+        s.status[t] = "FAILED"
+        self.decide(s, t, None)
+
+    def notices(self, s: Any, t: str, p: str) -> Any:
+        """Whether task `t` can find its input partition `p` missing; inside a region it waits for a producer at work."""
+        asking = ("INITIALIZING", "RUNNING") if self.detailed else ("RUNNING",)
+        if s.partition[p] == "STORED" or s.status[t] not in asking:
+            return False
+        return self.region_of[t] != self.region_of[self.producer_of[p]] or not self.started(s, self.producer_of[p])
+
+    @action(tp="missing_domain", fairness=WEAK)
+    def miss(self, s: Any, tp: tuple[str, str]) -> None:
+        """A task finds an input partition missing and fails, naming it."""
+        t, p = tp
+        require(self.free(s))
+        require(self.notices(s, t, p))
+        require(s.decided < self.decisions)
+        s.status[t] = "FAILED"
+        self.decide(s, t, p)
+
+    @action(t="tasks")
+    def give_up(self, s: Any, t: str) -> None:
+        """A task fails and the restart strategy allows no further attempt: the job fails."""
+        require(self.free(s))
+        require(self.started(s, t))
+        if not self.lenient:
+            require(s.decided == self.decisions)
+            require(s.failures_left > 0 or any(self.notices(s, t, self.partition_of[c]) for c in self.stored_inputs[t]))
+        s.status[t] = "FAILED"
+        s.job = "FAILED"
+
+    @action(p="partitions")
+    def lose(self, s: Any, p: str) -> None:
+        """A stored partition is lost; nobody notices yet."""
+        require(self.free(s))
+        require(s.partition[p] == "STORED")
+        if not self.lenient:
+            require(s.losses_left > 0)
+            s.losses_left -= 1
+        s.partition[p] = "GONE"
+
+    @action(p="untrackable")
+    def untrack(self, s: Any, p: str) -> None:
+        """The JobMaster learns that a partition is lost with its executor (following a recorded run)."""
+        require(s.partition[p] in ("STORED", "GONE"))
+        s.partition[p] = "NONE"
+
+    # --- executors: the JobMaster restarts their tasks first and forgets their partitions afterwards
+
+    @action(e="nodes")
+    def lose_executor(self, s: Any, e: int) -> None:
+        """An executor is lost with everything stored on it; the JobMaster has not noticed."""
+        require(self.free(s))
+        require(s.executor_losses_left > 0 and s.executor[e] == "ALIVE")
+        s.executor_losses_left -= 1
+        s.executor[e] = "LOST"
+        for p in self.partitions:
+            if self.place[self.producer_of[p]] == e and s.partition[p] == "STORED":
+                s.partition[p] = "GONE"
+
+    @action(t=lambda m: m.tasks if m.nodes else (), fairness=WEAK)
+    def fail_with_executor(self, s: Any, t: str) -> None:
+        """The JobMaster notices that the executor of a task is gone and fails the task."""
+        require(self.free(s))
+        require(s.executor[self.place[t]] == "LOST")
+        require(self.started(s, t))
+        require(s.decided < self.decisions)
+        s.status[t] = "FAILED"
+        self.decide(s, t, None)
+
+    @action(e="nodes", fairness=WEAK)
+    def forget_executor(self, s: Any, e: int) -> None:
+        """With its tasks failed, the JobMaster stops tracking the executor's partitions; another takes its place."""
+        require(self.free(s))
+        require(s.executor[e] == "LOST")
+        require(all(not self.started(s, t) for t in self.tasks if self.place[t] == e))
+        s.executor[e] = "ALIVE"
+        for p in self.partitions:
+            if self.place[self.producer_of[p]] == e and s.partition[p] == "GONE":
+                s.partition[p] = "NONE"
+        for t in self.tasks:
+            if self.place[t] == e and s.status[t] == "CANCELING":
+                self.stop(s, t)
+
+    # --- recovery
+
+    def unavailable(self, s: Any, p: str, named: str | None) -> Any:
+        """Whether the JobMaster holds partition `p` for lost: not tracked, or named by the exception it handles."""
+        return p == named or s.partition[p] in ("NONE", "RELEASED")
+
+    def involved(self, s: Any, t: str, named: str | None) -> Any:
+        """For each region, whether it restarts because `t` failed: the least set closed under the two rules below."""
+        regions = range(len(self.regions))
+        marked = [r == self.region_of[t] for r in regions]
+        for _ in self.regions[1:]:  # a chain of causes meets no region twice
+            for r in regions:
+                marked[r] = marked[r] or self.drawn_in(s, r, marked, named)
+        return marked
+
+    def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+        """Whether the regions marked so far draw region `r` in: it made an input they miss, or it reads their output."""
+        upstream = any(
+            marked[self.region_of[reader]] and self.unavailable(s, self.partition_of[c], named)
+            for c, (producer, reader) in self.channel_ends.items()
+            if c in self.partition_of and self.region_of[producer] == r != self.region_of[reader]
+        )
+        downstream = any(
+            marked[self.region_of[producer]]
+            for producer, reader in self.channel_ends.values()
+            if self.region_of[reader] == r != self.region_of[producer]
+        )
+        return upstream or downstream
+
+    def restart_set(self, s: Any, t: str, named: str | None) -> Any:
+        """Task -> whether it is to be restarted because `t` failed. What a strategy is."""
+        marked = self.involved(s, t, named)
+        return {u: marked[self.region_of[u]] for u in self.tasks}
+
+    def decide(self, s: Any, t: str, named: str | None) -> None:
+        """The JobMaster decides what to restart and starts to cancel it."""
+        chosen = self.restart_set(s, t, named)
+        self.begin(s, {u: chosen[u] and (s.status[u] != "CREATED" or not self.skip_created) for u in self.tasks})
+
+    def begin(self, s: Any, chosen: Any) -> None:
+        """Opens a recovery for the chosen tasks: it claims them and cancels those in flight."""
+        s.restarting[s.decided].clear()
+        for u in self.tasks:
+            if chosen[u]:
+                s.restarting[s.decided].add(u)
+                s.claim[u] = s.decided
+                if self.started(s, u):
+                    s.status[u] = "CANCELING"
+                if s.status[u] == "CANCELING":
+                    s.awaiting[s.decided].add(u)
+        s.decided += 1
+
+    def stop(self, s: Any, t: str) -> None:
+        """The attempt of `t` has ended; no recovery waits for it any longer."""
+        s.status[t] = "CANCELED"
+        for k in range(self.decisions):
+            s.awaiting[k].discard(t)
+
+    @action(t="tasks", fairness=WEAK)
+    def cancel(self, s: Any, t: str) -> None:
+        """A task being cancelled has stopped."""
+        require(self.free(s))
+        require(s.status[t] == "CANCELING")
+        self.stop(s, t)
+
+    @action(k="decisions", fairness=WEAK)
+    def restart(self, s: Any, k: int) -> None:
+        """All tasks of recovery `k` have stopped: those that no newer decision claims start over."""
+        require(self.free(s))
+        require(k < s.decided and len(s.restarting[k]) > 0 and len(s.awaiting[k]) == 0)
+        for t in self.tasks:
+            if t in s.restarting[k] and self.current(s, t, k):
+                self.reset(s, t)
+        s.restarting[k].clear()
+
+    def current(self, s: Any, t: str, k: int) -> Any:
+        """Whether recovery `k` is the newest that claimed `t`."""
+        return s.claim[t] == k
+
+    def reset(self, s: Any, t: str) -> None:
+        """A new attempt of `t`: what the old one produced and read is void."""
+        s.status[t] = "CREATED"
+        if s.attempt[t] < self.decisions:
+            s.attempt[t] += 1
+        for p in self.outputs[t]:
+            s.partition[p] = "NONE"
+        for c in self.inputs[t]:
+            s.read[c] = 0
+
+    @terminal
+    def over(self, s: Any) -> Any:
+        """The job has finished or was given up."""
+        return s.job != "RUNNING"
+
+
+def _components(tasks: tuple[str, ...], ends: Any) -> dict[str, int]:
+    """Task -> number of its weakly connected component."""
+    number = {t: at for at, t in enumerate(tasks)}
+    changed = True
+    while changed:
+        changed = False
+        for a, c in ends:
+            low = min(number[a], number[c])
+            changed = changed or number[a] != low or number[c] != low
+            number[a] = number[c] = low
+    return number
+
+
+__all__ = ["NONE", "STARTED", "Failover"]

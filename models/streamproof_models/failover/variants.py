@@ -1,0 +1,180 @@
+"""Failover with one rule changed, by name: what FLIP-1 argues against, what its text leaves open, what Flink does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import WEAK, Decl, Enum, Option, Range, Set, action, require
+from streamproof_models.failover.machine import Failover
+
+
+class RestartAll(Failover, variant="restart-all"):
+    """Every task restarts, related to the failed one or not."""
+
+    topology: str = "disjoint"
+
+    def restart_set(self, s: Any, t: str, named: str | None) -> Any:
+        """Everything."""
+        return dict.fromkeys(self.tasks, True)
+
+
+class Individual(Failover, variant="individual"):
+    """Only the failed task restarts, on a pipelined exchange."""
+
+    topology: str = "pipelined-pair"
+
+    def scheduling_units(self) -> tuple[tuple[str, ...], ...]:
+        """Every task by itself."""
+        return tuple((t,) for t in self.tasks)
+
+    def restart_set(self, s: Any, t: str, named: str | None) -> Any:
+        """The failed task."""
+        return {u: u == t for u in self.tasks}
+
+
+class RegionWithoutBacktracking(Failover, variant="region-without-backtracking"):
+    """Only the failed region restarts (Flink 1.3 to 1.8), though its input may be gone."""
+
+    topology: str = "pair"
+
+    def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+        """No other region."""
+        return False
+
+
+class NoDownstreamRestart(Failover, variant="no-downstream-restart"):
+    """Lost inputs are recomputed, but their other consumers go on with what they have read."""
+
+    def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+        """Producers of missing inputs only."""
+        return any(
+            marked[self.region_of[reader]] and self.unavailable(s, self.partition_of[c], named)
+            for c, (producer, reader) in self.channel_ends.items()
+            if c in self.partition_of and self.region_of[producer] == r != self.region_of[reader]
+        )
+
+
+class NoVersioning(Failover, variant="no-versioning"):
+    """Every recovery resets all its tasks, also those that a newer one has claimed and restarted."""
+
+    def current(self, s: Any, t: str, k: int) -> Any:
+        """Always."""
+        return True
+
+
+class NoFence(Failover, variant="no-fence"):
+    """New tasks may be scheduled onto output that a decision already taken is about to discard.
+
+    The decision leaves tasks in state CREATED out (`skip_created`), and carrying it out waits for cancellation; in
+    between, such a task can be scheduled, read the old output and finish.
+    """
+
+    fenced: bool = False
+
+
+class NoMerging(Failover, variant="no-merging"):
+    """Regions that wait for each other are not merged."""
+
+    topology: str = "cyclic-region"
+    parallelism: int = 2
+    merging: str = "none"
+
+
+class MergeWithinLogicalRegionOnly(Failover, variant="merge-within-logical-region-only"):
+    """Cycles are merged only inside one logical region, as in Flink 2.3."""
+
+    topology: str = "cyclic-detour"
+    merging: str = "logical-region"
+
+
+class StopAtCreated(Failover, variant="stop-at-created"):
+    """The search does not pass through regions none of whose tasks was scheduled (`hasRegionBeenScheduled`)."""
+
+    def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+        """As in the machine, but only scheduled regions."""
+        return any(s.status[t] != "CREATED" for t in self.regions[r]) and super().drawn_in(s, r, marked, named)
+
+
+class AttemptReuse(Failover, variant="attempt-reuse"):
+    """A restarted task keeps its attempt number, so old and new output cannot be told apart."""
+
+    def reset(self, s: Any, t: str) -> None:
+        """Back to CREATED under the same number."""
+        s.status[t] = "CREATED"
+        for p in self.outputs[t]:
+            s.partition[p] = "NONE"
+        for c in self.inputs[t]:
+            s.read[c] = 0
+
+
+class NoTopologicalOrder(Failover, variant="no-topological-order"):
+    """Restarted tasks are deployed at once instead of when their inputs have been produced again."""
+
+    def reset(self, s: Any, t: str) -> None:
+        """As in the machine, then scheduled."""
+        super().reset(s, t)
+        s.status[t] = "SCHEDULED"
+
+
+class UnnoticedLoss(Failover, variant="unnoticed-loss"):
+    """A task does not notice that an input is missing and finishes with what there is of it.
+
+    What FLIP-1 fears of region restarts on batch jobs before it: a consumer that cannot reset its input processes part of
+    it only.
+    """
+
+    topology: str = "pair"
+
+    def delivered(self, s: Any, c: str) -> Any:
+        """A missing partition passes for an empty one."""
+        return c in self.partition_of or s.status[self.channel_ends[c][0]] == "FINISHED"
+
+
+class LiteralPseudocode(Failover, variant="literal-pseudocode"):
+    """`failoverRegion` as FLIP-1 prints it: a recursion that does not remember which regions it has visited.
+
+    The regions for which a call is outstanding are kept in `calls`; the JobMaster does nothing else until there is none
+    left. A call on a region of which nothing was scheduled returns at once. Calls on one region at the same time are kept
+    as one, which can only end the recursion sooner.
+    """
+
+    topology: str = "pair"
+
+    def variables(self) -> dict[str, Decl]:
+        """The machine's, and the recursion's."""
+        region = Range(0, len(self.regions) - 1)
+        named = Enum(*self.partitions) if self.partitions else Enum("none")
+        return {**super().variables(), "calls": Set(region), "rescheduled": Set(region), "named": Option(named)}
+
+    def free(self, s: Any) -> Any:
+        """Not while the recursion runs."""
+        return s.job == "RUNNING" and len(s.calls) == 0
+
+    def decide(self, s: Any, t: str, named: str | None) -> None:
+        """``onTaskFailure``: calls ``failoverRegion`` on the region of the task."""
+        s.calls.add(self.region_of[t])
+        s.named = named
+
+    def scheduled(self, s: Any, r: int) -> Any:
+        """``hasRegionBeenScheduled``."""
+        return any(s.status[t] != "CREATED" or s.attempt[t] > 0 for t in self.regions[r])
+
+    @action(r=lambda m: range(len(m.regions)), fairness=WEAK)
+    def failover_region(self, s: Any, r: int) -> None:
+        """One call of ``failoverRegion``."""
+        require(r in s.calls)
+        require(all(q not in s.calls for q in range(r)))
+        s.calls.discard(r)
+        if self.scheduled(s, r):
+            for c, (producer, reader) in self.channel_ends.items():
+                if self.region_of[reader] == r != self.region_of[producer]:
+                    part = self.partition_of[c]
+                    if s.named == part or s.partition[part] in ("NONE", "RELEASED"):
+                        s.calls.add(self.region_of[producer])
+                if self.region_of[producer] == r != self.region_of[reader]:
+                    s.calls.add(self.region_of[reader])
+            s.rescheduled.add(r)
+        if len(s.calls) == 0:
+            self.begin(s, {t: self.region_of[t] in s.rescheduled and s.status[t] != "CREATED" for t in self.tasks})
+            s.rescheduled.clear()
+            s.named = None

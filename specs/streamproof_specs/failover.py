@@ -1,0 +1,152 @@
+"""What must hold of backtracking failover, and which variant breaks what.
+
+Sources: FLIP-1 phase 2 for the restart set and for why every consumer restarts; Flink's versioning of execution vertices
+for concurrent failures. Liveness is stated as *termination* and *deadlock*: there are finitely many failures and losses,
+every behaviour is finite, and the only legal ends are a finished or a given-up job, so every job ends; `survives` says it
+is never given up, hence it finishes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import Spec, invariant, lemma, reachable, step
+from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.variants import (  # noqa: F401  (declaring a variant registers it)
+    AttemptReuse,
+    Individual,
+    LiteralPseudocode,
+    MergeWithinLogicalRegionOnly,
+    NoDownstreamRestart,
+    NoFence,
+    NoMerging,
+    NoTopologicalOrder,
+    NoVersioning,
+    RegionWithoutBacktracking,
+    RestartAll,
+    StopAtCreated,
+    UnnoticedLoss,
+)
+
+
+@invariant
+def no_mixed_versions(m: Failover, s: Any) -> Any:
+    """A task attached to a pipelined producer never meets another attempt of it: it would mix two versions of its output."""
+    return all(
+        s.read[c] == 0
+        or s.status[reader] not in ("RUNNING", "FINISHED")
+        or s.status[producer] not in ("RUNNING", "FINISHED")
+        or s.read[c] == s.attempt[producer] + 1
+        for c, (producer, reader) in m.channel_ends.items()
+        if c in m.pipelined
+    )
+
+
+@invariant
+def consistent_result(m: Failover, s: Any) -> Any:
+    """In a finished job all consumers have read the same, last version of every nondeterministic output."""
+    return all(
+        s.job != "FINISHED" or m.deterministic or s.read[c] == s.attempt[producer] + 1
+        for c, (producer, reader) in m.channel_ends.items()
+    )
+
+
+@invariant
+def complete_result(m: Failover, s: Any) -> Any:
+    """In a finished job every task has finished and has read all its inputs."""
+    return all(s.job != "FINISHED" or s.status[t] == "FINISHED" for t in m.tasks) and all(
+        s.job != "FINISHED" or s.read[c] > 0 for c in m.channels
+    )
+
+
+@step
+def inputs_exist(m: Failover, s: Any, t: Any) -> Any:
+    """A task is scheduled only when its stored inputs have been produced."""
+    return all(
+        s.status[reader] in m.stages or t.status[reader] not in m.stages or t.status[producer] == "FINISHED"
+        for c, (producer, reader) in m.channel_ends.items()
+        if c in m.partition_of and m.region_of[producer] != m.region_of[reader]
+    )
+
+
+@step
+def stops_before_restart(m: Failover, s: Any, t: Any) -> Any:
+    """Only an attempt that has ended is replaced: a task never has two attempts at work."""
+    return all(
+        t.status[u] not in ("CREATED", "SCHEDULED")
+        or s.status[u] in ("CREATED", "SCHEDULED", "FINISHED", "FAILED", "CANCELED")
+        for u in m.tasks
+    )
+
+
+@step
+def fresh_attempts(m: Failover, s: Any, t: Any) -> Any:
+    """A task that starts over does so under the next attempt number, and numbers change in no other way."""
+    return all(
+        t.attempt[u] == s.attempt[u] + 1
+        if s.status[u] in ("FINISHED", "FAILED", "CANCELED") and t.status[u] in ("CREATED", "SCHEDULED")
+        else t.attempt[u] == s.attempt[u] or s.status[u] not in ("CREATED", "FINISHED", "FAILED", "CANCELED")
+        for u in m.tasks
+    )
+
+
+@step
+def unrelated_undisturbed(m: Failover, s: Any, t: Any) -> Any:
+    """A failure cancels no task that is not connected to the failed one in the job graph."""
+    return all(
+        t.status[u] != "FAILED" or s.status[u] == "FAILED" or t.status[v] != "CANCELING" or s.status[v] == "CANCELING"
+        for u in m.tasks
+        for v in m.tasks
+        if m.components[u] != m.components[v]
+    )
+
+
+@invariant
+def survives(m: Failover, s: Any) -> Any:
+    """The job is never given up: it takes no more restarts than there are causes."""
+    return s.job != "FAILED"
+
+
+@reachable
+def finishes_after_restart(m: Failover, s: Any) -> Any:
+    """A job that restarted something can still finish."""
+    return s.job == "FINISHED" and s.decided > 0
+
+
+@lemma
+def recoveries_in_order(m: Failover, s: Any) -> Any:
+    """Recoveries not decided yet are empty, and nothing awaits a recovery that is over."""
+    return all((k < s.decided or (len(s.restarting[k]) == 0 and len(s.awaiting[k]) == 0)) for k in range(m.decisions))
+
+
+SPEC = Spec(
+    Failover,
+    properties=(
+        no_mixed_versions,
+        consistent_result,
+        complete_result,
+        inputs_exist,
+        stops_before_restart,
+        fresh_attempts,
+        unrelated_undisturbed,
+        survives,
+        finishes_after_restart,
+        recoveries_in_order,
+    ),
+    termination=True,
+    expected={
+        "restart-all": {"unrelated_undisturbed": "violated"},
+        "individual": {"no_mixed_versions": "violated", "consistent_result": "violated"},
+        "region-without-backtracking": {"survives": "violated"},
+        "no-downstream-restart": {"consistent_result": "violated", "survives": "violated"},
+        "no-versioning": {"stops_before_restart": "violated", "fresh_attempts": "violated", "survives": "violated"},
+        "no-fence": {"consistent_result": "violated", "survives": "violated"},
+        "no-merging": {"deadlock": "violated", "finishes_after_restart": "violated"},
+        "merge-within-logical-region-only": {"deadlock": "violated", "finishes_after_restart": "violated"},
+        "stop-at-created": {},
+        "attempt-reuse": {"fresh_attempts": "violated"},
+        "no-topological-order": {"inputs_exist": "violated", "survives": "violated"},
+        "unnoticed-loss": {"complete_result": "violated", "consistent_result": "violated"},
+        "literal-pseudocode": {"termination": "violated"},
+    },
+)
