@@ -63,7 +63,7 @@ class Event:
     @property
     def loc(self) -> Loc | None:
         """Where the event was recorded, if that is known."""
-        return None if self.file is None else Loc(self.file, self.line or 0)
+        return None if self.file is None or self.line is None else Loc(self.file, self.line)
 
     def __str__(self) -> str:
         args = ", ".join(f"{name}={value}" for name, value in self.args.items())
@@ -79,8 +79,8 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
     file = Path(path)
     events = list(_iterate(file))
     if not events:
-        raise InputError("the file has no events", loc=Loc(str(file), 0), remedy="Give a log with one event per line.")
-    _refuse_repetition(events, file)
+        raise InputError(f"{file}: the file has no events", remedy="Give a log with one event per line.")
+    _refuse_repetition(events)
     return events
 
 
@@ -147,11 +147,11 @@ def _iterate(file: Path) -> Iterator[Event]:
                 yield from _ndjson_events(stream, file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
-            f"the compressed file is damaged ({error})", loc=Loc(str(file), 0), remedy="Copy it again from its source."
+            f"{file}: the compressed file is damaged ({error})", remedy="Copy it again from its source."
         ) from error
     except OSError as error:
         raise InputError(
-            f"cannot be read: {error.strerror or error}", loc=Loc(str(file), 0), remedy="Check the path and its rights."
+            f"{file}: cannot be read: {error.strerror or error}", remedy="Check the path and its rights."
         ) from error
 
 
@@ -193,7 +193,7 @@ def _parquet_events(file: Path) -> Iterator[Event]:
                     yield _event(present, name, row)
     except pa.ArrowInvalid as error:
         raise InputError(
-            f"the Parquet file is damaged ({error})", loc=Loc(name, 0), remedy="Write it again with `write_parquet`."
+            f"{name}: the Parquet file is damaged ({error})", remedy="Write it again with `write_parquet`."
         ) from error
 
 
@@ -201,14 +201,11 @@ def _refuse_columns(schema: Any, name: str) -> None:
     metadata: Mapping[bytes, bytes] = schema.metadata or {}
     version = metadata.get(b"version", str(VERSION).encode()).decode(errors="replace")
     if metadata.get(b"schema") == SCHEMA.encode() and version != str(VERSION):
-        raise InputError(
-            f"the log has version {version} of {SCHEMA}, this program reads version {VERSION}", loc=Loc(name, 0)
-        )
+        raise InputError(f"{name}: the log has version {version} of {SCHEMA}, this program reads version {VERSION}")
     missing = [column for column in _REQUIRED if column not in schema.names]
     if missing:
         raise InputError(
-            f"the Parquet file lacks the column {missing[0]!r}",
-            loc=Loc(name, 0),
+            f"{name}: the Parquet file lacks the column {missing[0]!r}",
             remedy=f"An event log has the columns {', '.join(_COLUMNS)}.",
         )
 
@@ -288,7 +285,7 @@ def _fraction(value: object, path: str) -> str | None:
     return next((found for item, where in children if (found := _fraction(item, where))), None)
 
 
-def _refuse_repetition(events: list[Event], file: Path) -> None:
+def _refuse_repetition(events: list[Event]) -> None:
     last: dict[tuple[str, str], int] = {}
     unordered: set[tuple[str, str]] = set()
     for event in events:
@@ -303,7 +300,7 @@ def _refuse_repetition(events: list[Event], file: Path) -> None:
             if place in seen:
                 raise InputError(
                     f"process {event.process!r} uses seq {event.seq} twice in trace {event.trace!r}",
-                    loc=event.loc or Loc(str(file), 0),
+                    loc=event.loc,
                     remedy="Number the events of each process 0, 1, 2, ... in the order in which they happened.",
                 )
             seen.add(place)

@@ -24,10 +24,13 @@ _TIME: Final = (
 # A name may hold brackets itself, so before the logger they may nest; at most two such groups keep the search short.
 _NESTING: Final = r"(?:\[.*?\]|\{.*?\}|[0-9a-f]{32})"
 _PLAIN: Final = r"(?:\[[^\]]*\]|\{[^}]*\}|[0-9a-f]{32})"
-_HEAD: Final = re.compile(
+_UP_TO_LOGGER: Final = (
     rf"{_TIME}(?P<before>.*?)[\s\[](?P<level>{_LEVELS}) *\]?\s+(?P<between>(?:{_NESTING}\s+){{0,2}})"
-    rf"(?P<logger>[A-Za-z_$][\w$./-]*)(?P<after>(?:\s+{_PLAIN})*)(?:\s*(?: -|:) |\s+)(?P<message>.*)"
+    rf"(?P<logger>[A-Za-z_$][\w$./-]*)(?P<after>(?:\s+{_PLAIN})*)"
 )
+_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}\s*(?: -|:) (?P<message>.*)")
+# Without a mark before the message more lines read as heads, so this form is tried last.
+_BARE_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}\s+(?P<message>.*)")
 _DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
 # `%X{flink-job-id}` gives the job alone, `%X` every entry of the context with its key.
 _JOB: Final = re.compile(r"(?:.*\bflink-job-id=|[\w-]*job[\w-]*[=:] ?)?([0-9a-f]{32})(?:, .*)?")
@@ -38,8 +41,9 @@ _LEADING: Final = re.compile(r"(?:\[([^\[\]]*)\]|\{([^{}]*)\}) +")
 class Head:
     """What the first line of a record says.
 
-    `ts` is ISO-8601 text with milliseconds, without a date if the layout has none; `logger` the last part of the
-    logger's name and `flink` whether its package is Flink's; `job` is the job that the diagnostic context names.
+    `ts` is ISO-8601 text, in milliseconds unless the layout stops at seconds, without a date if the layout has none.
+    `logger` is the last part of the logger's name and `flink` whether its package is Flink's; `job` is the job that the
+    diagnostic context names.
     """
 
     ts: str
@@ -53,7 +57,7 @@ class Head:
 
 def read_head(line: str) -> Head | None:
     """The head that `line` is, or None if it is none."""
-    found = _HEAD.match(line)
+    found = _HEAD.match(line) or _BARE_HEAD.match(line)
     if found is None:
         return None
     date, clock, fraction, zone, before, level, between, logger, after, message = found.groups()
@@ -66,7 +70,8 @@ def read_head(line: str) -> Head | None:
         if leading and (own or not inside):
             message = message[leading.end() :]
             job = job or (own[1] if own else None)
-    ts = f"{_day(date) if date else ''}{clock}.{fraction or '0':0<3.3}{_offset(zone) if zone else ''}"
+    millis = f".{fraction:0<3.3}" if fraction else ""
+    ts = f"{_day(date) if date else ''}{clock}{millis}{_offset(zone) if zone else ''}"
     flink = logger.startswith(("org.apache.flink.", "o.a.f."))
     return Head(ts, level, logger.rpartition(".")[2], flink, message, thread, job)
 

@@ -24,7 +24,7 @@ from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Pattern
 from streamproof.conformance.flink.identifiers import Attempt
 from streamproof.conformance.flink.rest import read_rest
 from streamproof.conformance.flink.run import FlinkRun
-from streamproof.system.errors import InputError, Loc
+from streamproof.system.errors import InputError
 
 _REQUESTS: Final = ("part.reqlocal", "part.reqremote", "net.partreq.client")
 _PATTERNS: Final[tuple[Pattern, ...]] = ("ALL_TO_ALL", "POINTWISE")
@@ -268,7 +268,6 @@ def only_job(run: FlinkRun) -> str:
         return next(iter(run.jobs))
     listed = ", ".join(f"{job} ({name})" if name else job for job, name in run.jobs.items())
     raise InputError(
-        f"the run has {len(run.jobs)} jobs" + (f": {listed}" if listed else ""),
-        loc=Loc(run.name, 0),
+        f"the run {run.name} has {len(run.jobs)} jobs" + (f": {listed}" if listed else ""),
         remedy="Name the job." if listed else "Give the JobManager's log too.",
     )

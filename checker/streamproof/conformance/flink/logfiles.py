@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from streamproof.conformance.flink.records import Problem, time_of
-from streamproof.system.errors import InputError, Loc
+from streamproof.system.errors import InputError
 
 LOOKED_FOR: Final = "*.log, rotated *.log.N, and both with .gz"
 """The names under which logs are looked for in a folder."""
@@ -74,7 +74,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
         raise InputError(f"there is no file or folder {text}", remedy="Give a log, a folder of logs, or a pattern.")
     if not runs:
         raise InputError(
-            "no log was found", loc=Loc(text, 0), remedy=f"Looked for {LOOKED_FOR}, in the folder and those below it."
+            f"{text}: no log was found", remedy=f"Looked for {LOOKED_FOR}, in the folder and those below it."
         )
     return runs
 
@@ -110,7 +110,7 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
         report(Problem(str(file), number, f"the compressed file is damaged after this line ({error})"))
     except OSError as error:
         raise InputError(
-            f"cannot be read: {error.strerror or error}", loc=Loc(str(file), 0), remedy="Check the path and its rights."
+            f"{file}: cannot be read: {error.strerror or error}", remedy="Check the path and its rights."
         ) from error
 
 

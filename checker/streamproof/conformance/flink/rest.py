@@ -120,8 +120,9 @@ def _load(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise _refusal(str(path), f"cannot be read: {error.strerror or error}", "Check the path.") from error
     except (ValueError, RecursionError) as error:
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
-        raise InputError(f"not JSON ({error})", loc=Loc(str(path), line), remedy=_REMEDY) from error
+        if isinstance(error, json.JSONDecodeError):
+            raise InputError(f"not JSON: {error.msg}", loc=Loc(str(path), error.lineno), remedy=_REMEDY) from error
+        raise _refusal(str(path), f"not JSON ({error})", _REMEDY) from error
     answers: dict[str, Any] = _expect(data, dict, "the whole", str(path))
     return answers
 
@@ -204,7 +205,7 @@ def _failures(exceptions: object, file: str) -> tuple[RestFailure, ...]:
 
 
 def _refusal(file: str, message: str, remedy: str) -> InputError:
-    return InputError(message, loc=Loc(file, 0), remedy=remedy)
+    return InputError(f"{file}: {message}", remedy=remedy)
 
 
 def _expect(value: object, kind: type, what: str, file: str) -> Any:

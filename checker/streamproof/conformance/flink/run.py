@@ -1,43 +1,17 @@
-"""A recorded run of Flink as an event log: all processes' logs read, joined and put in order."""
+"""A recorded run of Flink: its events, its processes, and what of its logs could not be read."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from streamproof.conformance.events import Event
-from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.families import FORMS, resembles
-from streamproof.conformance.flink.joins import Draft, resolve
-from streamproof.conformance.flink.logfiles import LOOKED_FOR, ProcessLog, RunFiles, by_process, find_runs, read_lines
-from streamproof.conformance.flink.records import Problem, Record, read_records
-from streamproof.conformance.flink.rest import find_rest
-from streamproof.system.errors import InputError, Loc
-
-_VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
-_JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
-_NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
-_RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S+) \.")
-_ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
-    "JobMaster": "jobmanager",
-    "ExecutionGraph": "jobmanager",
-    "StandaloneDispatcher": "jobmanager",
-    "DispatcherRestEndpoint": "jobmanager",
-    "StandaloneResourceManager": "jobmanager",
-    "ActiveResourceManager": "jobmanager",
-    "TaskExecutor": "taskmanager",
-    "TaskManagerRunner": "taskmanager",
-    "Task": "taskmanager",
-}
-_FIRM: Final = (".", ")", "]", "}")
-_FAILURES: Final = ("exec.transition", "tm.transition", "job.transition")
-
+from streamproof.conformance.flink.records import Problem
 
 Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 """What a process is. A mini cluster is both in one process."""
@@ -90,169 +64,17 @@ class FlinkRun:
         return list(streams.values())
 
 
-def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
-    """Read the logs of one run: a folder, a log, a pattern, or an answer of `find_runs`.
-
-    Raises `InputError` if `source` holds several runs, none, or no log of Flink's.
-    """
-    if not isinstance(source, RunFiles):
-        runs = find_runs(source)
-        if len(runs) > 1:
-            raise InputError(
-                f"there are {len(runs)} runs, the first two {runs[0].name} and {runs[1].name}",
-                loc=Loc(os.fspath(source), 0),
-                remedy="Name one of them, or read each that `find_runs` gives.",
-            )
-        source = runs[0]
-    return _Reader(source).read()
-
-
-@dataclass(slots=True)
-class _Reader:
-    source: RunFiles
-    problems: list[Problem] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    unknown: Counter[str] = field(default_factory=Counter)
-    drafts: list[Draft] = field(default_factory=list)
-    version: str | None = None
-    recognised: bool = False
-    # Of the process that is being read:
-    seq: int = 0
-    role: Role = "unknown"
-    tm: str | None = None
-
-    def read(self) -> FlinkRun:
-        logs = by_process(self.source, self.problems.append)
-        processes = [self._read_process(log) for log in logs]
-        if not self.recognised:
-            raise InputError(
-                "no log of Flink's was found" + (f"; {self.problems[0]}" if self.problems else ""),
-                loc=Loc(str(self.source.folder if len(self.source.files) > 1 else self.source.files[0]), 0),
-                remedy=f"Looked in {LOOKED_FOR} for lines such as '2026-11-21 03:17:55,749 INFO  org.apache.flink... - ...'.",
-            )
-        jobs, joins = resolve(self.drafts)
-        events = tuple(
-            Event(job, draft.process, draft.seq, draft.family, draft.args, draft.ts, file=draft.file, line=draft.line)
-            for draft, job in zip(self.drafts, jobs, strict=True)
-        )
-        return FlinkRun(
-            name=self.source.name,
-            events=events,
-            counts=dict(self.counts),
-            unknown=dict(self.unknown),
-            problems=tuple(self.problems),
-            processes=_placed(processes, self.drafts),
-            jobs=dict(joins.names),
-            graphs=dict(joins.graphs),
-            rest=find_rest(self.source.folder, joins.names),
-            version=self.version or self._noted_version(),
-        )
-
-    def _read_process(self, log: ProcessLog) -> Process:
-        logged: set[str] = set()
-        self.seq = 0
-        self.role = "unknown"
-        self.tm = None
-        files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
-        for record in read_records(files, self.problems.append):
-            if record.head.flink or record.head.logger in FORMS:
-                logged.add(record.file)
-                self.role = _role(self.role, record.head.logger)
-            self._read_record(log.process, record)
-        for file in log.files:
-            if str(file) not in logged:
-                empty = file.stat().st_size == 0
-                self.problems.append(
-                    Problem(str(file), 0, "the file is empty" if empty else "no record of Flink's is in it")
-                )
-        self.recognised |= bool(logged)
-        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files))
-
-    def _read_record(self, process: str, record: Record) -> None:
-        head = record.head
-        for form in FORMS.get(head.logger, ()):
-            args = form.read(head.message)
-            if args is not None:
-                break
-        else:
-            self._note(record)
-            return
-        if self._cut(record):
-            return
-        self._explain(form.family, args, record)
-        self.drafts.append(
-            Draft(process, self.seq, form.family, args, head.ts, head.job, head.thread, record.file, record.line)
-        )
-        self.counts[form.family] += 1
-        self.seq += 1
-
-    def _note(self, record: Record) -> None:
-        """Count a record that is no event, and take from it what it says about the process."""
-        message = record.head.message
-        self.unknown[record.head.logger] += 1
-        family = resembles(record.head.logger, message)
-        if not self._cut(record) and family:
-            text = f"the line looks like {family} but cannot be read in full"
-            self.problems.append(Problem(record.file, record.line, text))
-        if self.version is None and "(Version: " in message:
-            found = _VERSION.search(message)
-            self.version = found[1] if found else None
-        if self.tm is None and ("ResourceID: " in message or "QueryService_" in message):
-            found = _RESOURCE.search(message)
-            self.tm = (found[1] or found[2]) if found else None
-
-    def _cut(self, record: Record) -> bool:
-        """Whether the head of the record may go on where the file ends. An open end is reported, a firm one is not."""
-        if record.open_end is None or (not record.detail and record.head.message.endswith(_FIRM)):
-            return False
-        self.problems.append(Problem(record.file, record.open_end, "the last line has no end; it may be cut"))
-        return not record.detail
-
-    def _explain(self, family: str, args: dict[str, object], record: Record) -> None:
-        """Add what the stack trace under a failure says."""
-        if not record.detail and family != "failover.archive":
-            return
-        if family == "failover.archive" or (family in _FAILURES and args["new"] in ("FAILED", "FAILING", "RESTARTING")):
-            head = args.get("cause")
-            args.update(read_causes(head if isinstance(head, str) else None, record.detail))
-        if self.version is None:
-            found = next(filter(None, map(_JAR_VERSION.search, record.detail)), None)
-            self.version = found[1] if found else None
-
-    def _noted_version(self) -> str | None:
-        try:
-            found = _NOTED_VERSION.search((self.source.folder / "scenario.txt").read_text(errors="replace"))
-        except OSError:
-            return None
-        return found[1] if found else None
-
-
 def _timed(events: Sequence[Event]) -> Iterator[tuple[str, Event]]:
     """Events with times that never fall: within a process the order of the log stands above its clock."""
     time = ""
     for event in events:
-        time = max(time, event.ts or "")
+        time = max(time, _instant(event.ts or ""))
         yield time, event
 
 
-def _role(known: Role, logger: str) -> Role:
-    """The role of a process, given what was known of it and one of its loggers."""
-    if known != "both" and logger in _ROLES:
-        return _ROLES[logger] if known in ("unknown", _ROLES[logger]) else "both"
-    return known
-
-
-def _placed(processes: Sequence[Process], drafts: Sequence[Draft]) -> dict[str, Process]:
-    """Processes by name; a TaskManager that does not say its resource id gets it from a deployment it took."""
-    placed = {draft.args["attempt"]: draft.args["tm"] for draft in drafts if draft.family == "exec.deploy"}
-    took = {
-        draft.process: placed[draft.args["attempt"]]
-        for draft in drafts
-        if draft.family == "tm.submit" and draft.args["attempt"] in placed
-    }
-    return {
-        process.name: replace(process, tm=process.tm or took.get(process.name))
-        if process.role == "taskmanager"
-        else process
-        for process in processes
-    }
+def _instant(ts: str) -> str:
+    """A time in a form that sorts: in UTC if it has a zone, else as it is."""
+    if ts.endswith("Z") or ts[-6:-5] in ("+", "-"):
+        with suppress(ValueError):
+            return datetime.fromisoformat(ts).astimezone(UTC).isoformat(timespec="milliseconds")
+    return ts
