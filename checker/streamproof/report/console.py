@@ -191,7 +191,7 @@ class ProgressPrinter:
     ) -> None:
         self._stream = stream or sys.stderr
         self._console = Console(file=self._stream)
-        self._live = self._console.is_terminal
+        self._live = self._console.is_terminal and not self._console.is_dumb_terminal
         self._every = every if every is not None else 1.0 if self._live else 60.0
         self._clock, self._memory = clock, memory
         self._printed = clock()

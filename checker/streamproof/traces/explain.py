@@ -22,7 +22,7 @@ from streamproof.traces.reads import Read, reads
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A place that a condition read, and its value (``old -> new`` when a step property read both sides of a step).
+    """A place that a condition read, and its value; `moved` when that is ``old -> new`` over the step it speaks of.
 
     `step` is the step that put the value there, counted from 1; 0 when it has been there from the start, None when no
     trace was given.
@@ -32,8 +32,11 @@ class Reading:
     text: str
     value: str
     step: int | None = None
+    moved: bool = False
 
     def __str__(self) -> str:
+        if self.moved:
+            return f"{self.text}: {self.value}"
         match self.step:
             case None:
                 since = ""
@@ -188,12 +191,12 @@ def _readings(
         if past is not None:
             past.wanted[place, past.last] = None
             step = _writer(system, past.trace, place, past.last)
-        value = now.shown
+        value, moved = now.shown, False
         if after is not None and True in when:
             then = look(system, place, after)
             if then != now:
-                value, step = f"{now.shown} -> {then.shown}", None
-        shown.setdefault(now.text, Reading(place, now.text, value, step))
+                value, moved = f"{now.shown} -> {then.shown}", True
+        shown.setdefault(now.text, Reading(place, now.text, value, step, moved))
     return tuple(shown.values())
 
 

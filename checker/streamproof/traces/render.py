@@ -203,7 +203,7 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
     match prop.kind:
         case Kind.INVARIANT | Kind.STEP:
             where = (
-                f"in state {len(trace) - 1}" if prop.kind is Kind.INVARIANT else f"of step {last_step(trace)[0] + 1}"
+                f"in state {len(trace) - 1}" if prop.kind is Kind.INVARIANT else f"in step {last_step(trace)[0] + 1}"
             )
             for reason in explanation.reasons:
                 yield line(Span(f"False {where}:", "title"))

@@ -1,0 +1,295 @@
+"""The outcome of a check: overall verdict, exit code, JSON, console, progress."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from streamproof import __version__
+from streamproof.report.console import ProgressPrinter, print_check, progress_text
+from streamproof.report.memory import peak_bytes, resident_bytes, size_text
+from streamproof.report.model import CheckReport, Result, Seconds
+from streamproof.system import (
+    Counts,
+    Coverage,
+    EvaluationError,
+    Exit,
+    Finding,
+    Kind,
+    Loc,
+    Progress,
+    System,
+    TooLarge,
+    Verdict,
+)
+from streamproof.traces.replay import replay_labels
+
+H, V, U, E = Verdict.HOLDS, Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.ERROR
+
+
+def _report(*findings: tuple[Kind, Verdict], **more: object) -> CheckReport:
+    results = tuple(Result(Finding(f"p{at}", kind, verdict)) for at, (kind, verdict) in enumerate(findings))
+    return CheckReport("m", "explicit", results, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("findings", "verdict", "code"),
+    [
+        ((), H, 0),
+        (((Kind.INVARIANT, H), (Kind.DEADLOCK, H)), H, 0),
+        (((Kind.INVARIANT, V),), V, 12),
+        (((Kind.STEP, V),), V, 12),
+        (((Kind.REACHABLE, V),), V, 12),
+        (((Kind.DEADLOCK, V),), V, 11),
+        (((Kind.TERMINATION, V),), V, 13),
+        (((Kind.TERMINATION, V), (Kind.DEADLOCK, V)), V, 11),
+        (((Kind.TERMINATION, V), (Kind.DEADLOCK, V), (Kind.STEP, V)), V, 12),
+        (((Kind.INVARIANT, U), (Kind.DEADLOCK, H)), U, 160),
+        (((Kind.INVARIANT, U), (Kind.DEADLOCK, V)), V, 11),
+        (((Kind.INVARIANT, V), (Kind.DEADLOCK, E)), E, 75),
+    ],
+)
+def test_overall_verdict(findings: tuple[tuple[Kind, Verdict], ...], verdict: Verdict, code: int) -> None:
+    """An error beats a violation, that beats inconclusive; of violations safety, deadlock, termination in this order."""
+    report = _report(*findings)
+    assert (report.verdict, int(report.exit_code)) == (verdict, code)
+
+
+def test_error_that_ended_the_check_gives_its_code() -> None:
+    """An error outside any property beats what was found before it."""
+    assert _report((Kind.INVARIANT, V), error=EvaluationError("x")).exit_code is Exit.EVALUATION
+    assert _report((Kind.INVARIANT, H), error=TooLarge("x")).exit_code is Exit.TOO_LARGE
+
+
+def test_surprising() -> None:
+    """Only a verdict that differs from an expected one surprises."""
+    finding = Finding("p", Kind.INVARIANT, Verdict.VIOLATED)
+    assert [Result(finding, expected).surprising for expected in (None, "violated", "holds")] == [False, False, True]
+
+
+@pytest.fixture
+def report(relay: System) -> CheckReport:
+    """A deadlock that was expected, a violation that was not, and a vacuous answer."""
+    trace = replay_labels(relay, ["send(1)", "receive[lost=True]"])
+    return CheckReport(
+        model="relay",
+        variant="lossy",
+        parameters={"channels": 2},
+        engine="explicit",
+        properties=(
+            Result(Finding("deadlock_free", Kind.DEADLOCK, Verdict.VIOLATED, trace), "violated", "d.itf.json"),
+            Result(Finding("one_buffer", Kind.INVARIANT, Verdict.VIOLATED, trace), "holds"),
+            Result(Finding("quiet", Kind.STEP, Verdict.HOLDS, None, "all 20 steps were looked at", True)),
+        ),
+        seconds=Seconds(1.25, 0.125, 1.0),
+        counts=Counts(12, 20, 5, (2, 4, 6)),
+        peak_bytes=45_300_000,
+        coverage=Coverage({"send": 12, "receive": 8, "reset": 0}, {"send": 7, "receive": 3}),
+        reproduce="streamproof check relay --variant lossy",
+    )
+
+
+def test_json(report: CheckReport) -> None:
+    """The documented keys with their values, and nothing that JSON cannot write."""
+    assert json.loads(json.dumps(report.to_json())) == {
+        "schema": "streamproof.check/1",
+        "version": __version__,
+        "model": "relay",
+        "variant": "lossy",
+        "parameters": {"channels": 2},
+        "engine": "explicit",
+        "verdict": "violated",
+        "exit_code": 12,
+        "states": {"distinct": 12, "generated": 20, "depth": 5},
+        "levels": [2, 4, 6],
+        "seconds": {"total": 1.25, "compile": 0.125, "explore": 1.0},
+        "memory": {"peak_bytes": 45_300_000},
+        "properties": [
+            {
+                "name": "deadlock_free",
+                "kind": "deadlock",
+                "verdict": "violated",
+                "expected": "violated",
+                "because": "",
+                "vacuous": False,
+                "trace": {"length": 2, "loop": None, "file": "d.itf.json"},
+            },
+            {
+                "name": "one_buffer",
+                "kind": "invariant",
+                "verdict": "violated",
+                "expected": "holds",
+                "because": "",
+                "vacuous": False,
+                "trace": {"length": 2, "loop": None, "file": None},
+            },
+            {
+                "name": "quiet",
+                "kind": "step",
+                "verdict": "holds",
+                "expected": None,
+                "because": "all 20 steps were looked at",
+                "vacuous": True,
+                "trace": None,
+            },
+        ],
+        "coverage": {
+            "actions": [
+                {"name": "send", "generated": 12, "distinct": 7},
+                {"name": "receive", "generated": 8, "distinct": 3},
+                {"name": "reset", "generated": 0, "distinct": 0},
+            ],
+            "never_enabled": ["reset"],
+        },
+        "reproduce": "streamproof check relay --variant lossy",
+        "error": None,
+    }
+
+
+def test_json_of_an_error() -> None:
+    """What ended the check is there with its place; what was not counted is null."""
+    error = EvaluationError("n leaves Range(0, 1)", loc=Loc("m.py", 4), remedy="guard it")
+    data = _report(error=error).to_json()
+    assert data["error"] == {
+        "kind": "EvaluationError",
+        "message": "n leaves Range(0, 1)",
+        "file": "m.py",
+        "line": 4,
+        "remedy": "guard it",
+    }
+    assert (data["verdict"], data["exit_code"], data["states"], data["coverage"]) == ("error", 75, None, None)
+
+
+def test_console(report: CheckReport) -> None:
+    """Properties, coverage with the action that was never enabled, counts in TLC's words, the overall verdict."""
+    stream = io.StringIO()
+    print_check(report, stream)
+    assert stream.getvalue() == (
+        """\
+relay, variant lossy, engine explicit
+  channels=2
+
+  property       kind       verdict           expected
+  deadlock_free  deadlock   violated          violated
+      counterexample of 2 steps: d.itf.json
+  one_buffer     invariant  violated          holds     <- not as expected
+      counterexample of 2 steps
+  quiet          step       holds, vacuously
+      all 20 steps were looked at
+
+  action   generated  distinct
+  send            12         7
+  receive          8         3
+  reset            0         0  <- never enabled
+
+20 states generated, 12 distinct states found, depth 5
+1.25 s (prepare 0.12 s, explore 1.00 s), peak memory 45.3 MB
+violated: deadlock_free, one_buffer (exit code 12)
+reproduce: streamproof check relay --variant lossy
+"""
+    )
+
+
+def test_console_without_counts() -> None:
+    """What an engine does not know is left out."""
+    stream = io.StringIO()
+    print_check(_report((Kind.INVARIANT, H), (Kind.STEP, H), seconds=Seconds(0.5, 0.1, 0.4)), stream)
+    assert stream.getvalue() == (
+        """\
+m, engine explicit
+
+  property  kind       verdict
+  p0        invariant  holds
+  p1        step       holds
+
+0.50 s (prepare 0.10 s, explore 0.40 s)
+holds: all 2 properties
+"""
+    )
+
+
+def test_console_of_an_error() -> None:
+    """An error is one line with its place, and what to do under it."""
+    stream = io.StringIO()
+    print_check(_report(error=EvaluationError("n is 2", loc=Loc("m.py", 4), remedy="guard it")), stream)
+    assert stream.getvalue().endswith("error: m.py:4: n is 2\n  guard it\n")
+
+
+def test_console_that_cannot_write_a_character() -> None:
+    """A stream in ASCII gets a question mark, not a traceback."""
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    print_check(_report(parameters={"name": "é"}), stream)
+    stream.flush()
+    assert b"  name=?\n" in raw.getvalue()
+
+
+def test_progress_line() -> None:
+    """TLC's names, rates since the line before, the share of duplicates."""
+    before = Progress(60.0, 10, 500, 1000, 20)
+    now = Progress(3725.0, 14, 1000, 4000, 23)
+    assert progress_text(now, before, 45_000_000) == (
+        "Progress(14) at 01:02:05: 4000 states generated (1 s/s), 1000 distinct states found (0 ds/s), "
+        "23 states left on queue, 75% duplicates, 45 MB"
+    )
+    assert progress_text(Progress(0.0, 1, 0, 0, 0), Progress(0.0, 0, 0, 0, 0), 999) == (
+        "Progress(1) at 00:00:00: 0 states generated (0 s/s), 0 distinct states found (0 ds/s), "
+        "0 states left on queue, 0% duplicates, 999 B"
+    )
+
+
+def test_progress_once_a_minute_off_a_terminal() -> None:
+    """Reports that come every second give a line a minute, each with the rates of that minute."""
+    now = 0.0
+    stream = io.StringIO()
+    progress = ProgressPrinter(stream, clock=lambda: now, memory=lambda: 1_000_000)
+    for second in range(1, 131):
+        now = float(second)
+        progress(Progress(now, 3, second * 5, second * 10, 1))
+    progress.close()
+    assert stream.getvalue() == (
+        "Progress(3) at 00:01:00: 600 states generated (10 s/s), 300 distinct states found (5 ds/s), "
+        "1 states left on queue, 50% duplicates, 1 MB\n"
+        "Progress(3) at 00:02:00: 1200 states generated (10 s/s), 600 distinct states found (5 ds/s), "
+        "1 states left on queue, 50% duplicates, 1 MB\n"
+    )
+
+
+def test_progress_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal one line is rewritten every second, never wider than the terminal, and removed at the end."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    now = 0.0
+    stream = Terminal()
+    progress = ProgressPrinter(stream, clock=lambda: now, memory=lambda: 1)
+    for tenth in range(1, 21):
+        now = tenth / 10
+        progress(Progress(now, 3, 5, 10, 1))
+    progress.close()
+    assert stream.getvalue() == (
+        "\r\x1b[2KProgress(3) at 00:00:01: 10 states gene\r\x1b[2KProgress(3) at 00:00:02: 10 states gene\r\x1b[2K"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (45_300_000, "45.3 MB"), (999_600_000, "1 GB"), (2 * 10**12, "2 TB")],
+)
+def test_sizes(count: int, text: str) -> None:
+    """Three digits and a unit, in powers of 1000."""
+    assert size_text(count) == text
+
+
+def test_memory_is_measured() -> None:
+    """This process uses some megabytes, at its peak not less than now."""
+    resident = resident_bytes()
+    assert 5_000_000 < resident <= peak_bytes() * 1.01
