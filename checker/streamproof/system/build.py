@@ -7,6 +7,7 @@ connectives collapse, comparisons that the operand intervals decide disappear, r
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc, ModelError
@@ -181,7 +182,7 @@ def eq(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
         if a.hi < b.lo or b.hi < a.lo:
             return FALSE
     if isinstance(left, e.Ite) and isinstance(right, e.Const) and is_scalar(left.sort):
-        return ite(left.cond, eq(left.then, right), eq(left.other, right), loc)
+        return _eq_through(left, right)
     return intern(e.Eq, BOOL, loc, left, right)
 
 
@@ -302,8 +303,8 @@ def select(array: Expr, index: Expr, loc: Loc | None = None) -> Expr:
                 return parts[at]
             case e.Store(array=inner, index=e.Const() as written, value=value):
                 return value if written.value == index.value else select(inner, index, loc)
-            case e.Ite(cond=c, then=a, other=b):
-                return ite(c, select(a, index, loc), select(b, index, loc), loc)
+            case e.Ite():
+                return _select_through(array, index)
     elif isinstance(array, e.Store) and array.index is index and _inside(sort, index):
         return array.value
     return intern(e.Select, sort.element, loc, array, index)
@@ -370,8 +371,8 @@ def field(record: Expr, name: str, loc: Loc | None = None) -> Expr:
             return parts[at]
         case e.WithField(record=inner, name=written, value=value):
             return value if written == name else field(inner, name, loc)
-        case e.Ite(cond=c, then=a, other=b):
-            return ite(c, field(a, name, loc), field(b, name, loc), loc)
+        case e.Ite():
+            return _field_through(record, name)
     return intern(e.Field, sort.fields[at][1], loc, record, name)
 
 
@@ -404,8 +405,8 @@ def is_none(arg: Expr, loc: Loc | None = None) -> Expr:
             return truth(v is None)
         case e.Some():
             return FALSE
-        case e.Ite(cond=c, then=a, other=b):
-            return ite(c, is_none(a), is_none(b), loc)
+        case e.Ite():
+            return _is_none_through(arg)
     return intern(e.IsNone, BOOL, loc, arg)
 
 
@@ -484,8 +485,8 @@ def member(set_: Expr, value: Expr, loc: Loc | None = None) -> Expr:
             return TRUE if x.value == value.value else member(inner, value, loc)
         case (e.Remove(set_=inner, value=x), e.Const()) if isinstance(x, e.Const):
             return FALSE if x.value == value.value else member(inner, value, loc)
-        case (e.Ite(cond=c, then=a, other=b), e.Const()):
-            return ite(c, member(a, value), member(b, value), loc)
+        case (e.Ite(), e.Const()):
+            return _member_through(set_, value)
     return intern(e.Member, BOOL, loc, set_, value)
 
 
@@ -503,6 +504,35 @@ def remove(set_: Expr, value: Expr, loc: Loc | None = None) -> Expr:
     if isinstance(set_, e.Const) and isinstance(value, e.Const):
         return const(sort, set_.value - {value.value}, loc)
     return intern(e.Remove, sort, loc, set_, value)
+
+
+# A read of a conditional is the conditional of the reads. The branches of sequential updates share their subterms, so
+# these five remember their answers: without that, n updates in sequence cost 2^n reads.
+
+
+@lru_cache(maxsize=1 << 16)
+def _eq_through(left: e.Ite, right: e.Const) -> Expr:
+    return ite(left.cond, eq(left.then, right), eq(left.other, right), left.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _select_through(array: e.Ite, index: e.Const) -> Expr:
+    return ite(array.cond, select(array.then, index), select(array.other, index), array.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _field_through(record: e.Ite, name: str) -> Expr:
+    return ite(record.cond, field(record.then, name), field(record.other, name), record.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_none_through(arg: e.Ite) -> Expr:
+    return ite(arg.cond, is_none(arg.then), is_none(arg.other), arg.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _member_through(set_: e.Ite, value: e.Const) -> Expr:
+    return ite(set_.cond, member(set_.then, value), member(set_.other, value), set_.loc)
 
 
 def _two_sets(left: Expr, right: Expr, loc: Loc | None) -> SetSort:

@@ -111,6 +111,14 @@ class _Evaluation:
         self._known: dict[Expr, Value] = {}
 
     def value(self, term: Expr) -> Value:
+        try:
+            return self._value(term)
+        except RecursionError:  # a very deep term: from the leaves up, every part finds its own parts known
+            for part in e.subterms(term):
+                self._value(part)
+            return self._value(term)
+
+    def _value(self, term: Expr) -> Value:
         if isinstance(term, e.Const):
             return term.value
         if term in self._known:
@@ -120,7 +128,7 @@ class _Evaluation:
         return result
 
     def _compute(self, term: Expr) -> Value:
-        v = self.value
+        v = self._value
         match term:
             case e.Const(value=value):
                 return value

@@ -81,6 +81,8 @@ class Coverage:
 
     generated: Mapping[str, int] = field(default_factory=dict)
     distinct: Mapping[str, int] = field(default_factory=dict)
+    never_true: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Per action, the guard conjuncts (as written) that no explored state satisfied for any of its instances."""
 
     @property
     def never(self) -> tuple[str, ...]:

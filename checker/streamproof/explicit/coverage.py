@@ -1,0 +1,78 @@
+"""What the explored states never showed: guard conjuncts that were never true, invariants that were never put to the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from streamproof.explicit.search import LARGEST_BATCH, Search
+from streamproof.explicit.watch import Hit, Watch, inspector
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.model import Property, State, System
+from streamproof.system.verdict import Coverage
+
+
+def ever_true(system: System, conditions: Sequence[Expr], states: Iterable[State]) -> list[bool]:
+    """For each condition, whether it is true in at least one of the states. Stops when all of them were."""
+    found = [condition is b.TRUE for condition in conditions]
+    remaining, size = iter(states), 64
+    while True:
+        watches = [
+            Watch(k, condition, b.FALSE)
+            for k, condition in enumerate(conditions)
+            if not found[k] and condition is not b.FALSE
+        ]
+        if not watches:
+            return found
+        inspect = inspector(system, watches)
+        hits: list[Hit] = []
+        while not hits:
+            batch = list(islice(remaining, size))
+            if not batch:
+                return found
+            inspect(batch, 0, hits)
+            size = min(2 * size, LARGEST_BATCH)
+        for number, _, _ in hits:
+            found[number] = True
+
+
+def coverage(search: Search) -> Coverage:
+    """How often each action was taken, and which guard conjuncts were never true in any explored state."""
+    generated: dict[str, int] = {}
+    distinct: dict[str, int] = {}
+    was_true: set[tuple[str, str]] = set()
+    candidates: dict[tuple[str, str], list[Expr]] = {}
+    for at, instance in enumerate(search.system.instances):
+        name = instance.action
+        generated[name] = generated.get(name, 0) + search.generated[at]
+        distinct[name] = distinct.get(name, 0) + search.distinct[at]
+        for conjunct in instance.guard:
+            if search.generated[at]:
+                was_true.add((name, conjunct.text))
+            candidates.setdefault((name, conjunct.text), []).append(conjunct.expr)
+    open_ = [key for key in candidates if key not in was_true]
+    true = ever_true(search.system, [b.or_(candidates[key]) for key in open_], search.seen)
+    never: dict[str, tuple[str, ...]] = {}
+    for (name, text), seen in zip(open_, true, strict=True):
+        if not seen:
+            never[name] = (*never.get(name, ()), text)
+    for action in search.system.actions:
+        generated.setdefault(action.name, 0)
+        distinct.setdefault(action.name, 0)
+    return Coverage(generated, distinct, never)
+
+
+def antecedents(prop: Property) -> tuple[Expr, ...]:
+    """What an invariant takes for granted, when it is an implication or a conjunction of nothing but implications."""
+    parts = prop.expr.args if isinstance(prop.expr, e.And) else (prop.expr,)
+    found = tuple(_antecedent(part) for part in parts)
+    return tuple(a for a in found if a is not None) if None not in found else ()
+
+
+def _antecedent(term: Expr) -> Expr | None:
+    """The `a` of `not a or c`, where `c` says something that is not itself negated."""
+    if isinstance(term, e.Or) and isinstance(term.args[0], e.Not) and any(not isinstance(c, e.Not) for c in term.args):
+        return term.args[0].arg
+    return None

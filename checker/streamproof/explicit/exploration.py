@@ -1,0 +1,140 @@
+"""`explore`: every reachable state of a system, every property in one pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamproof.explicit.coverage import coverage
+from streamproof.explicit.findings import Mistake, judge
+from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
+from streamproof.explicit.search import Search
+from streamproof.system.errors import ModelError, UsageError
+from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.scalarise import Scalarised, scalarise
+from streamproof.system.verdict import Counts, Coverage, Finding, Progress
+
+
+class OutDegree(NamedTuple):
+    """How many successors the expanded states have, duplicates and self-loops included."""
+
+    least: int
+    mean: float
+    most: int
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What a search of the state space found."""
+
+    system: System
+    counts: Counts
+    findings: tuple[Finding, ...]
+    """One per property asked for, in declaration order; every trace has been replayed by the interpreter."""
+    coverage: Coverage
+    complete: bool
+    """Whether every reachable state was expanded."""
+    stopped: str | None
+    """Why not: ``max_states``, ``max_depth``, ``time_limit``, ``memory``, ``interrupted``, ``evaluation error`` or
+    ``every property decided``."""
+    mistake: Mistake | None
+    """The evaluation error of the model that ended the search, with the way to it."""
+    compile_seconds: float
+    explore_seconds: float
+    peak_bytes: int
+    """The most memory the process has held."""
+    out_degree: OutDegree | None
+    """None when no state was expanded."""
+    _scalarised: Scalarised = field(repr=False)
+    _seen: Mapping[State, int] = field(repr=False)
+
+    def states(self) -> Iterator[State]:
+        """The states found, in the order of discovery: level by level, as many as `counts.levels` says."""
+        return map(self._scalarised.decode, self._seen)
+
+    def finding(self, name: str) -> Finding:
+        """The finding for the property called `name`; raises `KeyError`."""
+        for finding in self.findings:
+            if finding.property == name:
+                return finding
+        raise KeyError(name)
+
+
+def explore(
+    system: System,
+    *,
+    properties: Collection[str] | None = None,
+    max_states: int | None = None,
+    max_depth: int | None = None,
+    time_limit: float | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    deadlock: bool = True,
+    stop_when_decided: bool = False,
+) -> Exploration:
+    """Search the reachable states of `system` breadth first and decide `properties` (all of them by default).
+
+    A violated property stops being checked, the search goes on for the others; with `stop_when_decided` it ends as soon
+    as each of them is violated, or reached. `deadlock=False` leaves out properties of that kind. Limits: `max_states`
+    distinct states (20 million by default), `max_depth` levels, the initial one being 1, `time_limit` seconds; memory is
+    watched too. A limit, or Ctrl-C, turns whatever is not decided yet into *inconclusive*. `on_progress` is called
+    at most once a second.
+
+    Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` when no state is initial,
+    `TooLarge` when a state has too many parts.
+    """
+    budget = Budget(
+        max_states=DEFAULT_MAX_STATES if max_states is None else max_states, max_depth=max_depth, time_limit=time_limit
+    )
+    chosen = _chosen(system, properties, deadlock)
+    begun = time.perf_counter()
+    scalarised = scalarise(system)
+    search = Search(
+        scalarised=scalarised,
+        properties=[scalarised.system.property(p.name) for p in chosen],
+        budget=budget,
+        on_progress=on_progress,
+        stop_when_decided=stop_when_decided,
+        compile_seconds=time.perf_counter() - begun,
+    )
+    search.run()
+    if not search.seen and search.stopped is None:
+        raise ModelError(
+            f"{system.name} has no initial state", remedy="no choice of initial values satisfies its initial condition"
+        )
+    findings, mistake = judge(search)
+    return Exploration(
+        system=system,
+        counts=Counts(len(search.seen), search.total, len(search.levels), tuple(search.levels)),
+        findings=findings,
+        coverage=coverage(search),
+        complete=search.stopped is None,
+        stopped=None if search.stopped is None else search.stopped.value,
+        mistake=mistake,
+        compile_seconds=search.compile_seconds,
+        explore_seconds=time.perf_counter() - begun - search.compile_seconds,
+        peak_bytes=peak_bytes(),
+        out_degree=_out_degree(search),
+        _scalarised=scalarised,
+        _seen=search.seen,
+    )
+
+
+def _chosen(system: System, names: Collection[str] | None, deadlock: bool) -> list[Property]:
+    wanted = None if names is None else {names} if isinstance(names, str) else set(names)
+    unknown = sorted((wanted or set()) - {p.name for p in system.properties})
+    if unknown:
+        known = ", ".join(p.name for p in system.properties) or "none"
+        raise UsageError(f"{system.name} has no property {unknown[0]!r}", remedy=f"its properties are: {known}")
+    return [
+        p
+        for p in system.properties
+        if (wanted is None or p.name in wanted) and (deadlock or p.kind is not Kind.DEADLOCK)
+    ]
+
+
+def _out_degree(search: Search) -> OutDegree | None:
+    if not search.expanded:
+        return None
+    return OutDegree(search.least, sum(search.generated) / search.expanded, search.most)

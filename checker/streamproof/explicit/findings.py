@@ -1,0 +1,138 @@
+"""From what a search found to verdicts: each with its reason in a sentence, each violation with a confirmed trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from streamproof.explicit.coverage import antecedents, ever_true
+from streamproof.explicit.cycles import Graph, find_cycle
+from streamproof.explicit.limits import Stop
+from streamproof.explicit.search import Event, Search
+from streamproof.explicit.witness import Witnesses
+from streamproof.system.errors import EvaluationError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Kind, Property
+from streamproof.system.verdict import Finding, Trace, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A mistake of the model itself that ended the search: the way to the state where it shows, and what it is."""
+
+    trace: Trace
+    error: EvaluationError
+
+
+def judge(search: Search) -> tuple[tuple[Finding, ...], Mistake | None]:
+    """A finding for every property of the search, in order, and the model's mistake if one was met."""
+    originals = {p.name: p for p in search.scalarised.original.properties}
+    witnesses = Witnesses(search.scalarised, tuple(search.seen), search.parents)
+    judges = _Judge(search, witnesses, Interpreter(search.scalarised.original))
+    mistake = Mistake(*witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
+    findings = tuple(judges.finding(k, originals[p.name], mistake) for k, p in enumerate(search.properties))
+    return findings, mistake
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    search: Search
+    witnesses: Witnesses
+    interpreter: Interpreter
+
+    def finding(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
+        event = self.search.events.get(number)
+        if event is not None:
+            return self._of_event(prop, event)
+        if prop.kind is Kind.DEADLOCK and self.search.stuck >= 0:
+            trace = self.witnesses.stuck(self.search.stuck)
+            return _violated(prop, trace, f"nothing is enabled after {_count(len(trace) - 1, 'step')}")
+        if prop.kind is Kind.TERMINATION:
+            cycle = find_cycle(Graph.parse(self.search.edges, len(self.search.seen)))
+            if cycle is not None:
+                trace = self.witnesses.round(cycle)
+                way = f"after {_count(len(trace) - len(cycle), 'step')}, {_count(len(cycle), 'step')} repeat for ever"
+                return _violated(prop, trace, way)
+        if mistake is not None:
+            return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, str(mistake.error))
+        if self.search.stopped is not None:
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, advice(self.search))
+        return self._covered(number, prop)
+
+    def _of_event(self, prop: Property, event: Event) -> Finding:
+        instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
+        if event.mistake:
+            trace, error = self.witnesses.mistake_of_property(prop, event.state, instance)
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, str(error))
+        if prop.kind is Kind.REACHABLE:
+            trace = self.witnesses.reaching(prop, event.state)
+            because = f"reached after {_count(len(trace) - 1, 'step')}"
+            return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, because)
+        if instance is None:
+            trace = self.witnesses.breaking(prop, event.state)
+            failing = self.interpreter.failing(prop.conjuncts, trace.states[-1])
+            because = f"false after {_count(len(trace) - 1, 'step')}"
+        else:
+            trace = self.witnesses.stepping(prop, event.state, instance)
+            failing = self.interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
+            because = f"broken by step {len(trace) - 1}, {instance.label}"
+        if failing is not None and failing.text and len(prop.conjuncts) > 1:
+            because += f": not {failing.text}"
+        return _violated(prop, trace, because)
+
+    def _covered(self, number: int, prop: Property) -> Finding:
+        """The verdict on a property that a complete search did not decide on its way."""
+        states = _count(len(self.search.seen), "reachable state")
+        match prop.kind:
+            case Kind.INVARIANT:
+                scalar = self.search.properties[number]
+                assumed = antecedents(scalar)
+                if assumed and not any(ever_true(self.search.system, assumed, self.search.seen)):
+                    because = f"vacuous: what it takes for granted is true in none of {states}"
+                    return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
+                return _holds(prop, f"true in every one of {states}")
+            case Kind.STEP:
+                taken = self.search.total - self.search.initial
+                return _holds(prop, f"true of {_count(taken, 'step')} between {states}")
+            case Kind.REACHABLE:
+                return Finding(prop.name, prop.kind, Verdict.VIOLATED, None, f"true in none of {states}")
+            case Kind.DEADLOCK:
+                return _holds(prop, f"every one of {states} has a step or is a declared end")
+            case Kind.TERMINATION:
+                return _holds(prop, f"no cycle among {states}")
+            case _:
+                assert_never(prop.kind)
+
+
+def advice(search: Search) -> str:
+    """Which limit ended an incomplete search, and what to try."""
+    so_far = f"after {_count(len(search.seen), 'state')} in {_count(len(search.levels), 'level')}"
+    smaller = "choose smaller parameters, or try to prove it with the symbolic engine"
+    budget = search.budget
+    match search.stopped:
+        case Stop.STATES:
+            return f"stopped {so_far}: max_states is {budget.max_states:,}; raise it, {smaller}"
+        case Stop.DEPTH:
+            return f"stopped {so_far}: max_depth is {budget.max_depth}; raise it or leave it out"
+        case Stop.TIME:
+            return f"stopped {so_far}: time_limit is {budget.time_limit:g} s; raise it, {smaller}"
+        case Stop.MEMORY:
+            return f"stopped {so_far}: this process holds {(budget.max_bytes or 0) / 2**30:.1f} GiB; {smaller}"
+        case Stop.INTERRUPTED:
+            return f"interrupted {so_far}; run it again to the end"
+        case Stop.DECIDED:
+            return f"stopped {so_far}: every property was decided"
+        case Stop.MISTAKE | None:
+            return f"ended {so_far}"
+
+
+def _violated(prop: Property, trace: Trace, because: str) -> Finding:
+    return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
+
+
+def _holds(prop: Property, because: str) -> Finding:
+    return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")

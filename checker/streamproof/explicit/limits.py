@@ -1,0 +1,117 @@
+"""When to stop: limits on states, levels, time and memory, and the user's interrupt."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from types import FrameType
+
+from streamproof.system.errors import UsageError
+
+DEFAULT_MAX_STATES = 20_000_000
+"""Distinct states that are kept when the caller names no limit."""
+
+MEMORY_SHARE = 0.8
+"""The part of the machine's (or the container's) memory that the process may come to hold."""
+
+
+class Stop(Enum):
+    """Why a search ended before every reachable state was expanded."""
+
+    STATES = "max_states"
+    DEPTH = "max_depth"
+    TIME = "time_limit"
+    MEMORY = "memory"
+    INTERRUPTED = "interrupted"
+    MISTAKE = "evaluation error"
+    DECIDED = "every property decided"
+
+
+@dataclass(slots=True)
+class Budget:
+    """The limits of one search and the clock that started with it."""
+
+    max_states: int = DEFAULT_MAX_STATES
+    max_depth: int | None = None
+    time_limit: float | None = None
+    max_bytes: int | None = None
+    interrupted: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        for name in ("max_states", "max_depth", "time_limit"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UsageError(f"{name} must be positive, got {value}", remedy="leave it out for no limit")
+        if self.max_bytes is None:
+            memory = memory_of_machine()
+            self.max_bytes = int(memory * MEMORY_SHARE) if memory else None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def spent(self) -> Stop | None:
+        """The limit of time, memory or patience that has been met, if any."""
+        if self.interrupted:
+            return Stop.INTERRUPTED
+        if self.time_limit is not None and self.elapsed >= self.time_limit:
+            return Stop.TIME
+        if self.max_bytes is not None and resident_bytes() >= self.max_bytes:
+            return Stop.MEMORY
+        return None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Ctrl-C asks for a stop at the next safe point; a second one raises `KeyboardInterrupt` as usual."""
+        usual = threading.current_thread() is threading.main_thread()
+        if not usual or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            if self.interrupted:
+                signal.default_int_handler(number, frame)
+            self.interrupted = True
+
+        signal.signal(signal.SIGINT, ask)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def peak_bytes() -> int:
+    """The most memory this process has ever held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident_bytes() -> int:
+    """The memory this process holds now; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_of_machine() -> int | None:
+    """The memory that this process can have at most: the machine's, or less where a container sets less."""
+    known: list[int] = []
+    with suppress(OSError, ValueError):
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            known.append(int(Path(limit).read_text()))
+    return min(known, default=None)

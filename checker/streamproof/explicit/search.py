@@ -1,0 +1,238 @@
+"""Breadth-first search of every reachable state, exact: a state is identified by itself, never by a hash alone."""
+
+from __future__ import annotations
+
+import gc
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, islice, product
+
+from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.successors import Batch, Expand, StepHit, expander
+from streamproof.explicit.watch import Hit, Inspect, Watch, inspector, keeper
+from streamproof.system import build as b
+from streamproof.system.leaves import encode
+from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.scalarise import Scalarised
+from streamproof.system.verdict import Progress
+
+LARGEST_BATCH = 4096
+BATCH_SECONDS = 0.05
+"""States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Where a property was decided during the search."""
+
+    state: int
+    instance: int | None
+    """The instance whose step from `state` broke a step property."""
+    mistake: bool
+    """Whether evaluating the property is a mistake there."""
+
+
+@dataclass(slots=True)
+class Search:
+    """The search and everything it has found so far. States are numbered in the order of discovery."""
+
+    scalarised: Scalarised
+    properties: Sequence[Property]
+    """Scalarised; those of kind deadlock and termination are decided from `stuck` and `edges`."""
+    budget: Budget
+    on_progress: Callable[[Progress], None] | None
+    stop_when_decided: bool
+    seen: dict[State, int] = field(default_factory=dict)
+    parents: array[int] = field(default_factory=lambda: array("i"))
+    edges: array[int] = field(default_factory=lambda: array("i"))
+    levels: list[int] = field(default_factory=list)
+    generated: list[int] = field(default_factory=list)
+    """Successors per instance."""
+    distinct: list[int] = field(default_factory=list)
+    initial: int = 0
+    expanded: int = 0
+    least: int = 1 << 60
+    most: int = 0
+    stuck: int = -1
+    faulty: int = -1
+    events: dict[int, Event] = field(default_factory=dict)
+    stopped: Stop | None = None
+    compile_seconds: float = 0.0
+    _expand: Expand | None = None
+    _inspect: Inspect | None = None
+    _inspected: int = 0
+    _reported: float = 0.0
+
+    @property
+    def system(self) -> System:
+        """The scalar system that is searched."""
+        return self.scalarised.system
+
+    @property
+    def total(self) -> int:
+        """Initial states and every successor, duplicates included."""
+        return self.initial + sum(self.generated)
+
+    def run(self) -> None:
+        """Search until nothing is left or a limit is met; `stopped` says which."""
+        self.generated = [0] * len(self.system.instances)
+        self.distinct = [0] * len(self.system.instances)
+        self._compile_steps()
+        self._compile_watches()
+        with self.budget.listening(), _no_collection():
+            try:
+                self._levels(self._start())
+            except KeyboardInterrupt:
+                self._restore()
+                self.stopped = Stop.INTERRUPTED
+
+    def _start(self) -> list[State]:
+        """The initial states, in the interpreter's order."""
+        original = self.scalarised.original
+        rows = [tuple(dict.fromkeys(encode(v.sort, value) for value in v.initial)) for v in original.variables]
+        keep = keeper(self.system, self.system.initially)
+        candidates = (tuple(chain.from_iterable(parts)) for parts in product(*rows))
+        level: list[State] = []
+        while batch := list(islice(candidates, LARGEST_BATCH)):
+            kept = keep(batch)
+            self.seen.update(zip(kept, range(len(level), len(level) + len(kept)), strict=True))
+            level += kept
+            self.stopped = self.budget.spent() or (Stop.STATES if len(level) > self.budget.max_states else None)
+            if self.stopped:
+                break
+        self.initial = len(level)
+        self.parents.extend([-1] * len(level))
+        self.levels.append(len(level))
+        self._look(level)
+        return level
+
+    def _levels(self, level: list[State]) -> None:
+        while level and not self.stopped:
+            if len(self.levels) == self.budget.max_depth:
+                self.stopped = Stop.DEPTH
+                return
+            level = self._level(level)
+
+    def _level(self, level: list[State]) -> list[State]:
+        """Expand all of `level`; gives the states met for the first time."""
+        after: list[State] = []
+        self.levels.append(0)
+        done, size = 0, 64
+        while done < len(level) and not self.stopped:
+            begun = time.perf_counter()
+            batch = self._batch(level[done : done + size], after)
+            done += batch.expanded
+            self._look(after)
+            self._stop(batch)
+            seconds = time.perf_counter() - begun
+            size = max(1, min(LARGEST_BATCH, 2 * size, int(size * BATCH_SECONDS / max(seconds, 1e-6))))
+            self._report(len(level) - done + len(after))
+        if not after:
+            self.levels.pop()
+        return after
+
+    def _batch(self, states: list[State], after: list[State]) -> Batch:
+        assert self._expand is not None
+        hits: list[StepHit] = []
+        batch = Batch(
+            *self._expand(
+                states, self.expanded, self.seen, after, self.parents, self.edges, hits, self.budget.max_states
+            )
+        )
+        self.expanded += batch.expanded
+        self.levels[-1] = len(after)
+        self.generated = [have + more for have, more in zip(self.generated, batch.generated, strict=True)]
+        self.distinct = [have + more for have, more in zip(self.distinct, batch.distinct, strict=True)]
+        self.least, self.most = min(self.least, batch.least), max(self.most, batch.most)
+        if self.stuck < 0:
+            self.stuck = batch.stuck
+        self.faulty = batch.faulty
+        for number, state, instance, mistake in hits:
+            self.events.setdefault(number, Event(state, instance, mistake))
+        if hits:
+            self._compile_steps()
+        return batch
+
+    def _look(self, level: list[State]) -> None:
+        """Evaluate the properties of single states in those states of the newest level that have not been looked at."""
+        first = len(self.seen) - len(level)
+        while self._inspected < len(self.seen):
+            at = self._inspected - first
+            states = level[at : at + LARGEST_BATCH]
+            hits: list[Hit] = []
+            if self._inspect is not None:
+                self._inspect(states, self._inspected, hits)
+            for number, state, mistake in hits:
+                self.events.setdefault(number, Event(state, None, mistake))
+            self._inspected += len(states)
+            if hits:
+                self._compile_watches()
+
+    def _stop(self, batch: Batch) -> None:
+        if batch.faulty >= 0:
+            self.stopped = Stop.MISTAKE
+        elif len(self.seen) > self.budget.max_states:
+            self.stopped = Stop.STATES
+        elif self.stop_when_decided and self.properties and self._all_decided():
+            self.stopped = Stop.DECIDED
+        else:
+            self.stopped = self.budget.spent()
+
+    def _all_decided(self) -> bool:
+        return all(
+            number in self.events or (p.kind is Kind.DEADLOCK and self.stuck >= 0)
+            for number, p in enumerate(self.properties)
+        )
+
+    def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:
+        return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]
+
+    def _compile_steps(self) -> None:
+        """Generate the successor function without the step properties that have been decided."""
+        begun = time.perf_counter()
+        edges = any(p.kind is Kind.TERMINATION for p in self.properties)
+        self._expand = expander(self.system, self._open(Kind.STEP), edges=edges)
+        self.compile_seconds += time.perf_counter() - begun
+
+    def _compile_watches(self) -> None:
+        """Generate the evaluation of the properties of single states without those that have been decided."""
+        begun = time.perf_counter()
+        watches = [_watch(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE)]
+        watches = [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
+        self._inspect = inspector(self.system, watches) if watches else None
+        self.compile_seconds += time.perf_counter() - begun
+
+    def _report(self, queue: int) -> None:
+        elapsed = self.budget.elapsed
+        if self.on_progress is not None and elapsed - self._reported >= 1.0:
+            self._reported = elapsed
+            self.on_progress(Progress(elapsed, len(self.levels), len(self.seen), self.total, queue))
+
+    def _restore(self) -> None:
+        """After an exception in the middle of a batch: forget the states that it had begun to add."""
+        known = sum(self.levels)
+        while len(self.seen) > known:
+            self.seen.popitem()
+        del self.parents[known:]
+        while self.levels and not self.levels[-1]:
+            self.levels.pop()
+
+
+def _watch(number: int, prop: Property) -> Watch:
+    wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
+    return Watch(number, wanted, b.or_(check.condition for check in prop.checks))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """States are tuples of scalars and never form reference cycles; walking millions of them finds nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,123 @@
+"""Behaviours for findings: read off the predecessors, and replayed by the interpreter before anyone sees them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import pairwise
+
+from streamproof.system.errors import EvaluationError, Exit, StreamproofError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, Property, State
+from streamproof.system.scalarise import Scalarised
+from streamproof.system.verdict import Trace
+
+
+class Disagreement(StreamproofError):
+    """The interpreter does not confirm what an engine found: a defect of the engine, never of the model."""
+
+    exit_code = Exit.DISAGREE
+
+
+class Witnesses:
+    """Turns numbers of explored states into traces of the original system that the interpreter has confirmed."""
+
+    def __init__(self, scalarised: Scalarised, states: Sequence[State], parents: array[int]) -> None:
+        self._scalarised = scalarised
+        self._interpreter = Interpreter(scalarised.original)
+        self._states = states
+        self._parents = parents
+
+    def to(self, number: int) -> Trace:
+        """A shortest behaviour from an initial state to this one."""
+        numbers = [number]
+        while self._parents[numbers[-1]] >= 0:
+            numbers.append(self._parents[numbers[-1]])
+        return self._behaviour(numbers[::-1])
+
+    def breaking(self, prop: Property, number: int) -> Trace:
+        """A shortest behaviour to a state where an invariant is false."""
+        trace = self.to(number)
+        self._confirm(not self._interpreter.holds(prop, trace.states[-1]), f"{prop.name} is false", trace)
+        return trace
+
+    def reaching(self, prop: Property, number: int) -> Trace:
+        """A shortest behaviour to a state where a reachability property is true."""
+        trace = self.to(number)
+        self._confirm(self._interpreter.holds(prop, trace.states[-1]), f"{prop.name} is true", trace)
+        return trace
+
+    def stuck(self, number: int) -> Trace:
+        """A shortest behaviour to a state that has no successor and is not a legal end."""
+        trace = self.to(number)
+        end = trace.states[-1]
+        stuck = not self._interpreter.terminal(end) and next(self._interpreter.steps(end), None) is None
+        self._confirm(stuck, "nothing is enabled", trace)
+        return trace
+
+    def stepping(self, prop: Property, number: int, instance: Instance) -> Trace:
+        """A shortest behaviour whose last step, by `instance`, breaks a step property."""
+        trace, after = self._step(number, instance)
+        broken = not self._interpreter.holds(prop, trace.states[-2], after)
+        self._confirm(broken, f"{prop.name} is false of the last step", trace)
+        return trace
+
+    def round(self, numbers: Sequence[int]) -> Trace:
+        """A behaviour that reaches the first of `numbers`, goes through all of them and back to the first for ever."""
+        stem = self.to(numbers[0])
+        loop = self._behaviour([*numbers, numbers[0]], initial=False)
+        return Trace(stem.states + loop.states[1:-1], stem.steps + loop.steps, loop=len(stem) - 1)
+
+    def mistake_of_model(self, number: int) -> tuple[Trace, EvaluationError]:
+        """A shortest behaviour to a state in which some instance makes the model's mistake, and the mistake."""
+        trace = self.to(number)
+        try:
+            for _ in self._interpreter.steps(trace.states[-1]):
+                pass
+        except EvaluationError as mistake:
+            return trace, mistake
+        raise self._refuted("the model makes a mistake", trace)
+
+    def mistake_of_property(
+        self, prop: Property, number: int, instance: Instance | None = None
+    ) -> tuple[Trace, EvaluationError]:
+        """A shortest behaviour to a state (or by a step) where evaluating `prop` is a mistake, and the mistake."""
+        trace = self.to(number) if instance is None else self._step(number, instance)[0]
+        before, after = (trace.states[-1], None) if instance is None else trace.states[-2:]
+        try:
+            self._interpreter.holds(prop, before, after)
+        except EvaluationError as mistake:
+            return trace, mistake
+        raise self._refuted(f"evaluating {prop.name} is a mistake", trace)
+
+    def _step(self, number: int, instance: Instance) -> tuple[Trace, State]:
+        trace = self.to(number)
+        after = self._interpreter.take(instance, trace.states[-1])
+        if after is None:
+            raise self._refuted(f"{instance.label} is enabled", trace)
+        return Trace((*trace.states, after), (*trace.steps, instance)), after
+
+    def _behaviour(self, numbers: Sequence[int], *, initial: bool = True) -> Trace:
+        states = tuple(self._scalarised.decode(self._states[number]) for number in numbers)
+        if initial:
+            first = states[0]
+            possible = all(value in v.initial for v, value in self._scalarised.original.named(first))
+            allowed = possible and bool(self._interpreter.value(self._scalarised.original.initially, first))
+            self._confirm(allowed, "this state is initial", Trace((first,), ()))
+        steps: list[Instance] = []
+        for before, after in pairwise(states):
+            found = next((s.instance for s in self._interpreter.steps(before) if s.state == after), None)
+            if found is None:
+                raise self._refuted("a step leads from the first state to the second", Trace((before, after), ()))
+            steps.append(found)
+        return Trace(states, tuple(steps))
+
+    def _confirm(self, confirmed: bool, claim: str, trace: Trace) -> None:
+        if not confirmed:
+            raise self._refuted(claim, trace)
+
+    def _refuted(self, claim: str, trace: Trace) -> Disagreement:
+        return Disagreement(
+            f"the explicit engine says that {claim}, the interpreter does not confirm it",
+            remedy=f"please report this defect with the model and this behaviour: {trace!r}",
+        )

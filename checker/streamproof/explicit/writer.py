@@ -1,0 +1,185 @@
+"""Scalar terms as lines of Python: what is shared becomes a local variable, what is deep is cut into steps.
+
+Neither the parser's nesting limit nor the recursion limit is met, however deep a term is: terms are visited from their
+leaves up, and a text that nests too far is put into a local variable first.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from keyword import iskeyword
+
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.model import System
+from streamproof.system.sorts import RangeSort
+
+DEEPEST = 24
+"""Nesting of one Python expression; deeper terms go through a local variable."""
+
+
+def local_names(system: System) -> dict[str, str]:
+    """A distinct Python identifier for each variable of a scalar system, as close to its name as can be."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for at, variable in enumerate(system.variables):
+        name = re.sub(r"\W+", "_", variable.name).strip("_") or "v"
+        if iskeyword(name) or hasattr(builtins, name) or name in taken or not name[0].isalpha() or not name.isascii():
+            name = f"v{at}_{name if name.isascii() else ''}"
+        taken.add(name)
+        names[variable.name] = name
+    return names
+
+
+def shared(roots: Iterable[Expr]) -> set[Expr]:
+    """The composite terms that occur more than once below (or among) `roots`."""
+    roots = tuple(roots)
+    uses = Counter(roots)
+    for term in e.subterms(*roots):
+        uses.update(e.children(term))
+    return {t for t, n in uses.items() if n > 1 and not _plain(t)}
+
+
+def _plain(term: Expr) -> bool:
+    """Whether reading it again costs no more than reading a local variable would."""
+    return isinstance(term, e.Const | e.Var) or (isinstance(term, e.Not) and isinstance(term.arg, e.Var))
+
+
+class Writer:
+    """Collects the lines of one function body; knows which local variable holds which term in the open blocks."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.lines: list[str] = []
+        self._names = names
+        self._indent = 0
+        self._temporaries = 0
+        self._scopes: list[dict[Expr, str]] = [{}]
+
+    @property
+    def source(self) -> str:
+        """Everything written so far."""
+        return "\n".join(self.lines) + "\n"
+
+    @property
+    def nesting(self) -> int:
+        """How many blocks are open."""
+        return self._indent
+
+    def line(self, text: str) -> None:
+        """One line in the innermost open block."""
+        self.lines.append(" " * self._indent + text)
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """An indented block under `header`; what is computed in it is forgotten after it."""
+        self.line(header)
+        self._indent += 1
+        self._scopes.append({})
+        yield
+        self._scopes.pop()
+        self._indent -= 1
+
+    def needs_lines(self, term: Expr, common: Collection[Expr]) -> bool:
+        """Whether writing `term` here would add lines, or it could be written inside a condition."""
+        height: dict[Expr, int] = {}
+        for part in self._unknown(term):
+            if self._local(part) or isinstance(part, e.Const | e.Var):
+                height[part] = 0
+                continue
+            height[part] = 1 + max(height[c] for c in e.children(part))
+            divisor = _divisor(part)
+            if part in common or height[part] > DEEPEST or (divisor is not None and height[divisor] > 0):
+                return True
+        return False
+
+    def term(self, term: Expr, common: Collection[Expr]) -> str:
+        """The text of `term`; terms in `common` and parts that nest too far are put into local variables first."""
+        texts: dict[Expr, tuple[str, int]] = {}
+        for part in self._unknown(term):
+            divisor = _divisor(part)
+            if divisor is not None and not self._local(part) and texts[divisor][1] > 0:
+                texts[divisor] = (self._keep(divisor, texts[divisor][0]), 0)
+            text, height = self._format(part, texts)
+            if height > 0 and (part in common or height > DEEPEST):
+                text, height = self._keep(part, text), 0
+            texts[part] = (text, height)
+        return texts[term][0]
+
+    def _unknown(self, term: Expr) -> Iterator[Expr]:
+        """The parts of `term` from the leaves up, not looking below what a local variable holds already."""
+        seen: set[Expr] = set()
+        stack = [(term, False)]
+        while stack:
+            part, ready = stack.pop()
+            if ready:
+                yield part
+            elif part not in seen:
+                seen.add(part)
+                stack.append((part, True))
+                if not self._local(part):
+                    stack.extend((c, False) for c in reversed(tuple(e.children(part))))
+
+    def _local(self, term: Expr) -> str | None:
+        for scope in reversed(self._scopes):
+            if term in scope:
+                return scope[term]
+        return None
+
+    def _keep(self, term: Expr, text: str) -> str:
+        name = f"_{self._temporaries}"
+        self._temporaries += 1
+        self.line(f"{name} = {text}")
+        self._scopes[-1][term] = name
+        return name
+
+    def _format(self, term: Expr, texts: Mapping[Expr, tuple[str, int]]) -> tuple[str, int]:
+        local = self._local(term)
+        if local:
+            return local, 0
+        match term:
+            case e.Const(value=value):
+                return (f"({value!r})" if isinstance(value, int) and value < 0 else repr(value)), 0
+            case e.Var(name=name):
+                return self._names[name], 0
+            case e.Not(arg=e.Eq(left=x, right=y) as inner) if texts[inner][1] > 0:
+                return f"({texts[x][0]} != {texts[y][0]})", texts[inner][1]
+            case e.Not(arg=e.Less(left=x, right=y) as inner) if texts[inner][1] > 0:
+                return f"({texts[x][0]} >= {texts[y][0]})", texts[inner][1]
+            case e.Not(arg=e.LessEq(left=x, right=y) as inner) if texts[inner][1] > 0:
+                return f"({texts[x][0]} > {texts[y][0]})", texts[inner][1]
+            case e.And(args=args):
+                text = " and ".join(texts[a][0] for a in args)
+            case e.Or(args=args):
+                text = " or ".join(texts[a][0] for a in args)
+            case e.Ite(cond=c, then=x, other=y):
+                text = f"{texts[x][0]} if {texts[c][0]} else {texts[y][0]}"
+            case e.Not(arg=x):
+                text = f"not {texts[x][0]}"
+            case e.FloorDiv(left=x, right=y) | e.Mod(left=x, right=y):
+                sign = "//" if isinstance(term, e.FloorDiv) else "%"
+                text = f"{texts[x][0]} {sign} {texts[y][0]}"
+                if _divisor(term) is not None:
+                    text += f" if {texts[y][0]} else 0"
+            case e.Eq(left=x, right=y) | e.Less(left=x, right=y) | e.LessEq(left=x, right=y):
+                text = f"{texts[x][0]} {_SIGN[type(term)]} {texts[y][0]}"
+            case e.Add(left=x, right=y) | e.Sub(left=x, right=y) | e.Mul(left=x, right=y):
+                text = f"{texts[x][0]} {_SIGN[type(term)]} {texts[y][0]}"
+            case _:
+                raise AssertionError(f"{type(term).__name__} is not a scalar term of one state")
+        return f"({text})", 1 + max((texts[c][1] for c in e.children(term)), default=0)
+
+
+_SIGN = {e.Eq: "==", e.Less: "<", e.LessEq: "<=", e.Add: "+", e.Sub: "-", e.Mul: "*"}
+
+
+def _divisor(term: Expr) -> Expr | None:
+    """The divisor of a division that has to be tested for zero, and so is written twice."""
+    if isinstance(term, e.FloorDiv | e.Mod):
+        sort = term.right.sort
+        if isinstance(sort, RangeSort) and sort.lo <= 0 <= sort.hi:
+            return term.right
+    return None
