@@ -50,7 +50,9 @@ class _Compiler:
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         found = marked(type(self.model))
         self._refuse_clashes(found, extra)
-        actions, props, lemmas = [], [], []
+        actions: list[Action] = []
+        props: list[Property] = []
+        lemmas: list[Property] = []
         initially: Expr = b.TRUE
         terminal: Expr | None = None
         for name, (mark, function) in found.items():
@@ -92,7 +94,7 @@ class _Compiler:
             properties=tuple(props),
             initially=initially,
             terminal=terminal,
-            parameters=self.model.values(),
+            parameters=self.model.settings(),
             variant=type(self.model).variant,
             lemmas=tuple(lemmas),
         )
@@ -184,7 +186,7 @@ class _Compiler:
             frame = lowering.enter(function, [self.model, StateRef(), *(v for _, v in args)], {}, 0, _of(function))
             from streamproof.language.sources import definition
 
-            lowering.block(definition(inspect.unwrap(function)).body, frame)  # type: ignore[arg-type]
+            lowering.block(definition(inspect.unwrap(function)).body, frame)
             instance = self._instance(name, args, world)
             if instance is not None:
                 yield instance

@@ -48,6 +48,7 @@ class Lowering(Expressions):
     def call_function(
         self, function: Any, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.AST
     ) -> Term:
+        """Inlines a call of a function written in Python."""
         if isinstance(function, Closure):
             return self._call_closure(function, args, kwargs, frame, node)
         inner = self.enter(function, args, kwargs, frame.depth + 1, where(frame, node))

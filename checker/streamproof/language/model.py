@@ -119,7 +119,7 @@ class Model:
             ) from None
         return text
 
-    def values(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """The parameters of this instance with their values."""
         return {name: getattr(self, name) for name in type(self).parameters()}
 

@@ -23,6 +23,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     cardinality,
+    compatible,
     values,
 )
 
@@ -186,7 +187,7 @@ def equal(world: World, left: Term, right: Term, loc: Loc) -> Expr:
             y = b.some(y, loc)
         elif isinstance(y.sort, OptionSort) and not isinstance(x.sort, OptionSort):
             x = b.some(x, loc)
-        if not b.compatible(x.sort, y.sort):
+        if not compatible(x.sort, y.sort):
             raise ModelError(f"{x.sort} and {y.sort} are never equal", loc=loc, remedy="compare values of one sort")
         return b.eq(x, y, loc)
     if isinstance(left, Node):

@@ -17,6 +17,7 @@ from streamproof.system.sorts import (
     RangeSort,
     RecordSort,
     Sort,
+    compatible,
     is_scalar,
     position,
 )
@@ -52,7 +53,7 @@ def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) ->
     term: Expr = key  # type: ignore[assignment]
     if isinstance(term.sort, OptionSort):
         term = present(world, term, loc, text)
-    if not b.compatible(term.sort, sort.index):
+    if not compatible(term.sort, sort.index):
         raise ModelError(f"{term.sort} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
     world.check(b.not_(b.in_domain(term, sort.index)), f"index outside {sort.index}", loc, (text, term))
     return term

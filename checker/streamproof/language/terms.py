@@ -29,6 +29,7 @@ from streamproof.system.sorts import (
     SetSort,
     Sort,
     cardinality,
+    compatible,
     values,
 )
 
@@ -144,7 +145,7 @@ def lift(value: Term, sort: Sort, loc: Loc | None) -> Expr:
 def _fit(term: Expr, sort: Sort, loc: Loc | None) -> Expr:
     if isinstance(sort, OptionSort) and not isinstance(term.sort, OptionSort):
         return b.some(_fit(term, sort.element, loc), loc)
-    if b.compatible(term.sort, sort):
+    if compatible(term.sort, sort):
         return term
     raise ModelError(f"{sort} expected, got {term.sort}", loc=loc, remedy="compare and assign values of one sort")
 
