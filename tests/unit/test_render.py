@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 from streamproof.report.console import PLAIN_WIDTH, print_counterexample
-from streamproof.system import Action, ArraySort, Fairness, Instance, Loc, RangeSort, System, Trace, Variable
+from streamproof.system import (
+    Action,
+    ArraySort,
+    EvaluationError,
+    Fairness,
+    Instance,
+    Loc,
+    RangeSort,
+    System,
+    Trace,
+    Variable,
+)
 from streamproof.system import build as b
 from streamproof.traces.lines import Span, line, text, wrap
 from streamproof.traces.render import About, counterexample, render_text, source
@@ -149,6 +160,14 @@ Behaviour of toggle
        back to state 0: the loop repeats for ever
 """
     )
+
+
+def test_mistake_of_the_model(relay: System, stuck: Trace) -> None:
+    """The way to a mistake of the model: what it is, its line, what to do about it."""
+    error = EvaluationError("n leaves Range(0, 1)", loc=Loc("relay.py", 14), remedy="guard it")
+    shown = render_text(relay, None, stuck, about=About(error=error))
+    assert shown.startswith("Error of the model: n leaves Range(0, 1)\n  model       relay, variant lossy\n")
+    assert shown.endswith("\nGoes wrong in state 2:\n    n leaves Range(0, 1)   relay.py:14\n      guard it\n")
 
 
 def test_full_states(relay: System, stuck: Trace) -> None:

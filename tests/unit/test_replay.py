@@ -127,6 +127,14 @@ def test_labels_are_read_with_nested_brackets_and_quotes() -> None:
     )
 
 
+def test_a_label_as_printed_means_its_instance() -> None:
+    """Labels are accepted as they are printed, also with brackets, commas and quotes inside the values."""
+    instances = tuple(Instance("miss", (("p", p),), (), (), ()) for p in (("C", "B>C"), "a, (b", "D<B>D"))
+    system = System("m", (Variable("x", RangeSort(0, 0), (0,)),), (Action("miss", ("p",), Fairness.NONE, instances),))
+    trace = replay_labels(system, ["miss(p=('C', 'B>C'))", "miss(p=a, (b)", "miss(D<B>D)"])
+    assert trace.steps == instances
+
+
 def test_repeated_picks_are_told_apart_by_their_order() -> None:
     """A choice in a loop gives two picks of one name; a label names them in order."""
     there = Instance("a", (), (("x", 1), ("x", 2)), (), ())

@@ -10,7 +10,7 @@ from typing import Any
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, System
 
-_CLOSERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,16 @@ class Label:
         return True
 
 
-def matching(system: System, label: Label) -> tuple[Instance, ...]:
-    """The instances that `label` asks for, at least one. Raises `UsageError` that names what there is instead."""
+def matching(system: System, asked: Label | str) -> tuple[Instance, ...]:
+    """The instances that `asked` means, at least one. Raises `UsageError` that names what there is instead.
+
+    A text that is an instance's own label means that instance, whatever characters its values have.
+    """
+    if isinstance(asked, str):
+        exact = tuple(i for i in system.instances if i.label == asked.strip())
+        if exact:
+            return exact
+    label = Label.parse(asked) if isinstance(asked, str) else asked
     try:
         action = system.action(label.action)
     except KeyError:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streamproof.system.errors import Loc
+from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.model import Instance, Kind, Property, State, System
 from streamproof.system.sorts import show
 from streamproof.system.verdict import Trace
@@ -34,6 +34,7 @@ class About:
 
     `shortest`: no shorter trace shows the same (breadth-first search, or a bound raised one by one). `replayed`: the
     interpreter has verified it. `reproduce`: a command that gives the trace again. `file`: where its ITF form is.
+    `error`: a mistake of the model that shows in the last state, when that is what the trace is for.
     """
 
     engine: str = ""
@@ -41,6 +42,7 @@ class About:
     replayed: bool = False
     reproduce: str = ""
     file: str = ""
+    error: StreamproofError | None = None
 
 
 def render_text(
@@ -65,14 +67,15 @@ def counterexample(
     With `full`, the whole state follows each step. The trace must have passed `replay.verify`.
     """
     about = about or About()
-    explanation = Explanation() if prop is None else explain(system, prop, trace)
     lines = list(_header(system, prop, trace, about))
     lines.append(BLANK)
     lines.extend(_steps(system, trace, full=full))
-    if prop is not None:
-        conclusion = list(_conclusion(system, prop, trace, explanation))
+    if prop is not None and about.error is None:
+        conclusion = list(_conclusion(system, prop, trace, explain(system, prop, trace)))
         if conclusion:
             lines.extend((BLANK, *conclusion))
+    if about.error is not None:
+        lines.extend((BLANK, *_mistake(about.error, len(trace) - 1)))
     footer = list(_footer(about))
     if footer:
         lines.extend((BLANK, *footer))
@@ -120,11 +123,14 @@ def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
 
 
 def _header(system: System, prop: Property | None, trace: Trace, about: About) -> Iterator[Line]:
-    if prop is None:
+    if about.error is not None:
+        yield line(Span("Error of the model: ", "title"), Span(about.error.message, "failed"))
+    elif prop is None:
         yield line(Span("Behaviour", "title"), f" of {system.name}")
     else:
         what, claim, style = _claim(prop, trace)
         yield line(Span(f"{what}: ", "title"), Span(claim, style))
+    if prop is not None:
         if prop.doc:
             yield _fact("property", f"{prop.doc.strip().splitlines()[0]} ({prop.kind.value})")
         else:
@@ -251,6 +257,14 @@ def _blocked(system: System, entries: tuple[Blocked, ...]) -> Iterator[Line]:
         rest = sum(len(entry.labels) for entry in members[MAX_GROUPS:])
         if rest:
             yield line(f"{rest} more of {action}, for like reasons", indent=2)
+
+
+def _mistake(error: StreamproofError, state: int) -> Iterator[Line]:
+    at = source(error.loc)
+    yield line(Span(f"Goes wrong in state {state}:", "title"))
+    yield line(Span(error.message, "failed"), *((Span("   "), Span(at, "source")) if at else ()), indent=4)
+    if error.remedy:
+        yield line(error.remedy, indent=6, hang=6)
 
 
 def _footer(about: About) -> Iterator[Line]:

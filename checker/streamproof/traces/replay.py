@@ -207,10 +207,10 @@ def _key(instance: Instance) -> tuple[object, ...]:
     return instance.action, *((n, type(v), v) for n, v in (*instance.args, ("", None), *instance.picks))
 
 
-def _label(asked: Step) -> Label:
+def _label(asked: Step) -> Label | str:
     match asked:
         case str():
-            return Label.parse(asked)
+            return asked
         case Instance(action=action, args=args, picks=picks):
             return Label(action, (), args, picks)
         case (action, args):
