@@ -108,12 +108,23 @@ def same_connections(producers: int, consumers: int) -> bool:
     return producers == 1 or consumers == 1
 
 
+def producers_of(pattern: Pattern, producers: int, consumers: int, consumer: int) -> range:
+    """The producing subtasks that a consuming subtask reads; all numbers from 0, parallelism from 1."""
+    if pattern == "ALL_TO_ALL":
+        return range(producers)
+    if producers >= consumers:
+        return range(consumer * producers // consumers, (consumer + 1) * producers // consumers)
+    # Producer s serves the consumers from ceil(s*c/p) up to ceil((s+1)*c/p), so consumer i reads producer floor(i*p/c).
+    producer = consumer * producers // consumers
+    return range(producer, producer + 1)
+
+
 def gaps(vertices: tuple[Vertex, ...], edges: tuple[Edge, ...]) -> list[str]:
     """What these vertices and edges leave open, in sentences."""
     names = {vertex.id: vertex.name or vertex.id for vertex in vertices}
-    missing = [f"the parallelism of {names[vertex.id]}" for vertex in vertices if vertex.parallelism is None]
+    missing = [f"the parallelism of {names[vertex.id]!r}" for vertex in vertices if vertex.parallelism is None]
     for edge in edges:
-        ends = f"the edge {names.get(edge.source, edge.source)} -> {names.get(edge.target, edge.target)}"
+        ends = f"the edge from {names.get(edge.source, edge.source)!r} to {names.get(edge.target, edge.target)!r}"
         if edge.pattern is None:
             missing.append(f"how {ends} connects subtasks")
         if edge.exchange is None:

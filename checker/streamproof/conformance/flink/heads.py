@@ -21,11 +21,11 @@ _TIME: Final = (
     rf"(?P<zone> ?(?:[+-]\d\d(?::?\d\d)?|(?!(?:{_LEVELS})\b)[A-Z]{{1,5}}(?:[+-]\d\d(?::?\d\d)?)?)(?=[\s\]]))?\]?"
 )
 # Brackets, braces, or a bare job id: the diagnostic context, or the thread, in which a user's task name may stand.
-# A name may hold brackets itself, so before the logger they may nest; at most two such groups keep the search short.
-_NESTING: Final = r"(?:\[.*?\]|\{.*?\}|[0-9a-f]{32})"
+# A name may hold brackets itself, so before the logger they may nest. Bounds keep the search short on hostile lines.
+_NESTING: Final = r"(?:\[.{0,500}?\]|\{.{0,500}?\}|[0-9a-f]{32})"
 _PLAIN: Final = r"(?:\[[^\]]*\]|\{[^}]*\}|[0-9a-f]{32})"
 _UP_TO_LOGGER: Final = (
-    rf"{_TIME}(?P<before>.*?)[\s\[](?P<level>{_LEVELS}) *\]?\s+(?P<between>(?:{_NESTING}\s+){{0,2}})"
+    rf"{_TIME}(?P<before>.{{0,600}}?)[\s\[](?P<level>{_LEVELS}) *\]?\s+(?P<between>(?:{_NESTING}\s+){{0,2}})"
     rf"(?P<logger>[A-Za-z_$][\w$./-]*)(?P<after>(?:\s+{_PLAIN})*)"
 )
 _HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}\s*(?: -|:) (?P<message>.*)")

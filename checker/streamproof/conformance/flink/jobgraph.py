@@ -10,23 +10,30 @@ What tells it, and at which level Flink logs it:
   one consumer makes both patterns alike; such an edge is called ALL_TO_ALL.
 
 Which dataset carries which edge is never logged. It is told here where one assignment alone fits what was seen. A log at
-INFO gives vertices and no edges; the graph then says so.
+INFO gives vertices and hardly an edge; the graph then says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from streamproof.conformance.events import Event
-from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Pattern, Vertex, gaps, same_connections
-from streamproof.conformance.flink.identifiers import Attempt
+from streamproof.conformance.flink.evidence import Evidence, gather
+from streamproof.conformance.flink.graph import (
+    Dataset,
+    Edge,
+    JobGraph,
+    Pattern,
+    Vertex,
+    gaps,
+    producers_of,
+    same_connections,
+)
 from streamproof.conformance.flink.rest import read_rest
 from streamproof.conformance.flink.run import FlinkRun
 from streamproof.system.errors import InputError
 
-_REQUESTS: Final = ("part.reqlocal", "part.reqremote", "net.partreq.client")
 _PATTERNS: Final[tuple[Pattern, ...]] = ("ALL_TO_ALL", "POINTWISE")
 
 
@@ -35,231 +42,17 @@ def graph_of(run: FlinkRun, job: str) -> JobGraph:
 
     Raises `InputError` if the run does not have the job or its REST answer cannot be read.
     """
-    logged = graph_from_log(run, job)
+    found = _evidence(run, job)
     if job not in run.rest:
-        return logged
+        return _from_evidence(run, job, found)
     stated = read_rest(run.rest[job], job).graph
-    carried = _carry(
-        stated.edges, logged.datasets, {v.id: v.parallelism for v in stated.vertices}, _readers(run.of_job(job))
-    )
-    return replace(stated, edges=carried, datasets=logged.datasets)
+    edges = _carry(stated.edges, found, _parallelism(stated.vertices))
+    return replace(stated, edges=edges, datasets=tuple(found.datasets.values()))
 
 
 def graph_from_log(run: FlinkRun, job: str) -> JobGraph:
     """The job graph by the logs alone. Raises `InputError` if the run does not have the job."""
-    if job not in run.jobs:
-        known = ", ".join(run.jobs) or "none"
-        raise InputError(f"the run {run.name} has no job {job}", remedy=f"Jobs in its logs: {known}.")
-    events = run.of_job(job)
-    vertices = _vertices(events)
-    parallelism = {vertex.id: vertex.parallelism for vertex in vertices}
-    datasets = _datasets(events)
-    readers = _readers(events)
-    stated, missing = _stated_edges(events, datasets)
-    edges = stated or _seen_edges(datasets, readers)
-    if not stated:
-        missing.append(
-            "edges other than those along which a partition was seen to be requested"
-            if edges
-            else "the edges (the JobManager logs them at DEBUG: org.apache.flink.runtime.executiongraph)"
-        )
-    edges = _carry(_with_patterns(edges, events, parallelism), datasets, parallelism, readers)
-    missing += gaps(vertices, edges)
-    if not vertices:
-        missing.append("the vertices")
-    return JobGraph(job, run.jobs[job], vertices, edges, datasets, not missing, tuple(missing), "log")
-
-
-def _vertices(events: Iterable[Event]) -> tuple[Vertex, ...]:
-    stated: dict[str, Vertex] = {}
-    seen: dict[str, Vertex] = {}
-    for event in events:
-        args = event.args
-        if event.event == "graph.vertex":
-            stated.setdefault(args["vertex"], Vertex(args["vertex"], args["task"], None))
-        elif "attempt" in args and "task" in args:
-            seen[args["vertex"]] = Vertex(args["vertex"], args["task"], args["parallelism"])
-        elif "attempt" in args:
-            seen.setdefault(args["vertex"], Vertex(args["vertex"], None, None))
-    # Stated vertices come first: the JobManager names them in topological order.
-    order = list(dict.fromkeys([*stated, *seen]))
-    return tuple(max((found[v] for found in (seen, stated) if v in found), key=_detail) for v in order)
-
-
-def _detail(vertex: Vertex) -> int:
-    return (vertex.name is not None) + (vertex.parallelism is not None)
-
-
-def _datasets(events: Iterable[Event]) -> tuple[Dataset, ...]:
-    exchange: dict[str, str] = {}
-    producer: dict[str, str] = {}
-    parts: dict[str, dict[int, int]] = {}
-    for event in events:
-        args = event.args
-        if "dataset" not in args or "producer" not in args:
-            continue
-        dataset = args["dataset"]
-        producer.setdefault(dataset, Attempt.parse(args["producer"]).vertex)
-        if event.event == "part.registered":
-            exchange.setdefault(dataset, args["type"])
-            parts.setdefault(dataset, {})[args["pnum"]] = args["subparts"]
-    return tuple(
-        Dataset(dataset, producer[dataset], exchange.get(dataset), parts.get(dataset, {}))
-        for dataset in sorted(producer)
-    )
-
-
-def _readers(events: Iterable[Event]) -> dict[str, set[str]]:
-    """Vertices known to read a dataset: by their thread, by a repeated request, by a failure to reach it."""
-    readers: dict[str, set[str]] = {}
-    for event in events:
-        args = event.args
-        if "dataset" not in args:
-            continue
-        consumer: str | None = None
-        if event.event in _REQUESTS:
-            consumer = args.get("by")
-        elif event.event in ("gate.retrigger", "exec.transition", "tm.transition", "failover.archive"):
-            consumer = args["attempt"]
-        if consumer:
-            readers.setdefault(args["dataset"], set()).add(Attempt.parse(consumer).vertex)
-    return readers
-
-
-def _stated_edges(events: Iterable[Event], datasets: Sequence[Dataset]) -> tuple[tuple[Edge, ...], list[str]]:
-    """Edges that the JobManager states, and which inputs it announced without stating them."""
-    produced = {dataset.id: dataset.producer for dataset in datasets}
-    announced: dict[str, Mapping[str, Any]] = {}
-    edges: dict[tuple[str, int], Edge] = {}
-    missing = []
-    for event in events:
-        args = event.args
-        if event.event == "graph.vertex":
-            announced[args["vertex"]] = args
-        elif event.event == "graph.edge":
-            source = args.get("source") or produced.get(args["dataset"])
-            if source:
-                edge = Edge(source, args["vertex"], dataset=args.get("dataset"), input=args["input"])
-                edges[edge.target, args["input"]] = edge
-    for vertex, args in announced.items():
-        found = sum(1 for target, _ in edges if target == vertex)
-        if found != args["inputs"]:
-            missing.append(f"{args['inputs'] - found} of the {args['inputs']} inputs of {args['task']}")
-    return tuple(edges.values()), missing
-
-
-def _seen_edges(datasets: Sequence[Dataset], readers: Mapping[str, set[str]]) -> tuple[Edge, ...]:
-    return tuple(
-        Edge(dataset.producer, reader, exchange=dataset.exchange, dataset=dataset.id)
-        for dataset in datasets
-        for reader in sorted(readers.get(dataset.id, ()))
-    )
-
-
-def _with_patterns(
-    edges: tuple[Edge, ...], events: Iterable[Event], parallelism: Mapping[str, int | None]
-) -> tuple[Edge, ...]:
-    """Patterns by the number of channels that each input of each consumer has.
-
-    A task creates its gates in the order of its inputs, so the n-th line of an attempt speaks of input n.
-    """
-    channels: dict[str, list[tuple[int, int]]] = {}
-    for event in events:
-        if event.event == "gate.created":
-            channels.setdefault(event.args["attempt"], []).append((event.args["subtask"], event.args["channels"]))
-    inputs: dict[tuple[str, int], set[tuple[int, int]]] = {}
-    for attempt, gates in channels.items():
-        for place, gate in enumerate(gates):
-            inputs.setdefault((Attempt.parse(attempt).vertex, place), set()).add(gate)
-
-    def pattern(edge: Edge) -> Pattern | None:
-        producers, consumers = parallelism.get(edge.source), parallelism.get(edge.target)
-        if not producers or not consumers:
-            return None
-        if same_connections(producers, consumers):
-            return "ALL_TO_ALL"
-        seen = inputs.get((edge.target, edge.input), set()) if edge.input is not None else set()
-        fits = [p for p in _PATTERNS if all(len(producers_of(p, producers, consumers, s)) == n for s, n in seen)]
-        return fits[0] if seen and len(fits) == 1 else None
-
-    return tuple(replace(edge, pattern=edge.pattern or pattern(edge)) for edge in edges)
-
-
-def _carry(
-    edges: tuple[Edge, ...],
-    datasets: Sequence[Dataset],
-    parallelism: Mapping[str, int | None],
-    readers: Mapping[str, set[str]],
-) -> tuple[Edge, ...]:
-    """Edges with the dataset that carries each, and what the dataset tells, where just one assignment fits."""
-    result = list(edges)
-    for source in {edge.source for edge in edges}:
-        open_edges = [place for place, edge in enumerate(result) if edge.source == source and edge.dataset is None]
-        written = [dataset for dataset in datasets if dataset.producer == source]
-        options = {
-            place: [dataset for dataset in written if _fits(result[place], dataset, parallelism, readers)]
-            for place in open_edges
-        }
-        taken: dict[int, Dataset] = {}
-        while single := [place for place in open_edges if place not in taken and len(options[place]) == 1]:
-            taken[single[0]] = options[single[0]][0]
-            # One dataset may have several readers only if Flink was seen to let them share it; else it is used up.
-            for place in open_edges:
-                if place not in taken and result[place].target not in readers.get(taken[single[0]].id, ()):
-                    options[place] = [dataset for dataset in options[place] if dataset is not taken[single[0]]]
-        for place in open_edges:
-            left = [taken[place]] if place in taken else options[place] or written
-            exchanges = {dataset.exchange for dataset in left}
-            edge = result[place]
-            known = exchanges.pop() if len(exchanges) == 1 else None
-            result[place] = replace(
-                edge,
-                dataset=taken[place].id if place in taken else None,
-                exchange=edge.exchange or known,
-                pattern=edge.pattern or _pattern_by_parts(edge, left, parallelism),
-            )
-    return tuple(result)
-
-
-def _fits(edge: Edge, dataset: Dataset, parallelism: Mapping[str, int | None], readers: Mapping[str, set[str]]) -> bool:
-    known = readers.get(dataset.id)
-    if known and edge.target not in known:
-        return False
-    if edge.exchange and dataset.exchange and edge.exchange != dataset.exchange:
-        return False
-    return bool(_patterns_by_parts(edge, dataset, parallelism)) or not dataset.subpartitions
-
-
-def _pattern_by_parts(edge: Edge, datasets: Sequence[Dataset], parallelism: Mapping[str, int | None]) -> Pattern | None:
-    fits = {pattern for dataset in datasets for pattern in _patterns_by_parts(edge, dataset, parallelism)}
-    return fits.pop() if len(fits) == 1 else None
-
-
-def _patterns_by_parts(edge: Edge, dataset: Dataset, parallelism: Mapping[str, int | None]) -> list[Pattern]:
-    """The patterns under which the partitions would have the numbers of subpartitions that they have."""
-    producers, consumers = parallelism.get(edge.source), parallelism.get(edge.target)
-    if not producers or not consumers:
-        return list(_PATTERNS)
-    allowed = [edge.pattern] if edge.pattern else list(_PATTERNS)
-    return [
-        pattern
-        for pattern in allowed
-        if all(
-            count == sum(number in producers_of(pattern, producers, consumers, reader) for reader in range(consumers))
-            for number, count in dataset.subpartitions.items()
-        )
-    ]
-
-
-def producers_of(pattern: Pattern, producers: int, consumers: int, consumer: int) -> range:
-    """The producing subtasks that a consuming subtask reads (Flink's `computeVertexToConsumeExecution...`)."""
-    if pattern == "ALL_TO_ALL":
-        return range(producers)
-    if producers >= consumers:
-        return range(consumer * producers // consumers, (consumer + 1) * producers // consumers)
-    # Producer s serves consumers ceil(s*c/p) .. ceil((s+1)*c/p)-1, hence consumer i reads producer floor(i*p/c).
-    producer = consumer * producers // consumers
-    return range(producer, producer + 1)
+    return _from_evidence(run, job, _evidence(run, job))
 
 
 def only_job(run: FlinkRun) -> str:
@@ -271,3 +64,139 @@ def only_job(run: FlinkRun) -> str:
         f"the run {run.name} has {len(run.jobs)} jobs" + (f": {listed}" if listed else ""),
         remedy="Name the job." if listed else "Give the JobManager's log too.",
     )
+
+
+def _evidence(run: FlinkRun, job: str) -> Evidence:
+    if job not in run.jobs:
+        known = ", ".join(run.jobs) or "none"
+        raise InputError(f"the run {run.name} has no job {job}", remedy=f"Jobs in its logs: {known}.")
+    return gather(run.of_job(job))
+
+
+def _from_evidence(run: FlinkRun, job: str, found: Evidence) -> JobGraph:
+    vertices = tuple(found.vertices.values())
+    parallelism = _parallelism(vertices)
+    edges = tuple(found.stated.values()) if found.announced else _seen_edges(found)
+    edges = _carry(_with_patterns(edges, found, parallelism), found, parallelism)
+    missing = [*_missing_inputs(edges, vertices, found), *gaps(vertices, edges)]
+    if not vertices:
+        missing.append("the vertices")
+    datasets = tuple(found.datasets.values())
+    return JobGraph(job, run.jobs[job], vertices, edges, datasets, not missing, tuple(missing), "log")
+
+
+def _parallelism(vertices: Sequence[Vertex]) -> dict[str, int | None]:
+    return {vertex.id: vertex.parallelism for vertex in vertices}
+
+
+def _seen_edges(found: Evidence) -> tuple[Edge, ...]:
+    """Edges along which partitions were seen to be asked for, where the JobManager did not state them."""
+    edges = [
+        Edge(dataset.producer, reader, dataset=dataset.id)
+        for dataset in found.datasets.values()
+        for reader in sorted(found.readers.get(dataset.id, ()))
+    ]
+    # The only input of a vertex is its input 0; which of several is which cannot be told.
+    return tuple(replace(edge, input=0) if found.gates.get(edge.target) == 1 else edge for edge in edges)
+
+
+def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: Evidence) -> list[str]:
+    """Which inputs of which vertices have no edge, by what the JobManager announced or else by the gates created."""
+    missing = []
+    untold = 0
+    for vertex in vertices:
+        expected = found.announced.get(vertex.id, found.gates.get(vertex.id))
+        known = sum(1 for edge in edges if edge.target == vertex.id)
+        if expected is None:
+            untold += 1
+        elif known < expected:
+            missing.append(f"{expected - known} of the {expected} inputs of {vertex.name or vertex.id!r}")
+    if untold:
+        seen = "edges other than those along which a partition was asked for" if edges else "the edges"
+        missing.append(f"{seen} (the JobManager logs them at DEBUG: org.apache.flink.runtime.executiongraph)")
+    return missing
+
+
+def _with_patterns(edges: tuple[Edge, ...], found: Evidence, parallelism: Mapping[str, int | None]) -> tuple[Edge, ...]:
+    """Patterns by the number of channels that each input of each consumer has."""
+
+    def pattern(edge: Edge) -> Pattern | None:
+        producers, consumers = parallelism.get(edge.source), parallelism.get(edge.target)
+        if not producers or not consumers:
+            return None
+        if same_connections(producers, consumers):
+            return "ALL_TO_ALL"
+        seen = found.channels.get((edge.target, edge.input), {}) if edge.input is not None else {}
+        fits = [
+            p for p in _PATTERNS if all(len(producers_of(p, producers, consumers, s)) == n for s, n in seen.items())
+        ]
+        return fits[0] if len(fits) == 1 else None
+
+    return tuple(replace(edge, pattern=edge.pattern or pattern(edge)) for edge in edges)
+
+
+def _carry(edges: tuple[Edge, ...], found: Evidence, parallelism: Mapping[str, int | None]) -> tuple[Edge, ...]:
+    """Edges with the dataset that carries each, where just one assignment fits, and with what the datasets tell."""
+    result = list(edges)
+    for source in dict.fromkeys(edge.source for edge in edges):
+        written = [dataset for dataset in found.datasets.values() if dataset.producer == source]
+        options = {
+            place: [dataset for dataset in written if _fits(edge, dataset, found.readers, parallelism)]
+            for place, edge in enumerate(result)
+            if edge.source == source
+        }
+        if len(written) == len(options):
+            _eliminate(options)
+        elif not any(dataset.subpartitions for dataset in written):
+            # At INFO not all datasets are logged, so being the only one left says nothing.
+            options = {
+                place: [d for d in left if result[place].target in found.readers.get(d.id, ())]
+                for place, left in options.items()
+            }
+        for place, left in options.items():
+            edge = result[place]
+            # Even if several datasets may carry the edge, they may agree in type or pattern.
+            exchanges = {dataset.exchange for dataset in left}
+            fits = {pattern for dataset in left for pattern in _patterns_by_parts(edge, dataset, parallelism)}
+            result[place] = replace(
+                edge,
+                dataset=edge.dataset or (left[0].id if len(left) == 1 else None),
+                exchange=edge.exchange or (exchanges.pop() if len(exchanges) == 1 else None),
+                pattern=edge.pattern or (fits.pop() if len(fits) == 1 else None),
+            )
+    return tuple(result)
+
+
+def _eliminate(options: dict[int, list[Dataset]]) -> None:
+    """With as many datasets as edges each carries one: what can only be one edge's is no other's."""
+    settled: set[int] = set()
+    while (place := next((p for p, left in options.items() if len(left) == 1 and p not in settled), -1)) >= 0:
+        settled.add(place)
+        for rival in options.keys() - settled:
+            options[rival] = [dataset for dataset in options[rival] if dataset is not options[place][0]]
+
+
+def _fits(edge: Edge, dataset: Dataset, readers: Mapping[str, set[str]], parallelism: Mapping[str, int | None]) -> bool:
+    """Whether the dataset may carry the edge."""
+    if edge.dataset:
+        return edge.dataset == dataset.id
+    if dataset.id in readers and edge.target not in readers[dataset.id]:
+        return False
+    if edge.exchange and dataset.exchange and edge.exchange != dataset.exchange:
+        return False
+    return not dataset.subpartitions or bool(_patterns_by_parts(edge, dataset, parallelism))
+
+
+def _patterns_by_parts(edge: Edge, dataset: Dataset, parallelism: Mapping[str, int | None]) -> list[Pattern]:
+    """The patterns under which the partitions would have the numbers of subpartitions that they have."""
+    producers, consumers = parallelism.get(edge.source), parallelism.get(edge.target)
+    if not producers or not consumers:
+        return list(_PATTERNS)
+    return [
+        pattern
+        for pattern in ([edge.pattern] if edge.pattern else _PATTERNS)
+        if all(
+            count == sum(number in producers_of(pattern, producers, consumers, reader) for reader in range(consumers))
+            for number, count in dataset.subpartitions.items()
+        )
+    ]
