@@ -16,7 +16,8 @@ Environment: tasks fail, stored partitions and whole task executors are lost, ea
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from streamproof import NONE, WEAK, Array, Decl, Enum, Model, Range, Set, State, action, require, terminal
 from streamproof_models.failover.graph import JobGraph, Topology
@@ -61,7 +62,7 @@ class Failover(Model):
     lenient: bool = False
     """For following a recorded run: budgets are not counted, and the job may be given up at any decision."""
 
-    sizes = {
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "small": {},
         "medium": {"failures": 2, "losses": 2},
         "large": {"topology": "diamond", "parallelism": 2, "failures": 1, "losses": 1},
@@ -76,12 +77,16 @@ class Failover(Model):
         build = JOB_GRAPHS[self.topology]
         return build(*([self.parallelism] * build.__code__.co_argcount)) if self.parallelism > 1 else build()
 
+    def task_names(self, topology: Topology) -> tuple[str, ...]:
+        """The vertex's name, with the subtask's number where there are several."""
+        single = {v.name for v in topology.graph.vertices if v.parallelism == 1}
+        return tuple(v if v in single else f"{v}{i}" for v, i in topology.tasks)
+
     def setup(self) -> None:
         """Tasks, partitions, channels and regions, each with what it touches."""
         topology = Topology(self.job_graph())
         regions = pipelined_regions(topology, Merging(self.merging))
-        single = {v.name for v in topology.graph.vertices if v.parallelism == 1}
-        self.tasks = tuple(v if v in single else f"{v}{i}" for v, i in topology.tasks)
+        self.tasks = self.task_names(topology)
         self.region_of = dict(zip(self.tasks, regions.of_task, strict=True))
         self.regions = tuple(tuple(self.tasks[t] for t in members) for members in regions.members)
         self.units = self.scheduling_units()

@@ -1,0 +1,1 @@
+"""Real Flink's logs tied to the machines of this project."""
