@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from streamproof.explicit.limits import Stop
 from streamproof.explicit.search import LARGEST_BATCH, Search
 from streamproof.explicit.watch import Hit, Watch, inspector
 from streamproof.system import build as b
@@ -39,7 +40,10 @@ def ever_true(system: System, conditions: Sequence[Expr], states: Iterable[State
 
 
 def coverage(search: Search) -> Coverage:
-    """How often each action was taken, and which guard conjuncts were never true in any explored state."""
+    """How often each action was taken, and which guard conjuncts were never true in any explored state.
+
+    The latter takes another pass over the states, so it is left out when time, memory or patience ran out.
+    """
     generated: dict[str, int] = {}
     distinct: dict[str, int] = {}
     was_true: set[tuple[str, str]] = set()
@@ -52,7 +56,8 @@ def coverage(search: Search) -> Coverage:
             if search.generated[at]:
                 was_true.add((name, conjunct.text))
             candidates.setdefault((name, conjunct.text), []).append(conjunct.expr)
-    open_ = [key for key in candidates if key not in was_true]
+    hurried = search.stopped in (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
+    open_ = [] if hurried else [key for key in candidates if key not in was_true]
     true = ever_true(search.system, [b.or_(candidates[key]) for key in open_], search.seen)
     never: dict[str, tuple[str, ...]] = {}
     for (name, text), seen in zip(open_, true, strict=True):

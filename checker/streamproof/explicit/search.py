@@ -111,10 +111,12 @@ class Search:
 
     def _levels(self, level: list[State]) -> None:
         while level and not self.stopped:
-            if len(self.levels) == self.budget.max_depth:
+            if self._all_decided():
+                self.stopped = Stop.DECIDED
+            elif len(self.levels) == self.budget.max_depth:
                 self.stopped = Stop.DEPTH
-                return
-            level = self._level(level)
+            else:
+                level = self._level(level)
 
     def _level(self, level: list[State]) -> list[State]:
         """Expand all of `level`; gives the states met for the first time."""
@@ -176,15 +178,20 @@ class Search:
             self.stopped = Stop.MISTAKE
         elif len(self.seen) > self.budget.max_states:
             self.stopped = Stop.STATES
-        elif self.stop_when_decided and self.properties and self._all_decided():
+        elif self._all_decided():
             self.stopped = Stop.DECIDED
         else:
             self.stopped = self.budget.spent()
 
     def _all_decided(self) -> bool:
-        return all(
-            number in self.events or (p.kind is Kind.DEADLOCK and self.stuck >= 0)
-            for number, p in enumerate(self.properties)
+        """Whether the search was asked to end once every property is decided, and they are."""
+        return (
+            self.stop_when_decided
+            and bool(self.properties)
+            and all(
+                number in self.events or (p.kind is Kind.DEADLOCK and self.stuck >= 0)
+                for number, p in enumerate(self.properties)
+            )
         )
 
     def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:

@@ -1,0 +1,147 @@
+"""The referee: verdicts by the interpreter alone, one obvious step after the other. For small systems and for tests.
+
+Engines are compared with it. It explores level by level, in the order of the initial states and of the instances, and
+decides each property at the first state or step that decides it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streamproof.system.errors import EvaluationError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.verdict import Counts, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on one property, and the number of states of a shortest behaviour that shows it (None: no behaviour).
+
+    For a cycle, `length` counts the states up to its end and `loop` those before it.
+    """
+
+    verdict: Verdict
+    length: int | None = None
+    loop: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What the interpreter found."""
+
+    levels: tuple[tuple[State, ...], ...]
+    """The states first met at each level."""
+    counts: Counts
+    decisions: Mapping[str, Decision]
+    mistake: int | None
+    """The level, from 1, of the first state in which the model makes a mistake; exploration ends there."""
+
+
+def reference(system: System) -> Reference:
+    """Explore `system` completely, or up to its first evaluation error."""
+    return _Exploration(system).run()
+
+
+@dataclass
+class _Exploration:
+    system: System
+    level_of: dict[State, int] = field(default_factory=dict)
+    successors: dict[State, list[State]] = field(default_factory=dict)
+    decided: dict[str, Decision] = field(default_factory=dict)
+    generated: int = 0
+    mistake: int | None = None
+
+    def __post_init__(self) -> None:
+        self.interpreter = Interpreter(self.system)
+
+    def run(self) -> Reference:
+        queue: deque[State] = deque()
+        for state in self.interpreter.initial_states():
+            self._meet(state, 1, queue)
+        while queue and self.mistake is None:
+            self._expand(queue.popleft(), queue)
+        for prop in self.system.properties:
+            if prop.name not in self.decided:
+                self.decided[prop.name] = self._at_the_end(prop)
+        depth = max(self.level_of.values(), default=0)
+        levels = tuple(tuple(s for s, at in self.level_of.items() if at == n) for n in range(1, depth + 1))
+        counts = Counts(len(self.level_of), self.generated, depth, tuple(map(len, levels)))
+        return Reference(levels, counts, self.decided, self.mistake)
+
+    def _meet(self, state: State, level: int, queue: deque[State]) -> None:
+        self.generated += 1
+        if state in self.level_of:
+            return
+        self.level_of[state] = level
+        queue.append(state)
+        for prop in self._open(Kind.INVARIANT, Kind.REACHABLE):
+            found = self._decides(prop, state, None)
+            if found is not None:
+                self.decided[prop.name] = Decision(found, level)
+
+    def _expand(self, state: State, queue: deque[State]) -> None:
+        level = self.level_of[state]
+        after: list[State] = []
+        try:
+            for step in self.interpreter.steps(state):
+                after.append(step.state)
+                self._step(state, step.instance, step.state, level)
+                self._meet(step.state, level + 1, queue)
+        except EvaluationError:
+            self.mistake = level
+        self.successors[state] = after
+        if not after and self.mistake is None and not self.interpreter.terminal(state):
+            for prop in self._open(Kind.DEADLOCK):
+                self.decided[prop.name] = Decision(Verdict.VIOLATED, level)
+
+    def _step(self, state: State, instance: Instance, after: State, level: int) -> None:
+        for prop in self._open(Kind.STEP):
+            found = self._decides(prop, state, after)
+            if found is not None:
+                self.decided[prop.name] = Decision(found, level + 1)
+
+    def _decides(self, prop: Property, state: State, after: State | None) -> Verdict | None:
+        try:
+            true = self.interpreter.holds(prop, state, after)
+        except EvaluationError:
+            return Verdict.ERROR
+        if prop.kind is Kind.REACHABLE:
+            return Verdict.HOLDS if true else None
+        return None if true else Verdict.VIOLATED
+
+    def _open(self, *kinds: Kind) -> Iterator[Property]:
+        return (p for p in self.system.properties if p.kind in kinds and p.name not in self.decided)
+
+    def _at_the_end(self, prop: Property) -> Decision:
+        if prop.kind is Kind.TERMINATION:
+            found = self._first_cycle()
+            if found is not None:
+                return found
+        if self.mistake is not None:
+            return Decision(Verdict.ERROR, self.mistake)
+        return Decision(Verdict.VIOLATED if prop.kind is Kind.REACHABLE else Verdict.HOLDS)
+
+    def _first_cycle(self) -> Decision | None:
+        for state, level in self.level_of.items():
+            around = _distance_back(self.successors, state)
+            if around is not None:
+                return Decision(Verdict.VIOLATED, level - 1 + around, level - 1)
+        return None
+
+
+def _distance_back(successors: Mapping[State, Sequence[State]], start: State) -> int | None:
+    """The number of steps of a shortest way from `start` back to it."""
+    distance = {start: 0}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        for after in successors.get(state, ()):
+            if after == start:
+                return distance[state] + 1
+            if after not in distance:
+                distance[after] = distance[state] + 1
+                queue.append(after)
+    return None
