@@ -111,6 +111,15 @@ def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: Ev
             untold += 1
         elif known < expected:
             missing.append(f"{expected - known} of the {expected} inputs of {vertex.name or vertex.id!r}")
+    if not found.announced:
+        # A dataset without a reader tells of a vertex that no log names, because it was never scheduled.
+        carried = {edge.dataset for edge in edges}
+        names = {vertex.id: vertex.name or vertex.id for vertex in vertices}
+        missing += [
+            f"who reads the dataset {dataset.id} of {names.get(dataset.producer, dataset.producer)!r}"
+            for dataset in found.datasets.values()
+            if dataset.id not in carried
+        ]
     if untold:
         seen = "edges other than those along which a partition was asked for" if edges else "the edges"
         missing.append(f"{seen} (the JobManager logs them at DEBUG: org.apache.flink.runtime.executiongraph)")

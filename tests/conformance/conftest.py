@@ -1,0 +1,28 @@
+"""Recorded runs of Flink, unpacked once for each test process."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[1] / "data" / "flink"
+
+
+def _unpack(name: str, folder: Path) -> Path:
+    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / name
+
+
+@pytest.fixture(scope="session")
+def flink_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the recorded runs with failures, loops and slots, one folder for each run. Read only."""
+    return _unpack("logs", tmp_path_factory.mktemp("flink"))
+
+
+@pytest.fixture(scope="session")
+def flink_credit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the recorded runs of credit-based flow control, one folder for each run. Read only."""
+    return _unpack("credit", tmp_path_factory.mktemp("flink"))
