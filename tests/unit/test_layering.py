@@ -16,6 +16,7 @@ LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 MODULES = (
     "checker/streamproof/__init__.py",
     "checker/streamproof/__main__.py",
+    "checker/streamproof/registry.py",
     *(
         f"checker/streamproof/{layer}/__init__.py"
         for layer in (
@@ -69,7 +70,8 @@ def skeleton(tmp_path: Path) -> Path:
         "checker/streamproof/conformance/__init__.py": "import streamproof.exchange, streamproof.explicit",
         "checker/streamproof/pipeline/__init__.py": "import streamproof.conformance, streamproof.explicit",
         "checker/streamproof/report/__init__.py": "import streamproof.conformance, streamproof.pipeline",
-        "checker/streamproof/cli/__init__.py": "import streamproof.report, streamproof.language",
+        "checker/streamproof/registry.py": "import streamproof, streamproof.language",
+        "checker/streamproof/cli/__init__.py": "import streamproof.report, streamproof.registry",
         "models/streamproof_models/credit.py": "import streamproof",
         "specs/streamproof_specs/credit.py": "import streamproof, streamproof_models.credit",
     }
