@@ -23,6 +23,7 @@ from streamproof.system.errors import InputError, Loc
 Kind = Literal["events", "verdicts"]
 Form = Literal["ndjson", "document", "parquet"]
 
+_EMPTY = "empty"
 _HEAD = 65536  # bytes looked at before a file is left alone
 _DOCUMENT = re.compile(rb'"schema"\s*:\s*"streamproof\.validate/')
 _LOG_SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
@@ -76,20 +77,20 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
     sources: dict[str, Source] = {}
     skipped: dict[str, Skipped] = {}
     for given in inputs:
-        before = len(sources) + len(skipped)
+        empty = True
         for path, explicit in _files(given, without):
+            empty = False
             key = os.path.realpath(path)
             if key in sources or key in skipped:
-                before -= 1
                 continue
             found = _classify(path)
             if isinstance(found, Source):
                 sources[key] = found
-            elif explicit and found.reason != "empty":
+            elif explicit and found.reason != _EMPTY:
                 raise InputError(f"{path}: {found.reason}", remedy=_EXPECTED)
             else:
                 skipped[key] = found
-        if before == len(sources) + len(skipped):
+        if empty:
             raise InputError(f"{given}: there is no file in this folder", remedy=_EXPECTED)
     if not sources:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in list(skipped.values())[:3])
@@ -154,7 +155,7 @@ def _classify(path: str) -> Source | Skipped:
         with open(path, "rb") as file:
             magic = file.read(4)
         if not magic:
-            return Skipped(path, "empty")
+            return Skipped(path, _EMPTY)
         if magic == b"PAR1":
             return _parquet(path, size)
         compressed = magic[:2] == b"\x1f\x8b"
@@ -167,7 +168,7 @@ def _classify(path: str) -> Source | Skipped:
 def _json(path: str, size: int, compressed: bool, file: BinaryIO) -> Source | Skipped:
     head = file.read(_HEAD)
     if not head.strip():
-        return Skipped(path, "empty")
+        return Skipped(path, _EMPTY)
     if not head.lstrip().startswith(b"{"):
         return _not_json(path, head, "neither JSON lines nor Parquet")
     run, origin = _run(path)
@@ -228,7 +229,7 @@ def _parquet(path: str, size: int) -> Source | Skipped:
     except pyarrow.ArrowException as failure:
         raise InputError(f"{path}: cannot be read as Parquet: {failure}") from failure
     run, origin = _run(path)
-    if {"run", "verdict"} <= set(columns):
+    if {"run", "model", "verdict", "events"} <= set(columns):
         return Source(path, "verdicts", "parquet", False, run, origin, groups, size)
     if {"trace", "process", "seq", "event"} <= set(columns):
         return Source(path, "events", "parquet", False, run, origin, groups, size)

@@ -19,16 +19,6 @@ VERDICTS = ("accepted", "rejected", "inconclusive", "error")
 
 _TIME = pa.timestamp("us", tz="UTC")
 
-EVENT_TYPES: dict[str, pa.DataType] = {
-    "run": pa.string(),
-    "named": pa.bool_(),
-    "trace": pa.string(),
-    "process": pa.string(),
-    "event": pa.string(),
-    "ts": _TIME,
-}
-"""What the report needs of an event. `named` says that the event itself named its run."""
-
 _RECOVERY = pa.struct(
     {
         "number": pa.int64(),
@@ -72,8 +62,12 @@ class BadRecord(ValueError):
     """Why a record is not what it should be; whoever reads the file adds where it is."""
 
 
-def event_row(data: object, run: str) -> tuple[Any, ...]:
-    """The values of `EVENT_TYPES` for one event, `run` being what the file's name says. Raises `BadRecord`."""
+EventKey = tuple[str, bool, str, str, str]
+"""Run, whether the event itself named it, trace, process, kind of event: what the report counts by."""
+
+
+def event_row(data: object, run: str) -> tuple[EventKey, datetime | None]:
+    """The key and time of one event, `run` being what the file's name says. Raises `BadRecord`."""
     if not isinstance(data, dict):
         raise BadRecord("this is not a JSON object")
     for name in ("trace", "process", "seq", "event"):
@@ -83,14 +77,14 @@ def event_row(data: object, run: str) -> tuple[Any, ...]:
     if not isinstance(seq, int) or isinstance(seq, bool):
         raise BadRecord(f"`seq` must be a whole number, got {_short(seq)}")
     named = data.get("run") is not None
-    return (
+    key = (
         _text(data["run"], "run") if named else run,
         named,
         _text(data["trace"], "trace"),
         _text(data["process"], "process"),
         _text(data["event"], "event"),
-        _time(data.get("ts"), "ts"),
     )
+    return key, _time(data.get("ts"), "ts")
 
 
 def verdict_row(data: object) -> tuple[Any, ...]:

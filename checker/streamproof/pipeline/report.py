@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from streamproof.pipeline import reading, tables
 from streamproof.pipeline.inputs import Inputs, Kind, Skipped, discover
 from streamproof.pipeline.records import VERDICTS
-from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_session
+from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_failures, spark_session
 from streamproof.report.html import render_report
 from streamproof.system.errors import SystemFailure
 
@@ -62,7 +62,7 @@ def build_report(
         with spark_session(master) as spark:
             collected = _collect(spark, found, master, progress)
         if progress:
-            progress("writing the tables and the page")
+            progress(f"writing {out}")
         page = render_report(
             collected,
             title=title or "Conformance report",
@@ -82,7 +82,7 @@ def _collect(spark: SparkSession, found: Inputs, master: str, progress: Progress
     spark.dataSource.register(VerdictSource)
     cores = spark.sparkContext.defaultParallelism
     doing = f"reading {len(found.of('events'))} event logs and {len(found.of('verdicts'))} verdict files on {master}"
-    with tempfile.TemporaryDirectory(prefix="streamproof-") as folder, reporting(spark, progress, doing):
+    with tempfile.TemporaryDirectory(prefix="streamproof-") as folder, spark_failures(doing):
 
         def load(kind: Kind) -> DataFrame:
             plan = Path(folder, f"{kind}.json")
@@ -93,11 +93,13 @@ def _collect(spark: SparkSession, found: Inputs, master: str, progress: Progress
         events = tables.counted(load("events")).persist()
         verdicts = load("verdicts").select("*", trouble).persist()
         try:
-            tables.refuse_broken(events, found.sources)
-            tables.refuse_broken(verdicts, found.sources)
-            tables.refuse_merged_runs(events, found.sources)
-            made = tables.tabulate(events, tables.checks(verdicts))
-            return {name: tables.collect(name, table) for name, table in made.items()}
+            with reporting(spark, progress, doing):
+                tables.refuse_broken(events, found.sources)
+                tables.refuse_broken(verdicts, found.sources)
+            with reporting(spark, progress, "making the tables"):
+                tables.refuse_merged_runs(events, found.sources)
+                made = tables.tabulate(events, tables.checks(verdicts))
+                return {name: tables.collect(name, table) for name, table in made.items()}
         finally:
             events.unpersist()
             verdicts.unpersist()

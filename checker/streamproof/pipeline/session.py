@@ -32,6 +32,7 @@ Progress = Callable[[str], None]
 """Receives one line of text about what is being done, about once a second."""
 
 _OLDEST_JAVA = 17  # Spark 4 refuses to start on anything older, with a class-version stack trace.
+_FEW_CORES = 4
 _LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 
 
@@ -64,6 +65,22 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
         yield _with_sql_settings(SparkSession(context))
     finally:
         context.stop()
+
+
+@contextmanager
+def spark_failures(doing: str) -> Iterator[None]:
+    """Turn what Spark itself raises in the block into a `SystemFailure` that names what was being done."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as failure:
+        said = [line.strip() for line in str(failure).splitlines() if line.strip()] or [type(failure).__name__]
+        raise SystemFailure(
+            f"Spark failed while {doing}: {said[0][:400]}",
+            remedy="A worker that died usually ran out of memory: use fewer cores, for instance --master 'local[1]'.",
+        ) from failure
 
 
 @contextmanager
@@ -136,13 +153,17 @@ def _start(master: str, app: str) -> SparkContext:
 
 
 def _settings(master: str, app: str) -> dict[str, str]:
+    java = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
+    if _is_local(master) and (os.cpu_count() or 1) <= _FEW_CORES:
+        # Most embedded runs are over before optimised code pays: measured, this halves the JVM's processor time.
+        java += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     settings = {
         "spark.master": master,
         "spark.app.name": app,
         "spark.pyspark.python": os.environ["PYSPARK_PYTHON"],
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+        "spark.driver.extraJavaOptions": java,
     }
     if _is_local(master):
         # Nothing outside this machine needs to reach an embedded Spark, and host names often do not resolve.

@@ -7,6 +7,8 @@ aggregate like any other and costs no second pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,25 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from streamproof.pipeline.reading import Broken, Piece, from_json, objects
-from streamproof.pipeline.records import EVENT_TYPES, VERDICT_TYPES, BadRecord, event_row, verdict_row
+from streamproof.pipeline.records import VERDICT_TYPES, BadRecord, EventKey, event_row, verdict_row
 
 _PLACE = {"source": pa.string(), "position": pa.int64(), "problem": pa.string()}
+_TIME = pa.timestamp("us", tz="UTC")
+_EVENTS = pa.schema(
+    {
+        **_PLACE,
+        "run": pa.string(),
+        "named": pa.bool_(),
+        "trace": pa.string(),
+        "process": pa.string(),
+        "event": pa.string(),
+        "count": pa.int64(),
+        "first_ts": _TIME,
+        "last_ts": _TIME,
+    }
+)
+_VERDICTS = pa.schema({**_PLACE, **VERDICT_TYPES})
+_BATCH = 8192  # rows that travel together, and event counts that a worker keeps
 
 Row = tuple[Any, ...]
 
@@ -30,48 +48,31 @@ class _Task(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    def __init__(self, tasks: list[list[Piece]], schema: pa.Schema, row: Callable[[object, Piece], Row], size: int):
-        self.tasks = tasks
+    def __init__(self, source: DataSource, schema: pa.Schema, rows: Callable[[Piece], Iterator[Row]]) -> None:
+        self.tasks = from_json(Path(source.options["path"]).read_text(encoding="utf-8"))
         self.schema = schema
-        self.row = row
-        self.size = size
+        self.rows = rows
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [_Task(pieces) for pieces in self.tasks]
+        # Spark would read a source of no partitions with one partition of its own making.
+        return [_Task(pieces) for pieces in self.tasks] or [_Task(())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, _Task)
-        rows: list[Row] = []
-        for piece in partition.pieces:
-            for row in self._rows(piece):
-                rows.append(row)
-                if len(rows) == self.size:
-                    yield self._batch(rows)
-                    rows = []
-        yield self._batch(rows)
-
-    def _rows(self, piece: Piece) -> Iterator[Row]:
-        """Rows up to the first problem: what follows a broken line would only be more of the same."""
-        blank = (None,) * (len(self.schema) - len(_PLACE))
-        path = piece.source.path
-        for item in objects(piece):
-            if isinstance(item, Broken):
-                yield (path, item.position, item.reason, *blank)
-                return
-            try:
-                yield (path, item.position, None, *self.row(item.data, piece))
-            except BadRecord as bad:
-                yield (path, item.position, str(bad), *blank)
-                return
-
-    def _batch(self, rows: list[Row]) -> pa.RecordBatch:
-        columns = zip(*rows, strict=True) if rows else [()] * len(self.schema)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        rows = (row for piece in partition.pieces for row in self.rows(piece))
+        while batch := list(islice(rows, _BATCH)):
+            arrays = [
+                pa.array(column, field.type)
+                for column, field in zip(zip(*batch, strict=True), self.schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 class EventSource(DataSource):
-    """`spark.read.format("streamproof.events").load(tasks.json)`: one row per event."""
+    """`spark.read.format("streamproof.events").load(tasks.json)`: events counted by kind, in parts still to be summed.
+
+    Each worker counts what it reads and hands over counts, so an event never leaves the process that parsed it.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -79,12 +80,12 @@ class EventSource(DataSource):
         return "streamproof.events"
 
     def schema(self) -> str:
-        """Place and problem, then `EVENT_TYPES`."""
-        return _ddl(_schema(EVENT_TYPES))
+        """Place and problem, then the counts."""
+        return _ddl(_EVENTS)
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Reads the tasks that the file at `path` lists."""
-        return _Reader(_tasks(self), _schema(EVENT_TYPES), _event, 16384)
+        return _Reader(self, _EVENTS, _event_counts)
 
 
 class VerdictSource(DataSource):
@@ -96,28 +97,73 @@ class VerdictSource(DataSource):
         return "streamproof.verdicts"
 
     def schema(self) -> str:
-        """Place and problem, then `VERDICT_TYPES`."""
-        return _ddl(_schema(VERDICT_TYPES))
+        """Place and problem, then the verdict."""
+        return _ddl(_VERDICTS)
 
     def reader(self, schema: Any) -> DataSourceReader:
         """Reads the tasks that the file at `path` lists."""
-        return _Reader(_tasks(self), _schema(VERDICT_TYPES), _verdict, 256)
+        return _Reader(self, _VERDICTS, _verdicts)
 
 
-def _event(data: object, piece: Piece) -> Row:
-    return event_row(data, piece.source.run)
+def _event_counts(piece: Piece) -> Iterator[Row]:
+    """Counts up to the first problem: what follows a broken line would only be more of the same."""
+    counts: dict[EventKey, _Count] = {}
+    for item in objects(piece):
+        try:
+            if isinstance(item, Broken):
+                raise BadRecord(item.reason)
+            key, ts = event_row(item.data, piece.source.run)
+        except BadRecord as bad:
+            yield _problem(piece, item.position, str(bad), _EVENTS)
+            break
+        count = counts.get(key)
+        if count is None:
+            if len(counts) == _BATCH:
+                yield from _flush(piece, counts)
+            counts[key] = count = _Count()
+        count.add(ts)
+    yield from _flush(piece, counts)
 
 
-def _verdict(data: object, piece: Piece) -> Row:
-    return verdict_row(data)
+def _flush(piece: Piece, counts: dict[EventKey, _Count]) -> Iterator[Row]:
+    for key, count in counts.items():
+        yield (piece.source.path, None, None, *key, count.events, count.first, count.last)
+    counts.clear()
 
 
-def _tasks(source: DataSource) -> list[list[Piece]]:
-    return from_json(Path(source.options["path"]).read_text(encoding="utf-8"))
+class _Count:
+    """How many events, and when the first and the last of those with a time were."""
+
+    __slots__ = ("events", "first", "last")
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+
+    def add(self, ts: datetime | None) -> None:
+        self.events += 1
+        if ts is not None:
+            if self.first is None or ts < self.first:
+                self.first = ts
+            if self.last is None or ts > self.last:
+                self.last = ts
 
 
-def _schema(types: dict[str, pa.DataType]) -> pa.Schema:
-    return pa.schema({**_PLACE, **types})
+def _verdicts(piece: Piece) -> Iterator[Row]:
+    """Verdicts up to the first problem."""
+    for item in objects(piece):
+        try:
+            if isinstance(item, Broken):
+                raise BadRecord(item.reason)
+            yield (piece.source.path, item.position, None, *verdict_row(item.data))
+        except BadRecord as bad:
+            yield _problem(piece, item.position, str(bad), _VERDICTS)
+            return
+
+
+def _problem(piece: Piece, position: int, problem: str, schema: pa.Schema) -> Row:
+    return (piece.source.path, position, problem, *[None] * (len(schema) - len(_PLACE)))
 
 
 def _ddl(schema: pa.Schema) -> str:

@@ -95,13 +95,15 @@ _CHECK = ("run", "trace", "model", "variant", "parameters")
 
 
 def counted(events: DataFrame) -> DataFrame:
-    """Events per source, run, trace, process and kind, with their time span and the first problem of each source."""
+    """The partial counts of `source.EventSource` summed per source, run, trace, process and kind, with their time span;
+    `trouble` is the first problem of a source that could not be understood.
+    """
     from pyspark.sql import functions as F
 
     return events.groupBy("source", "run", "named", "trace", "process", "event").agg(
-        F.count("*").alias("count"),
-        F.min("ts").alias("first_ts"),
-        F.max("ts").alias("last_ts"),
+        F.sum("count").alias("count"),
+        F.min("first_ts").alias("first_ts"),
+        F.max("last_ts").alias("last_ts"),
         F.min(F.when(F.col("problem").isNotNull(), F.struct("position", "problem"))).alias("trouble"),
     )
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamproof.pipeline.session import LOCAL, Progress, reporting, require_pyspark, spark_session
-from streamproof.system.errors import SystemFailure, UsageError
+from streamproof.pipeline.session import LOCAL, Progress, reporting, require_pyspark, spark_failures, spark_session
+from streamproof.system.errors import UsageError
 
 Record = Mapping[str, Any]
 """One verdict record, `streamproof.verdict/1`: plain data that JSON can carry."""
@@ -32,8 +32,6 @@ def validate_many(
     if not run_paths:
         return []
     require_pyspark()
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
     from pyspark.serializers import CloudPickleSerializer
 
     try:
@@ -48,17 +46,11 @@ def validate_many(
         for path in paths:
             yield _records(job_function, Path(path))
 
-    with spark_session(master) as spark, reporting(spark, progress, f"validating {len(run_paths)} runs on {master}"):
-        context = spark.sparkContext
+    doing = f"validating {len(run_paths)} runs on {master}"
+    with spark_session(master) as spark, reporting(spark, progress, doing), spark_failures(doing):
         # One task per run: runs differ widely in length, so fixed groups of them would leave cores idle.
-        runs = context.parallelize([str(path) for path in run_paths], len(run_paths))
-        try:
-            answers = runs.mapPartitions(task).collect()
-        except (PySparkException, Py4JError) as failure:
-            raise SystemFailure(
-                f"a Spark worker died while validating {len(run_paths)} runs: {_first_line(failure)}",
-                remedy="The usual cause is memory: give fewer cores, for instance --master 'local[1]'.",
-            ) from failure
+        runs = spark.sparkContext.parallelize([str(path) for path in run_paths], len(run_paths))
+        answers = runs.mapPartitions(task).collect()
     return [json.loads(text) for answer in answers for text in answer]
 
 
@@ -89,7 +81,3 @@ def _records(job_function: JobFunction, path: Path) -> list[str]:
         return [json.dumps(dict(record), allow_nan=False) for record in records]
     except Exception as failure:
         return [json.dumps(error_record(path.name, f"{type(failure).__name__}: {failure}"))]
-
-
-def _first_line(failure: Exception) -> str:
-    return next((line.strip() for line in str(failure).splitlines() if line.strip()), type(failure).__name__)

@@ -133,6 +133,7 @@ class Facts:
     events: Mapping[str, int]
     actions: int
     rows: tuple[Row, ...]
+    rows_total: int
     rejections: tuple[Row, ...]
     coverage: tuple[Coverage, ...]
     recoveries: Recoveries
@@ -158,6 +159,7 @@ def facts_of(tables: Mapping[str, pa.Table]) -> Facts:
         events={name: _sum(runs, f"events_{name}") for name in ("read", "matched", "ignored", "unknown")},
         actions=_sum(tables["actions"], "count"),
         rows=tuple(rows[:RUN_ROWS]),
+        rows_total=len(rows),
         rejections=tuple(sorted(tables["rejections"].to_pylist(), key=lambda row: (-row["count"], row["kind"]))),
         coverage=_coverage(tables),
         recoveries=_recoveries(tables["recoveries"]),
