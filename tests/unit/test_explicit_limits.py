@@ -1,0 +1,216 @@
+"""What ends a search of the explicit engine early: limits, interrupts; and that no bound ever yields a clean verdict."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from streamproof.explicit import explore
+from streamproof.explicit.limits import Budget, Stop, memory_of_machine, peak_bytes, resident_bytes
+from streamproof.system import (
+    Action,
+    Conjunct,
+    Counts,
+    Fairness,
+    Instance,
+    Kind,
+    Progress,
+    Property,
+    RangeSort,
+    System,
+    UsageError,
+    Variable,
+    Verdict,
+)
+from streamproof.system import build as b
+
+
+def counters(number: int, top: int) -> System:
+    """`number` counters that each go up to `top`, in any order: (top + 1) ** number states."""
+    variables = [b.var(f"x{k}", RangeSort(0, top)) for k in range(number)]
+    actions = tuple(
+        Action(
+            f"up{k}",
+            (),
+            Fairness.NONE,
+            (
+                Instance(
+                    f"up{k}", (), (), (Conjunct(b.less(v, b.num(top)), "", None),), ((v.name, b.add(v, b.num(1))),)
+                ),
+            ),
+        )
+        for k, v in enumerate(variables)  # type: ignore[union-attr]
+    )
+    properties = (
+        Property("low", Kind.INVARIANT, b.not_(b.eq(variables[0], b.num(1)))),
+        Property("fine", Kind.INVARIANT, b.less_eq(b.add(variables[0], variables[1]), b.num(2 * top))),
+        Property("below", Kind.INVARIANT, b.not_(b.and_(b.eq(v, b.num(top)) for v in variables))),
+        Property("half", Kind.REACHABLE, b.eq(variables[0], b.num(2))),
+        Property("top", Kind.REACHABLE, b.and_(b.eq(v, b.num(top)) for v in variables)),
+        Property("grows", Kind.STEP, b.less_eq(variables[0], b.next_("x0", RangeSort(0, top)))),
+        Property("free", Kind.DEADLOCK, b.TRUE),
+        Property("ends", Kind.TERMINATION, b.TRUE),
+    )
+    start = tuple(Variable(f"x{k}", RangeSort(0, top), (0,)) for k in range(number))
+    return System("counters", start, actions, properties)
+
+
+def _verdicts(result: object) -> dict[str, str]:
+    return {f.property: f.verdict.value for f in result.findings}  # type: ignore[attr-defined]
+
+
+CUT = {
+    "low": "violated",
+    "fine": "inconclusive",
+    "below": "inconclusive",
+    "half": "holds",
+    "top": "inconclusive",
+    "grows": "inconclusive",
+    "free": "inconclusive",
+    "ends": "inconclusive",
+}
+"""The verdicts of a search that saw some states; `fine` is true by the ranges alone, but that is no reason to say so."""
+
+
+def test_a_limit_on_depth_leaves_the_rest_open() -> None:
+    """Three levels are found, the last is not expanded; what was violated or reached by then is decided."""
+    result = explore(counters(3, 3), max_depth=3)
+    assert result.counts == Counts(distinct=10, generated=13, depth=3, levels=(1, 3, 6))
+    assert (result.complete, result.stopped) == (False, "max_depth")
+    assert _verdicts(result) == CUT
+    because = "stopped after 10 states in 3 levels: max_depth is 3; raise it or leave it out"
+    assert result.finding("below").because == because
+
+
+def test_a_limit_on_depth_beyond_the_last_level_cuts_nothing() -> None:
+    """Ten levels are all there are."""
+    result = explore(counters(3, 3), max_depth=11)
+    assert (result.complete, result.counts.depth, result.counts.distinct) == (True, 10, 64)
+
+
+def test_a_limit_on_states_is_met_when_there_are_more() -> None:
+    """A space of exactly the limit is complete; one state more is not."""
+    assert explore(counters(3, 3), max_states=64).complete
+    result = explore(counters(3, 3), max_states=63)
+    assert (result.complete, result.stopped) == (False, "max_states")
+    assert result.counts.distinct == 64
+    assert result.finding("ends").verdict is Verdict.INCONCLUSIVE
+    assert result.finding("ends").because == (
+        "stopped after 64 states in 10 levels: max_states is 63; raise it, "
+        "choose smaller parameters, or try to prove it with the symbolic engine"
+    )
+
+
+def test_a_limit_on_states_holds_for_initial_states_too() -> None:
+    """A hundred starts under a limit of ten."""
+    system = System("wide", (Variable("x", RangeSort(0, 99), tuple(range(100))),), ())
+    assert explore(system, max_states=10).stopped == "max_states"
+    assert explore(system, max_states=100).complete
+
+
+def test_a_limit_on_time() -> None:
+    """A million states take longer than a tenth of a second; the counts are those of what was seen."""
+    result = explore(counters(6, 9), time_limit=0.1)
+    assert (result.complete, result.stopped) == (False, "time_limit")
+    assert 0 < result.counts.distinct < 1_000_000
+    assert sum(result.counts.levels) == result.counts.distinct == len(list(result.states()))
+    assert result.finding("ends").because.startswith("stopped after ")
+    assert "time_limit is 0.1 s" in result.finding("ends").because
+
+
+@pytest.mark.parametrize("limit", [{"max_states": 0}, {"max_depth": -1}, {"time_limit": 0.0}], ids=str)
+def test_limits_must_be_positive(limit: dict[str, int]) -> None:
+    """A limit that is not positive is refused by name."""
+    (name,) = limit
+    with pytest.raises(UsageError, match=f"{name} must be positive"):
+        explore(counters(2, 2), **limit)  # type: ignore[arg-type]
+
+
+def test_memory_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the process holds its share of the machine, the search ends with an answer instead of being killed."""
+    monkeypatch.setattr("streamproof.explicit.limits.resident_bytes", lambda: 2**50)
+    result = explore(counters(3, 3))
+    assert (result.complete, result.stopped) == (False, "memory")
+    assert "this process holds" in result.finding("ends").because
+
+
+def test_memory_is_measured() -> None:
+    """What the process holds lies between a megabyte and what the machine has."""
+    machine = memory_of_machine()
+    assert machine is not None
+    assert 2**20 < resident_bytes() <= peak_bytes() < machine
+
+
+@pytest.fixture
+def interrupt_soon() -> Iterator[None]:
+    """Ctrl-C a fifth of a second from now."""
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    yield
+    timer.cancel()
+
+
+@pytest.mark.usefixtures("interrupt_soon")
+def test_an_interrupt_gives_what_was_found_so_far() -> None:
+    """Ctrl-C ends the search at a consistent point; violations found before are reported with their traces."""
+    result = explore(counters(8, 9))
+    assert (result.complete, result.stopped) == (False, "interrupted")
+    assert _verdicts(result) == CUT
+    assert result.counts.generated >= result.counts.distinct > 1
+    assert sum(result.counts.levels) == result.counts.distinct == len(list(result.states()))
+    assert result.finding("ends").because.startswith("interrupted after ")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
+    """Where another handler raises instead, what a batch had begun to add is forgotten again."""
+
+    def handler(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    usual = signal.signal(signal.SIGINT, handler)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        result = explore(counters(8, 9))
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, usual)
+    assert result.stopped == "interrupted"
+    assert sum(result.counts.levels) == result.counts.distinct == len(list(result.states()))
+    assert _verdicts(result) == CUT
+
+
+def test_progress_comes_about_once_a_second() -> None:
+    """The callback hears of a search that takes longer, with counts that grow."""
+    heard: list[Progress] = []
+    result = explore(counters(8, 9), time_limit=2.5, on_progress=heard.append)
+    assert len(heard) == 2
+    assert 1.0 <= heard[0].elapsed < heard[1].elapsed - 0.9
+    assert 0 < heard[0].distinct < heard[1].distinct <= result.counts.distinct
+    assert all(p.generated > p.distinct > p.queue > 0 for p in heard)
+
+
+def test_a_callback_may_interrupt() -> None:
+    """A progress callback that raises KeyboardInterrupt ends the search as Ctrl-C does."""
+
+    def stop(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    assert explore(counters(8, 9), on_progress=stop).stopped == "interrupted"
+
+
+def test_the_budget_says_what_is_spent() -> None:
+    """Interrupts come before time, time before memory."""
+    budget = Budget(time_limit=0.01, max_bytes=1)
+    time.sleep(0.02)
+    assert budget.spent() is Stop.TIME
+    budget.interrupted = True
+    assert budget.spent() is Stop.INTERRUPTED
+    assert Budget(max_bytes=1).spent() is Stop.MEMORY
+    assert Budget().spent() is None
