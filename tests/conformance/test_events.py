@@ -17,7 +17,16 @@ from streamproof.system.errors import InputError, SystemFailure
 
 EVENTS = [
     Event("job-1", "tm-0", 0, "send", {"c": 1, "kind": "DATA"}, "2026-11-21T03:17:55.749", {"tm-0": 1}),
-    Event("job-1", "tm-1", 0, "recv", {"c": 1, "parts": ["a", 2, True]}, None, {"tm-0": 1, "tm-1": 1}, {"queue": {"0": []}}),
+    Event(
+        "job-1",
+        "tm-1",
+        0,
+        "recv",
+        {"c": 1, "parts": ["a", 2, True]},
+        None,
+        {"tm-0": 1, "tm-1": 1},
+        {"queue": {"0": []}},
+    ),
     Event("job-1", "tm-0", 3, "größe → ok", {}, file="taskmanager-0.log", line=12),
 ]
 Writer = Callable[[Iterable[Event], Path], int]
@@ -86,7 +95,10 @@ GOOD = '{"trace":"t","process":"p","seq":1,"event":"e","args":{}}'
         ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":[1,2.5]}}', "args.x[1] is a fractional number"),
         ('{"trace":"t","process":"p","seq":2,"event":"e","state":{"q":{"a":0.5}}}', "state.q.a is a fractional number"),
         ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":NaN}}', "the line is not JSON (NaN is not JSON)"),
-        ('{"trace":"t","process":"p","seq":2,"event":"e","clock":{"p":"1"}}', "'clock' must give a whole number for each process, got {'p': '1'}"),
+        (
+            '{"trace":"t","process":"p","seq":2,"event":"e","clock":{"p":"1"}}',
+            "'clock' must give a whole number for each process, got {'p': '1'}",
+        ),
         ('{"trace":"t","process":"p","seq":2,"event":"e","line":"3"}', "'file' must be text and 'line' a whole number"),
         (GOOD, "process 'p' uses seq 1 twice in trace 't'"),
     ],
@@ -183,7 +195,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     """Writing into a folder that is not there is the system's failure, not the log's."""
-    with pytest.raises(SystemFailure, match="cannot write .*none/log.ndjson: No such file or directory"):
+    with pytest.raises(SystemFailure, match=r"cannot write .*none/log\.ndjson: No such file or directory"):
         write_ndjson(EVENTS, tmp_path / "none" / "log.ndjson")
 
 
@@ -195,7 +207,9 @@ VALUES = st.recursive(
 
 
 @given(st.lists(st.tuples(st.text(), st.text(), st.text(min_size=1), st.dictionaries(st.text(), VALUES, max_size=3))))
-def test_any_events_survive(tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[str, str, str, dict[str, object]]]) -> None:
+def test_any_events_survive(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[str, str, str, dict[str, object]]]
+) -> None:
     """Whatever text and values events hold, both forms give them back."""
     events = [Event(trace, process, seq, name, args) for seq, (trace, process, name, args) in enumerate(drawn)]
     folder = tmp_path_factory.mktemp("any")
