@@ -96,8 +96,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run holds: behaviours to follow, and what speaks against following others, as ready verdicts."""
+    """What a run holds: behaviours to follow, and ready verdicts for those that cannot be followed, with the reason."""
 
+    name: str
     tasks: tuple[Task, ...]
     settled: tuple[dict[str, Any], ...] = ()
     events: tuple[Event, ...] = ()

@@ -121,7 +121,13 @@ class Tracker:
         return self._outcome(True, matched, largest, belief)
 
     def _outcome(
-        self, accepted: bool, matched: int, largest: int, belief: Belief, rejection: Rejection | None = None, exhausted: str | None = None
+        self,
+        accepted: bool,
+        matched: int,
+        largest: int,
+        belief: Belief,
+        rejection: Rejection | None = None,
+        exhausted: str | None = None,
     ) -> Tracked:
         counts = next(iter(belief.values()), _START).counts()
         return Tracked(accepted, matched, counts, largest, rejection, exhausted, tuple(belief))
@@ -156,7 +162,11 @@ class Tracker:
         for move in way:
             reached: list[tuple[State, tuple[str, ...]]] = []
             for at, taken in found:
-                ends = [(after, (*taken, move.action)) for i in self._matching(move) if (after := self._take(i, at)) is not None]
+                ends = [
+                    (after, (*taken, move.action))
+                    for i in self._matching(move)
+                    if (after := self._take(i, at)) is not None
+                ]
                 if not ends and move.optional:
                     ends = [(at, taken)]
                 reached += ends

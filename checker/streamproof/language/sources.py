@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import types
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -19,22 +20,27 @@ def _tree(filename: str) -> ast.Module | None:
 
 def definition(function: Callable[..., Any]) -> ast.FunctionDef:
     """The ``def`` of a plain Python function. `ModelError` when its source is not to be had."""
-    code = function.__code__
-    loc = Loc(code.co_filename, code.co_firstlineno, function.__name__)
+    return _definition(function.__code__, function.__name__)
+
+
+@lru_cache(maxsize=4096)
+def _definition(code: types.CodeType, name: str) -> ast.FunctionDef:
+    loc = Loc(code.co_filename, code.co_firstlineno, name)
     tree = _tree(code.co_filename)
     if tree is not None:
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            if isinstance(node, ast.FunctionDef) and node.name == name:
                 first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
                 if first == code.co_firstlineno:
                     return node
     raise ModelError(
-        f"the source of {function.__name__!r} cannot be read",
+        f"the source of {name!r} cannot be read",
         loc=loc,
         remedy="define it with 'def' in a file; a lambda or a function made at run time has no source to lower",
     )
 
 
+@lru_cache(maxsize=65536)
 def text(node: ast.AST) -> str:
-    """The code of `node` on one line."""
+    """The code of `node` on one line. Nodes are kept for the life of the process, so the text is made once."""
     return " ".join(ast.unparse(node).split())

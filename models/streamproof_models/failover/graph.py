@@ -129,9 +129,7 @@ class JobGraph:
     def partitions(self) -> tuple[Partition, ...]:
         """All partitions, dataset after dataset."""
         return tuple(
-            (dataset, subtask)
-            for dataset, producer in self.datasets.items()
-            for subtask in range(producer.parallelism)
+            (dataset, subtask) for dataset, producer in self.datasets.items() for subtask in range(producer.parallelism)
         )
 
 

@@ -5,8 +5,9 @@ where the proposal is silent, Flink 1.9 to 2.3. What is modelled:
 
 * **Tasks** go CREATED, SCHEDULED, RUNNING, FINISHED; a failed one is FAILED, a cancelled one CANCELING then CANCELED.
   Restarting puts a task back to CREATED with the next attempt number.
-* **Partitions** of exchanges that can be read again are kept: NONE (not produced, or no longer tracked), STORED, GONE
-  (lost, but the JobMaster does not know), RELEASED (given up because every consumer had finished).
+* **Partitions** of exchanges that can be read again are kept: NONE (no attempt makes it, or it is no longer tracked),
+  PRODUCING (tracked since the attempt was deployed), STORED, GONE (lost, but the JobMaster does not know), RELEASED (given
+  up because every consumer had finished).
 * **Channels** remember which attempt of the producer a task has read, counted from 1; 0 is nothing yet.
 * **Recoveries**: each decision to restart claims its tasks, waits for their cancellation, then resets those that no newer
   decision has claimed since.
@@ -57,6 +58,8 @@ class Failover(Model):
     """Schedule nothing onto the output of a task that is about to be restarted."""
     merging: str = "topology"
     """Where regions in a cycle are merged: `topology` (sound), `logical-region` (Flink 2.3), `none`."""
+    overtaking: bool = False
+    """Reports of different tasks may overtake each other: a pipelined consumer's end is known before its producer's."""
     detailed: bool = False
     """Distinguish DEPLOYING and INITIALIZING as Flink's logs do."""
     lenient: bool = False
@@ -90,6 +93,7 @@ class Failover(Model):
         self.region_of = dict(zip(self.tasks, regions.of_task, strict=True))
         self.regions = tuple(tuple(self.tasks[t] for t in members) for members in regions.members)
         self.units = self.scheduling_units()
+        self.failing = self.may_fail()
         self._wire(topology)
         self.components = _components(self.tasks, self.channel_ends.values())
         self.place = {t: at % self.executors for at, t in enumerate(self.tasks)} if self.executors else {}
@@ -100,6 +104,10 @@ class Failover(Model):
         self.staged = self.tasks if self.detailed else ()
         self.starting = self.stages[-2]
         self.untrackable = self.partitions if self.lenient else ()
+
+    def may_fail(self) -> tuple[str, ...]:
+        """The tasks that can fail: all, but in a recorded run those that did."""
+        return self.tasks
 
     def scheduling_units(self) -> tuple[tuple[str, ...], ...]:
         """What is scheduled at once."""
@@ -146,7 +154,11 @@ class Failover(Model):
             tuple(p for p in producer_of if any(self.region_of[t] == r for t in readers[p]))
             for r in range(len(self.regions))
         )
-        self.missing_domain = tuple((t, partition_of[c]) for t in self.tasks for c in self.stored_inputs[t])
+        region, count = self.region_of, range(len(self.regions))
+        crossing = [(c, region[a], region[z]) for c, (a, z) in ends.items() if region[a] != region[z]]
+        self.feeding = tuple(tuple(sorted({a for _, a, z in crossing if z == r})) for r in count)
+        self.fed = tuple(tuple(sorted({(z, partition_of[c]) for c, a, z in crossing if a == r})) for r in count)
+        self.missing_domain = tuple((t, partition_of[c]) for t in self.failing for c in self.stored_inputs[t])
 
     # --- state
 
@@ -164,7 +176,7 @@ class Failover(Model):
             "awaiting": Array(recovery, Set(Enum(*self.tasks))),
         }
         if self.partitions:
-            declared["partition"] = Array(self.partitions, Enum("NONE", "STORED", "GONE", "RELEASED"))
+            declared["partition"] = Array(self.partitions, Enum("NONE", "PRODUCING", "STORED", "GONE", "RELEASED"))
         if self.channels:
             declared["read"] = Array(self.channels, Range(0, self.decisions + 1))
         if not self.lenient:
@@ -209,12 +221,25 @@ class Failover(Model):
             require(all(s.executor[self.place[t]] == "ALIVE" for t in self.units[r]))
         for t in self.units[r]:
             s.status[t] = "SCHEDULED"
+            if not self.detailed:
+                self.track(s, t)
+
+    def track(self, s: Any, t: str) -> None:
+        """The JobMaster starts to track what `t` will produce."""
+        for p in self.outputs[t]:
+            s.partition[p] = "PRODUCING"
+
+    def discard(self, s: Any, t: str) -> None:
+        """What `t` has produced is void and no longer tracked."""
+        for p in self.outputs[t]:
+            s.partition[p] = "NONE"
 
     @action(t="staged", fairness=WEAK)
     def deploy(self, s: Any, t: str) -> None:
         """The task's slot is assigned and the task sent to its executor."""
         require(s.status[t] == "SCHEDULED")
         s.status[t] = "DEPLOYING"
+        self.track(s, t)
 
     @action(t="staged", fairness=WEAK)
     def initialize(self, s: Any, t: str) -> None:
@@ -256,7 +281,7 @@ class Failover(Model):
         """Whether everything on channel `c` can have been read."""
         producer = self.channel_ends[c][0]
         if c not in self.partition_of:
-            return s.status[producer] == "FINISHED"
+            return s.status[producer] == "FINISHED" or (self.overtaking and self.started(s, producer))
         return s.read[c] > 0 or s.partition[self.partition_of[c]] == "STORED"
 
     def release_inputs(self, s: Any, t: str) -> None:
@@ -278,7 +303,7 @@ class Failover(Model):
         """Whether the present attempt of `t` is in flight."""
         return s.status[t] in self.stages
 
-    @action(t="tasks")
+    @action(t="failing")
     def fail(self, s: Any, t: str) -> None:
         """A task fails of itself."""
         require(self.free(s))
@@ -287,7 +312,7 @@ class Failover(Model):
         if not self.lenient:
             require(s.failures_left > 0)
             s.failures_left -= 1
-        s.status[t] = "FAILED"
+        self.end(s, t)
         self.decide(s, t, None)
 
     def notices(self, s: Any, t: str, p: str) -> Any:
@@ -304,10 +329,10 @@ class Failover(Model):
         require(self.free(s))
         require(self.notices(s, t, p))
         require(s.decided < self.decisions)
-        s.status[t] = "FAILED"
+        self.end(s, t)
         self.decide(s, t, p)
 
-    @action(t="tasks")
+    @action(t="failing")
     def give_up(self, s: Any, t: str) -> None:
         """A task fails and the restart strategy allows no further attempt: the job fails."""
         require(self.free(s))
@@ -331,7 +356,7 @@ class Failover(Model):
     @action(p="untrackable")
     def untrack(self, s: Any, p: str) -> None:
         """The JobMaster learns that a partition is lost with its executor (following a recorded run)."""
-        require(s.partition[p] in ("STORED", "GONE"))
+        require(s.partition[p] in ("PRODUCING", "STORED", "GONE"))
         s.partition[p] = "NONE"
 
     # --- executors: the JobMaster restarts their tasks first and forgets their partitions afterwards
@@ -354,7 +379,7 @@ class Failover(Model):
         require(s.executor[self.place[t]] == "LOST")
         require(self.started(s, t))
         require(s.decided < self.decisions)
-        s.status[t] = "FAILED"
+        self.end(s, t)
         self.decide(s, t, None)
 
     @action(e="nodes", fairness=WEAK)
@@ -388,22 +413,21 @@ class Failover(Model):
 
     def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
         """Whether the regions marked so far draw region `r` in: it made an input they miss, or it reads their output."""
-        upstream = any(
-            marked[self.region_of[reader]] and self.unavailable(s, self.partition_of[c], named)
-            for c, (producer, reader) in self.channel_ends.items()
-            if c in self.partition_of and self.region_of[producer] == r != self.region_of[reader]
-        )
-        downstream = any(
-            marked[self.region_of[producer]]
-            for producer, reader in self.channel_ends.values()
-            if self.region_of[reader] == r != self.region_of[producer]
-        )
-        return upstream or downstream
+        return self.misses_output(s, r, marked, named) or any(marked[q] for q in self.feeding[r])
+
+    def misses_output(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
+        """Whether a marked region needs something that region `r` made and that is lost."""
+        return any(marked[q] and self.unavailable(s, p, named) for q, p in self.fed[r])
 
     def restart_set(self, s: Any, t: str, named: str | None) -> Any:
         """Task -> whether it is to be restarted because `t` failed. What a strategy is."""
         marked = self.involved(s, t, named)
         return {u: marked[self.region_of[u]] for u in self.tasks}
+
+    def end(self, s: Any, t: str) -> None:
+        """The present attempt of `t` has failed."""
+        s.status[t] = "FAILED"
+        self.discard(s, t)
 
     def decide(self, s: Any, t: str, named: str | None) -> None:
         """The JobMaster decides what to restart and starts to cancel it."""
@@ -426,6 +450,7 @@ class Failover(Model):
     def stop(self, s: Any, t: str) -> None:
         """The attempt of `t` has ended; no recovery waits for it any longer."""
         s.status[t] = "CANCELED"
+        self.discard(s, t)
         for k in range(self.decisions):
             s.awaiting[k].discard(t)
 
@@ -455,8 +480,7 @@ class Failover(Model):
         s.status[t] = "CREATED"
         if s.attempt[t] < self.decisions:
             s.attempt[t] += 1
-        for p in self.outputs[t]:
-            s.partition[p] = "NONE"
+        self.discard(s, t)
         for c in self.inputs[t]:
             s.read[c] = 0
 

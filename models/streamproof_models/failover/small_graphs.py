@@ -64,9 +64,7 @@ def region_graphs(regions: int) -> Iterator[JobGraph]:
 
 
 @cache
-def _shapes(
-    tasks: int, exchanges: int, sharing: bool, parallel_edges: int, max_parallelism: int
-) -> tuple[_Shape, ...]:
+def _shapes(tasks: int, exchanges: int, sharing: bool, parallel_edges: int, max_parallelism: int) -> tuple[_Shape, ...]:
     if tasks == 0:
         return (((), ()),)
     classes: dict[object, _Shape] = {}
@@ -87,9 +85,7 @@ def _extensions(
     for source, producers in enumerate(parallelisms):
         patterns = (_ANY,) if min(producers, parallelism) == 1 else (_POINTWISE, _ALL_TO_ALL)
         reads: list[tuple[int | None, _Dataset]] = [
-            (None, _Dataset(source, exchange, pattern, (new,)))
-            for exchange in range(exchanges)
-            for pattern in patterns
+            (None, _Dataset(source, exchange, pattern, (new,))) for exchange in range(exchanges) for pattern in patterns
         ]
         fresh = [read for read in reads for _ in range(parallel_edges)]
         old = [
@@ -106,9 +102,7 @@ def _extensions(
         yield (*parallelisms, parallelism), (*kept, *added)
 
 
-def _choices(
-    reads: list[tuple[int | None, _Dataset]], most: int
-) -> list[tuple[tuple[int | None, _Dataset], ...]]:
+def _choices(reads: list[tuple[int | None, _Dataset]], most: int) -> list[tuple[tuple[int | None, _Dataset], ...]]:
     """The ways to read up to `most` datasets of one vertex, an old dataset at most once, without
     repetition."""
     found = dict.fromkeys(

@@ -47,11 +47,7 @@ class NoDownstreamRestart(Failover, variant="no-downstream-restart"):
 
     def drawn_in(self, s: Any, r: int, marked: Any, named: str | None) -> Any:
         """Producers of missing inputs only."""
-        return any(
-            marked[self.region_of[reader]] and self.unavailable(s, self.partition_of[c], named)
-            for c, (producer, reader) in self.channel_ends.items()
-            if c in self.partition_of and self.region_of[producer] == r != self.region_of[reader]
-        )
+        return self.misses_output(s, r, marked, named)
 
 
 class NoVersioning(Failover, variant="no-versioning"):
@@ -101,8 +97,7 @@ class AttemptReuse(Failover, variant="attempt-reuse"):
     def reset(self, s: Any, t: str) -> None:
         """Back to CREATED under the same number."""
         s.status[t] = "CREATED"
-        for p in self.outputs[t]:
-            s.partition[p] = "NONE"
+        self.discard(s, t)
         for c in self.inputs[t]:
             s.read[c] = 0
 
@@ -114,6 +109,7 @@ class NoTopologicalOrder(Failover, variant="no-topological-order"):
         """As in the machine, then scheduled."""
         super().reset(s, t)
         s.status[t] = "SCHEDULED"
+        self.track(s, t)
 
 
 class UnnoticedLoss(Failover, variant="unnoticed-loss"):

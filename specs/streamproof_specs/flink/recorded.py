@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,9 @@ def recorded_graph(logged: LoggedGraph) -> RecordedGraph:
     for at, edge in enumerate(logged.edges):
         exchange = Exchange(edge.exchange)
         if exchange not in FOLLOWED:
-            raise ValueError(f"the exchange type {exchange.value} of {label[edge.source]} -> {label[edge.target]} is not followed")
+            raise ValueError(
+                f"the exchange type {exchange.value} of {label[edge.source]} -> {label[edge.target]} is not followed"
+            )
         name = edge.dataset[:8] if edge.dataset else f"{label[edge.source]}>{label[edge.target]}"
         if not edge.dataset and name in producers:
             name = f"{name} ({at})"
@@ -74,12 +76,17 @@ class RecordedFailover(Failover):
 
     fenced: bool = False
     merging: str = "logical-region"
+    overtaking: bool = True
     detailed: bool = True
     lenient: bool = True
 
-    def __init__(self, recorded: RecordedGraph, **given: Any) -> None:
-        self._graph = recorded.graph
+    def __init__(self, recorded: RecordedGraph, failed: Collection[str], **given: Any) -> None:
+        self._graph, self._failed = recorded.graph, failed
         super().__init__(**given)
+
+    def may_fail(self) -> tuple[str, ...]:
+        """Those that did, so that the machine is no larger than the run asks for."""
+        return tuple(t for t in self.tasks if t in self._failed)
 
     def job_graph(self) -> JobGraph:
         """The run's own."""
@@ -91,11 +98,11 @@ class RecordedFailover(Failover):
         return tuple(task_name(v, i, sizes[v]) for v, i in topology.tasks)
 
 
-def recorded_system(recorded: RecordedGraph, restarts: int) -> tuple[System, RecordedFailover]:
-    """The machine of one job whose log has `restarts` decisions to restart, and the model it came from."""
+def recorded_system(recorded: RecordedGraph, restarts: int, failed: Collection[str]) -> tuple[System, RecordedFailover]:
+    """The machine of one job in whose log the tasks `failed` fail and `restarts` decisions are taken, and its model."""
     from streamproof.language.compile import compile_model
 
-    model = RecordedFailover(recorded, restarts=restarts)
+    model = RecordedFailover(recorded, failed, restarts=restarts)
     return compile_model(model, (no_mixed_versions, complete_result)), model
 
 
