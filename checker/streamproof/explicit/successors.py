@@ -22,6 +22,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
 from streamproof.explicit.loader import load
@@ -100,11 +101,12 @@ def expander(system: System, steps: Sequence[tuple[int, Property]], *, edges: bo
             writer.line(f"_g{rule.number} = _d{rule.number} = 0")
         with writer.block(f"for {unpacking(system)} in _states:"):
             writer.line("_degree = 0")
-            leading = [faults, *(rule.guard[0] for rule in live if rule.guard)]
+            pending = [(rule, rule.guard) for rule in live]
+            common = shared([faults, *_first_questions(pending)])
             if faults is not b.FALSE:
-                with writer.block(f"if {writer.term(faults, shared(leading))}:"):
+                with writer.block(f"if {writer.term(faults, common)}:"):
                     _fail(writer)
-            _rules(writer, [(rule, rule.guard) for rule in live], shared(leading), edges)
+            _rules(writer, pending, common, edges)
             _finish_state(writer, b.FALSE if system.terminal is None else system.terminal, edges)
         generated, distinct = (
             "".join(f"_{letter}{rule.number}, " if rule in live else "0, " for rule in rules) for letter in "gd"
@@ -136,7 +138,16 @@ def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple
     )
 
 
-def _rules(writer: Writer, rules: Sequence[tuple[_Rule, tuple[Expr, ...]]], leading: set[Expr], edges: bool) -> None:
+_Pending: TypeAlias = tuple[_Rule, tuple[Expr, ...]]
+"""An instance with the part of its guard that has not been asked yet."""
+
+
+def _first_questions(rules: Sequence[_Pending]) -> list[Expr]:
+    """What `_rules` asks first, in order; neighbours with the same question count once."""
+    return [question for question, _ in groupby(guard[0] for _, guard in rules if guard)]
+
+
+def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], edges: bool) -> None:
     """Neighbours that ask the same first question are asked it once; the order of the instances is kept."""
     at = 0
     while at < len(rules):
@@ -147,7 +158,7 @@ def _rules(writer: Writer, rules: Sequence[tuple[_Rule, tuple[Expr, ...]]], lead
         if end > at + 1 and writer.nesting < GROUPING_LIMIT:
             with writer.block(f"if {writer.term(guard[0], leading)}:"):
                 inner = [(other, rest[1:]) for other, rest in rules[at:end]]
-                _rules(writer, inner, shared([rest[0] for _, rest in inner if rest]), edges)
+                _rules(writer, inner, shared(_first_questions(inner)), edges)
             at = end
         else:
             _write(writer, rule, guard, shared(rule.roots) | leading, edges)

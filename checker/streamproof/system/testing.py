@@ -34,6 +34,9 @@ from streamproof.system.sorts import (
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+KINDS = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
+"""The kinds of property that random systems have."""
+
 LARGEST = 2000
 """Most combinations of variable values of a random system."""
 
@@ -151,7 +154,7 @@ class _Draw:
         return Instance(name, args, (), guard, tuple(updates), guard_checks, tuple(checks))
 
     def _kinds(self) -> Sequence[Kind]:
-        return self.random.choices(tuple(Kind), k=self.random.randint(1, 6))
+        return self.random.choices(KINDS, k=self.random.randint(1, 6))
 
     def _property(self, kind: Kind, number: int) -> Property:
         if kind in (Kind.DEADLOCK, Kind.TERMINATION):

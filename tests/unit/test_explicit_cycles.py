@@ -1,0 +1,79 @@
+"""Cycle detection on stored edges, against a graph library."""
+
+from __future__ import annotations
+
+from array import array
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamproof.explicit.cycles import Graph, find_cycle
+
+
+def graph(*successors: tuple[int, ...]) -> Graph:
+    """A graph from the successors of each state."""
+    edges = array("i", [number for targets in successors for number in (*targets, -1)])
+    return Graph.parse(edges, len(successors))
+
+
+@pytest.mark.parametrize(
+    ("successors", "cycle"),
+    [
+        pytest.param(((),), None, id="one state"),
+        pytest.param(((0,),), [0], id="self-loop"),
+        pytest.param(((1,), (2,), ()), None, id="line"),
+        pytest.param(((1, 2), (3,), (3,), ()), None, id="diamond"),
+        pytest.param(((1,), (2,), (0,)), [0, 1, 2], id="ring"),
+        pytest.param(((1,), (2,), (3,), (1, 3)), [1, 2, 3], id="first state on a cycle, not the shortest cycle"),
+        pytest.param(((1,), (2, 3), (1,), (1,)), [1, 2], id="shortest way round"),
+        pytest.param(((1, 2), (4,), (3,), (2, 1), (5,), (4,)), [2, 3], id="between two cycles is not on one"),
+        pytest.param(((1, 1), (2, 2), ()), None, id="two equal edges are no cycle"),
+    ],
+)
+def test_small_graphs(successors: tuple[tuple[int, ...], ...], cycle: list[int] | None) -> None:
+    """The cycle starts at the first state on any, and is the shortest through it."""
+    assert find_cycle(graph(*successors)) == cycle
+
+
+def test_states_that_were_not_expanded_have_no_successors() -> None:
+    """A cut search stores the edges of the expanded states; a broken-off list belongs to the next one."""
+    parsed = Graph.parse(array("i", [1, 2, -1, 0]), 4)
+    assert [list(parsed.successors(k)) for k in range(4)] == [[1, 2], [0], [], []]
+    assert find_cycle(parsed) == [0, 1]
+
+
+def test_a_long_line_and_a_long_ring() -> None:
+    """A hundred thousand states in a row need no recursion."""
+    line = [(k + 1,) for k in range(99_999)]
+    assert find_cycle(graph(*line, ())) is None
+    ring = find_cycle(graph(*line, (50_000,)))
+    assert ring is not None
+    assert (ring[0], len(ring)) == (50_000, 50_000)
+
+
+@given(st.lists(st.lists(st.integers(0, 11), max_size=3), min_size=12, max_size=12))
+def test_random_graphs(successors: list[list[int]]) -> None:
+    """Found exactly when a strongly connected component has a cycle; real edges; first state first; shortest round."""
+    found = find_cycle(graph(*map(tuple, successors)))
+    reference = nx.DiGraph((k, t) for k, targets in enumerate(successors) for t in targets)
+    cyclic = [
+        c for c in nx.strongly_connected_components(reference) if len(c) > 1 or reference.has_edge(*(tuple(c) * 2))
+    ]
+    if found is None:
+        assert not cyclic
+        return
+    first = min(state for component in cyclic for state in component)
+    assert found[0] == first
+    assert all(b in successors[a] for a, b in zip(found, [*found[1:], found[0]], strict=True))
+    back = (
+        1
+        if first in successors[first]
+        else min(
+            nx.shortest_path_length(reference, t, first) + 1
+            for t in successors[first]
+            if nx.has_path(reference, t, first)
+        )
+    )
+    assert len(found) == back
