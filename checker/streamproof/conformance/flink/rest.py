@@ -23,6 +23,10 @@ _REMEDY: Final = "Give what the REST API answers to /jobs/JOB (it has `jid`, `ve
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
 
 
+class NoAnswer(InputError):
+    """The file records that the API was asked and did not answer, as when the JobManager is gone."""
+
+
 @dataclass(frozen=True, slots=True)
 class RestAttempt:
     """The latest attempt of a subtask when the API was asked. `number` counts from 0, `tm` is the resource id."""
@@ -61,13 +65,16 @@ class RestJob:
 def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     """Read a REST answer; with `job`, insist that it is that job's.
 
-    Raises `InputError` for a file that is missing, not JSON, not such an answer, or another job's.
+    Raises `InputError` for a file that is missing, not JSON, not such an answer, or another job's; `NoAnswer`, one of
+    these, for a file in which the API's silence was recorded.
     """
     file = str(path)
     data = _load(Path(path))
     answer = data.get("job", data)
     if isinstance(answer, str):
-        raise _refusal(file, f"the API gave no answer: {answer[:120]}", "Ask it again while the JobManager is running.")
+        raise NoAnswer(
+            f"{file}: the API gave no answer: {answer[:120]}", remedy="Ask it again while the JobManager is running."
+        )
     answer = _expect(answer, dict, "job", file)
     found = _text(answer, "jid", file)
     if job is not None and found != job:
@@ -98,7 +105,7 @@ def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
     """The REST answers that lie in a folder (`rest-*.json`), by job.
 
     A file that cannot be read as an answer counts for the job of `jobs` that its name begins, so that reading it says
-    what is wrong; a readable one of the same job takes its place.
+    what is wrong; a readable one of the same job takes its place. Where the API did not answer there is none.
     """
     known = sorted(jobs)
     found: dict[str, Path] = {}
@@ -106,6 +113,8 @@ def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
     for file in sorted(folder.glob("rest-*.json")):
         try:
             found.setdefault(read_rest(file).job, file)
+        except NoAnswer:
+            continue
         except InputError:
             named = _NAMED.fullmatch(file.name)
             job = next((job for job in known if named and job.startswith(named["job"])), None)
