@@ -67,8 +67,8 @@ class Failover(Model):
 
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "small": {},
-        "medium": {"failures": 2, "losses": 2},
-        "large": {"topology": "diamond", "parallelism": 2, "failures": 1, "losses": 1},
+        "medium": {"failures": 3, "losses": 3},
+        "large": {"parallelism": 2, "failures": 2, "losses": 2},
     }
 
     # --- structure, computed once from the job graph
