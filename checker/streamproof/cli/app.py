@@ -1,0 +1,118 @@
+"""The program: finds the verb, and turns every error into one message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from streamproof import __version__
+from streamproof.cli.verbs import TRACEBACK, Verbs
+from streamproof.system.errors import Exit, StreamproofError
+
+NAME = "streamproof"
+COMPLETE = "_STREAMPROOF_COMPLETE"
+"""The environment variable through which a shell asks for completions."""
+BROKEN_PIPE = 141
+"""As of any program that a closed pipe ends: 128 + SIGPIPE."""
+
+_HELP = """Prove and refute the coordination protocols of stream processors, and check real runs against them.
+
+A MODEL is the name of a bundled one (`streamproof models` lists them), a Python file, file.py:Name, or
+package.module:Name.
+
+\b
+Exit codes: 0 holds, 2 wrong usage or input, 11 deadlock, 12 safety violated,
+13 termination violated, 75 the model makes a mistake, 150 malformed model,
+152 too large, 153 system failure, 160 inconclusive, 161 trace rejected,
+162 engines disagree, 130 interrupted.
+"""
+
+_MODULES = {
+    name: f"streamproof.cli.{name}"
+    for name in ("models", "check", "replay", "export", "validate", "report", "counterexamples", "completion")
+}
+
+cli = Verbs(
+    NAME,
+    modules=_MODULES,
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[
+        click.Option(["--traceback"], is_flag=True, hidden=True, help="Show Python's traceback of errors."),
+    ],
+    callback=lambda traceback: click.get_current_context().meta.update({TRACEBACK: traceback}),
+)
+cli = click.version_option(__version__, "-V", "--version", prog_name=NAME, message="%(prog)s %(version)s")(cli)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line `arguments`; returns the exit code, having written every error to standard error."""
+    if os.environ.get(COMPLETE):
+        cli.main(list(arguments), prog_name=NAME, complete_var=COMPLETE)
+    context: click.Context | None = None
+    try:
+        try:
+            with cli.make_context(NAME, list(arguments)) as context:
+                code = cli.invoke(context)
+        except click.exceptions.Exit as done:
+            code = done.exit_code
+        sys.stdout.flush()
+        return int(code or 0)
+    except BaseException as error:
+        if context is not None and context.meta.get(TRACEBACK):
+            raise
+        return int(_explain(error))
+
+
+def _explain(error: BaseException) -> int:
+    """Write what went wrong; returns the exit code."""
+    match error:
+        case BrokenPipeError():
+            # Whoever read us has left; what is still buffered must not complain again when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return BROKEN_PIPE
+        case click.exceptions.NoArgsIsHelpError():
+            click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+            return Exit.USAGE
+        case click.ClickException():
+            path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else NAME
+            _complain(error.format_message(), f"{path} --help explains")
+            return Exit.USAGE
+        case KeyboardInterrupt() | click.Abort():
+            _complain("interrupted")
+            return Exit.INTERRUPTED
+        case StreamproofError():
+            _complain(message_of(error), error.remedy)
+            return error.exit_code
+        case MemoryError():
+            _complain("out of memory", "choose smaller parameters, or limit the search with --max-states")
+            return Exit.TOO_LARGE
+        case OSError():
+            at = f"{error.filename}: " if error.filename else ""
+            _complain(f"{at}{error.strerror or error}", "check the disk and the permissions")
+            return Exit.SYSTEM
+        case Exception():
+            _complain(
+                f"internal error: {type(error).__name__}: {error}",
+                f"this is a defect of {NAME}; please report it with what --traceback shows",
+            )
+            return Exit.SYSTEM
+        case _:
+            raise error
+
+
+def message_of(error: StreamproofError) -> str:
+    """The error with its place, file names as short as they stay clear."""
+    if error.loc is None:
+        return error.message
+    from streamproof.traces.render import source
+
+    return f"{source(error.loc)}: {error.message}"
+
+
+def _complain(message: str, remedy: str = "") -> None:
+    text = f"{NAME}: error: {message}\n" + (f"  {remedy}\n" if remedy else "")
+    sys.stderr.write(text.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8"))

@@ -1,0 +1,152 @@
+"""``streamproof counterexamples``: every violation that the bundled specifications promise, found again and kept as files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from streamproof.cli.engines import Limits, run_engine
+from streamproof.cli.evidence import Evidence, confirm
+from streamproof.cli.outputs import expect_writable
+from streamproof.cli.progress import Status
+from streamproof.cli.replay import confirmed
+from streamproof.cli.selection import Selection
+from streamproof.cli.verbs import Verb
+from streamproof.exchange.files import write_text
+from streamproof.exchange.itf import itf_text, plain, read_meta
+from streamproof.registry import bundled, find
+from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.model import System
+from streamproof.system.verdict import Verdict
+
+REFERENCE = "reference."
+"""Names of bundled models from the literature start so; their counterexamples are published elsewhere."""
+
+
+MODEL_ITSELF = "model"
+"""The folder of violations of the model itself, where a variant's name would stand."""
+
+
+@click.command("counterexamples", cls=Verb, example="streamproof counterexamples --out counterexamples --check")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("counterexamples"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder.",
+)
+@click.option("--check", "checking", is_flag=True, help="Write nothing: say whether the files there are right.")
+def command(out: Path, checking: bool) -> int:
+    """Find each expected violation of each bundled protocol again, and write MODEL/VARIANT/PROPERTY.itf.json and .txt.
+
+    The same specifications give the same bytes. With --check, every file that is there must replay, show its violation,
+    be as short as possible, and none may be missing or left over; otherwise the exit code is 161.
+    """
+    if not checking:
+        expect_writable(out, folder=True)
+    problems: list[str] = []
+    files: set[Path] = set()
+    with Status() as status:
+        for entry in _entries(status, problems):
+            files |= {entry.path(out, ".itf.json"), entry.path(out, ".txt")}
+            if checking:
+                problems += entry.problems(out)
+            else:
+                entry.write(out)
+    for path in sorted(_leftover(out, files)):
+        problems.append(f"{path}: no specification promises this violation; remove it")
+    for problem in problems:
+        sys.stderr.write(f"{problem}\n")
+    done = "checked" if checking else "written"
+    sys.stdout.write(f"{len(files) // 2} counterexamples {done} in {out}, {len(problems)} problems\n")
+    return Exit.REJECTED if problems else Exit.HOLDS
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One violation that a specification promises, found now."""
+
+    protocol: str
+    variant: str | None
+    system: System
+    evidence: Evidence
+
+    def path(self, out: Path, suffix: str) -> Path:
+        """The file of this violation under `out`."""
+        return out / self.protocol / (self.variant or MODEL_ITSELF) / f"{self.evidence.name}{suffix}"
+
+    def write(self, out: Path) -> None:
+        """Write the two files, each whole or not at all."""
+        write_text(self.path(out, ".itf.json"), itf_text(self.system, self.evidence.trace, self.evidence.prop))
+        write_text(self.path(out, ".txt"), self.evidence.text())
+
+    def problems(self, out: Path) -> Iterator[str]:
+        """What is wrong with the files that are there."""
+        path, text = self.path(out, ".itf.json"), self.path(out, ".txt")
+        if not text.is_file():
+            yield f"{text}: missing"
+        if not path.is_file():
+            yield f"{path}: missing"
+            return
+        try:
+            meta = read_meta(path)
+            trace, _ = confirmed(path, self.system, self.evidence.name)
+        except StreamproofError as error:
+            yield str(error) if str(path) in str(error) else f"{path}: {error}"
+            return
+        parameters = {name: plain(value) for name, value in self.system.parameters.items()}
+        says = (meta.model, meta.variant, meta.property, meta.parameters)
+        if says != (self.system.name, self.variant, self.evidence.name, parameters):
+            yield f"{path}: its #meta names another model, variant, property or other parameters"
+        found, least = len(trace.steps), len(self.evidence.trace.steps)
+        if found != least:
+            yield f"{path}: {found} steps, the shortest found now has {least}"
+
+
+def _entries(status: Status, problems: list[str]) -> Iterator[Entry]:
+    """Every promised violation that can be shown by a trace; those that are not found are added to `problems`."""
+    for name in bundled():
+        if name.startswith(REFERENCE):
+            continue
+        target = find(name)
+        for variant in (None, *target.spec.model.variants):
+            promised = tuple(
+                p.name for p in target.properties(variant) if target.spec.expectation(variant, p.name) == "violated"
+            )
+            if promised:
+                status(f"{name} {variant or ''}")
+                yield from _violations(Selection(target, variant, {}, promised), problems)
+
+
+def _violations(selection: Selection, problems: list[str]) -> Iterator[Entry]:
+    system = selection.system()
+    again = Selection(selection.target, selection.variant, options=_variant_words(selection.variant))
+    outcome = run_engine(Limits(), system, selection.properties)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    for finding in outcome.findings:
+        if finding.verdict is not Verdict.VIOLATED:
+            problems.append(f"{selection.name}: {finding.property} {finding.verdict.value}, expected to be violated")
+            continue
+        reproduce = again.only(finding.property).command("check")
+        evidence = confirm(system, finding, "explicit", reproduce, shortest=outcome.shortest)
+        # That something is never reached is violated without a trace to show for it.
+        if evidence is not None:
+            yield Entry(selection.target.text, selection.variant, system, evidence)
+
+
+def _variant_words(variant: str | None) -> tuple[str, ...]:
+    return () if variant is None else ("--variant", variant)
+
+
+def _leftover(out: Path, files: set[Path]) -> set[Path]:
+    """Files of bundled protocols that no entry stands for."""
+    found: set[Path] = set()
+    for name in bundled():
+        found |= {*(out / name).rglob("*.itf.json"), *(out / name).rglob("*.txt")}
+    return found - files

@@ -1,0 +1,83 @@
+"""Traces on their way out: confirmed by the interpreter, written as ITF and text, shown on the console."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+from streamproof.cli.outputs import Folder
+from streamproof.exchange.itf import itf_text
+from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.verdict import Finding, Trace, Verdict
+from streamproof.traces.render import About, render_text
+from streamproof.traces.replay import ReplayError, replay, verify
+
+MISTAKE = "evaluation_error"
+"""The file name of the way to a mistake of the model itself, where a property's name would stand."""
+
+
+class Unconfirmed(StreamproofError):
+    """An engine's trace that the interpreter does not confirm: one of the two is wrong, and no verdict is given."""
+
+    exit_code = Exit.DISAGREE
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A trace that the interpreter has confirmed.
+
+    `prop` is what it violates or reaches; None for the way to a mistake of the model or of a property.
+    """
+
+    name: str
+    system: System
+    trace: Trace
+    prop: Property | None
+    about: About
+
+    def write(self, folder: Folder) -> str:
+        """Write ``NAME.itf.json`` and ``NAME.txt``; the path of the first. Raises `SystemFailure`."""
+        path = folder.write(f"{self.name}.itf.json", itf_text(self.system, self.trace, self.prop), self.name)
+        folder.write(f"{self.name}.txt", self.text(), self.name)
+        return str(path)
+
+    def text(self) -> str:
+        """The trace as the text file has it; it names its ITF form, which lies beside it."""
+        about = replace(self.about, file=f"{self.name}.itf.json")
+        return render_text(self.system, self.prop, self.trace, about=about)
+
+    def show(self, stream: TextIO, *, file: str | None, full: bool) -> None:
+        """Write the trace for people."""
+        from streamproof.report.console import print_counterexample
+
+        about = replace(self.about, file=file or "")
+        print_counterexample(self.system, self.prop, self.trace, about=about, full=full, stream=stream)
+
+
+def confirm(system: System, finding: Finding, engine: str, reproduce: str, *, shortest: bool = True) -> Evidence | None:
+    """The evidence for a finding, None when it has no trace. Raises `Unconfirmed`."""
+    if finding.trace is None:
+        return None
+    prop = system.property(finding.property) if finding.verdict is not Verdict.ERROR else None
+    try:
+        if prop is None:
+            replay(system, finding.trace)
+        else:
+            verify(system, prop, finding.trace)
+    except ReplayError as error:
+        raise Unconfirmed(
+            f"the {engine} engine's trace for {finding.property} is not confirmed by the interpreter: {error.message}",
+            remedy="this is a defect of streamproof; please report it with the model",
+        ) from error
+    # The way to a loop is the shortest one and so is the loop, but their sum need not be.
+    least = shortest and finding.kind is not Kind.TERMINATION
+    about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce)
+    return Evidence(finding.property, system, finding.trace, prop, about)
+
+
+def behaviour(system: System, trace: Trace, engine: str, reproduce: str) -> Evidence:
+    """The evidence for a mistake of the model: the way to the state in which it shows."""
+    replay(system, trace)
+    about = About(engine=f"{engine} engine", shortest=True, replayed=True, reproduce=reproduce)
+    return Evidence(MISTAKE, system, trace, None, about)

@@ -1,0 +1,174 @@
+"""``streamproof export``: traces as ITF, traces and state graphs as Graphviz."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from streamproof.cli.engines import Limits, run_engine
+from streamproof.cli.evidence import Evidence, confirm
+from streamproof.cli.outputs import Folder, expect_writable
+from streamproof.cli.selection import Selection, model_options, property_option, select
+from streamproof.cli.verbs import Verb
+from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
+from streamproof.exchange.files import write_text
+from streamproof.exchange.itf import itf_text
+from streamproof.system.errors import Exit, SystemFailure, UsageError
+from streamproof.system.model import System
+from streamproof.system.verdict import Verdict
+from streamproof.traces.replay import replay_labels
+
+
+@click.command(
+    "export", cls=Verb, example="streamproof export reference.die_hard --format itf --property measured --out traces"
+)
+@model_options
+@property_option
+@click.option(
+    "--action",
+    "actions",
+    metavar="LABEL",
+    multiple=True,
+    help='Instead of a property\'s trace, the one that these actions make: "send(c=1)"; repeated, in order.',
+)
+@click.option("--format", "form", type=click.Choice(["itf", "dot"]), required=True, help="What to write.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Where to write it.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=MAX_STATES,
+    show_default=True,
+    help="States that a graph may have.",
+)
+@click.option("--svg", is_flag=True, help="With dot: also draw it, by Graphviz.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after so many states.")
+@click.option(
+    "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop it after so long."
+)
+def command(
+    model: str,
+    variant: str | None,
+    size: str | None,
+    parameters: Sequence[str],
+    properties: Sequence[str],
+    actions: Sequence[str],
+    form: str,
+    out: Path,
+    limit: int,
+    svg: bool,
+    max_states: int | None,
+    time_limit: float | None,
+) -> int:
+    """Write a trace of MODEL, or the graph of its reachable states.
+
+    itf: the counterexample or witness of each property that has one, or of those chosen. dot: the graph of reachable
+    states; with --property or --action, the trace. --out is a file for a single trace or graph (a name with a suffix),
+    otherwise a folder.
+    """
+    selection = select(model, variant, size, parameters, properties)
+    if actions and properties:
+        raise UsageError("--action and --property exclude each other", remedy="give one of them")
+    if svg and form != "dot":
+        raise UsageError("--svg draws what --format dot writes", remedy="write --format dot --svg")
+    place = Place(out, form, svg)
+    place.expect_writable()
+    system = selection.system()
+    limits = Limits(max_states=max_states, time_limit=time_limit)
+    documents: list[tuple[str, str]]
+    if actions:
+        trace = replay_labels(system, actions)
+        documents = [("actions", itf_text(system, trace) if form == "itf" else trace_dot(system, trace))]
+    elif form == "dot" and not properties:
+        documents = [("graph", _graph(system, limits, limit))]
+    else:
+        found = _traces(selection, system, limits)
+        documents = [(e.name, (itf_text if form == "itf" else trace_dot)(system, e.trace, e.prop)) for e in found]
+    for path in place.write(documents):
+        sys.stdout.write(f"{path}\n")
+    return Exit.HOLDS
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where documents go: one file when the name has a suffix, otherwise a folder of files."""
+
+    out: Path
+    form: str
+    svg: bool
+
+    @property
+    def single(self) -> bool:
+        """Whether `out` names one file."""
+        return bool(self.out.suffix) and not self.out.is_dir()
+
+    def expect_writable(self) -> None:
+        """Raise `SystemFailure` when nothing can be written there, or when a file is there that is something else."""
+        expect_writable(self.out, folder=not self.single)
+        if self.single and self.out.is_file():
+            start = self.out.read_bytes()[:64].lstrip()
+            if start and not start.startswith(b"{" if self.form == "itf" else b"digraph"):
+                raise SystemFailure(
+                    f"{self.out} exists and is not {'ITF' if self.form == 'itf' else 'DOT'}", remedy="name another file"
+                )
+
+    def write(self, documents: Sequence[tuple[str, str]]) -> Iterator[Path]:
+        """Write each document (a name, a text), with its drawing; yields the paths."""
+        if self.single and len(documents) > 1:
+            raise UsageError(
+                f"{self.out} is one file, and there are {len(documents)} traces: {', '.join(n for n, _ in documents)}",
+                remedy="choose one with --property, or name a folder",
+            )
+        folder = Folder(self.out)
+        for name, text in documents:
+            drawing = render_svg(text) if self.svg else None
+            if self.single:
+                write_text(self.out, text)
+                yield self.out
+                if drawing is not None:
+                    write_text(self.out.with_suffix(".svg"), drawing)
+                    yield self.out.with_suffix(".svg")
+            else:
+                yield folder.write(f"{name}.itf.json" if self.form == "itf" else f"{name}.dot", text, name)
+                if drawing is not None:
+                    yield folder.write(f"{name}.svg", drawing, name)
+
+
+def _graph(system: System, limits: Limits, limit: int) -> str:
+    """The graph of reachable states. Raises `TooLarge` when it has more than `limit`, after visiting one more."""
+    most = limit + 1 if limits.max_states is None else min(limits.max_states, limit + 1)
+    outcome = run_engine(replace(limits, max_states=most), system, None)
+    assert outcome.graph is not None, "the explicit engine has the states"
+    return outcome.graph(limit)
+
+
+def _traces(selection: Selection, system: System, limits: Limits) -> list[Evidence]:
+    """The confirmed traces of the chosen properties. Raises `NoTrace` when there is none."""
+    outcome = run_engine(limits, system, selection.properties)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    if outcome.mistake is not None:
+        raise outcome.mistake[1]
+    found = []
+    for finding in outcome.findings:
+        again = selection.only(finding.property).command("check")
+        evidence = confirm(system, finding, limits.engine, again, shortest=outcome.shortest)
+        if evidence is not None:
+            found.append(evidence)
+    if not found:
+        facts = "; ".join(f"{f.property} {f.verdict.value}: {f.because}" for f in outcome.findings)
+        decided = all(f.verdict is not Verdict.INCONCLUSIVE for f in outcome.findings)
+        raise NoTrace(f"no property has a trace ({facts})", decided=decided)
+    return found
+
+
+class NoTrace(UsageError):
+    """There is no trace to write: the properties hold, or the search did not come far enough to say."""
+
+    def __init__(self, message: str, *, decided: bool) -> None:
+        self.exit_code = Exit.USAGE if decided else Exit.INCONCLUSIVE
+        super().__init__(message, remedy="choose a property that is violated or reached, or raise the limits")

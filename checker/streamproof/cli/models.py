@@ -1,0 +1,128 @@
+"""``streamproof models``: what can be checked, with parameters, variants, properties and expected verdicts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import click
+
+from streamproof.cli import completing
+from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.selection import json_option
+from streamproof.cli.verbs import Verb
+from streamproof.registry import Target, bundled, find, first_line
+from streamproof.system.errors import StreamproofError
+
+
+@click.command("models", cls=Verb, example="streamproof models failover")
+@click.argument("model", required=False, shell_complete=completing.models)
+@json_option
+def command(model: str | None, json_to: str | None) -> int:
+    """List the bundled models, or describe one MODEL.
+
+    A model is shown with its parameters and their defaults, its sizes, its variants with what they break, and its
+    properties.
+    """
+    from streamproof.report.console import print_lines
+
+    expect_json_writable(json_to)
+    targets = [find(model)] if model is not None else list(_loadable())
+    if json_to is not None:
+        write_json([described(target) for target in targets], json_to)
+    if json_to != "-":
+        print_lines(_detail(targets[0]) if model is not None else _overview(targets), people(json_to))
+    return 0
+
+
+def _loadable() -> Iterator[Target]:
+    """Every bundled model; one whose package is broken is named on standard error and does not hide the others."""
+    for name in bundled():
+        try:
+            yield find(name)
+        except StreamproofError as error:
+            sys.stderr.write(f"streamproof: warning: {error}\n")
+
+
+def described(target: Target) -> dict[str, Any]:
+    """One entry of ``models --json``."""
+    from streamproof.exchange.itf import plain
+
+    def parameters(values: dict[str, Any]) -> dict[str, Any]:
+        return {name: plain(value) for name, value in values.items()}
+
+    def expected(variant: str | None) -> dict[str, str]:
+        if not target.specified:
+            return {}
+        return {p.name: target.spec.expectation(variant, p.name) for p in target.properties(variant)}
+
+    model = target.spec.model
+    return {
+        "name": target.text,
+        "doc": first_line(model.__doc__),
+        "parameters": parameters(target.defaults(None)),
+        "sizes": {name: parameters({**target.defaults(None), **values}) for name, values in model.sizes.items()},
+        "expected": expected(None),
+        "variants": [
+            {
+                "name": name,
+                "doc": first_line(cls.__doc__),
+                "parameters": parameters(target.defaults(name)),
+                "expected": expected(name),
+            }
+            for name, cls in model.variants.items()
+        ],
+        "properties": [{"name": p.name, "kind": p.kind.value, "doc": p.doc} for p in target.properties()],
+    }
+
+
+def _overview(targets: Iterable[Target]) -> Iterator[Any]:
+    from streamproof.traces.lines import BLANK, Span, line
+
+    for target in targets:
+        model = target.spec.model
+        yield line(Span(target.text, "title"), f"  {first_line(model.__doc__)}")
+        for name, value in (
+            ("parameters", ", ".join(f"{n}={v}" for n, v in target.defaults(None).items())),
+            ("sizes", ", ".join(model.sizes)),
+            ("variants", ", ".join(model.variants)),
+            ("properties", ", ".join(p.name for p in target.properties())),
+        ):
+            if value:
+                yield line(Span(f"{name:<12}", "faint"), value, indent=4, hang=16)
+        yield BLANK
+    yield line("Describe one: streamproof models NAME. Check one: streamproof check NAME.")
+
+
+def _detail(target: Target) -> Iterator[Any]:
+    from streamproof.cli.documented import parameter_docs
+    from streamproof.traces.lines import BLANK, Line, Span, line
+
+    model = target.spec.model
+
+    def table(title: str, rows: list[tuple[str, str, str]]) -> Iterator[Line]:
+        if not rows:
+            return
+        yield BLANK
+        yield line(Span(title, "title"))
+        first, second = (max(len(row[at]) for row in rows) for at in (0, 1))
+        for name, fact, doc in rows:
+            column = f"{name:<{first}}  " + (f"{fact:<{second}}  " if second else "")
+            yield line(
+                Span(f"{name:<{first}}  "), Span(column[first + 2 :], "faint"), doc, indent=2, hang=len(column) + 2
+            )
+
+    yield line(Span(target.text, "title"), f"  {first_line(model.__doc__)}")
+    docs = parameter_docs(model)
+    yield from table("parameters", [(n, str(v), docs.get(n, "")) for n, v in target.defaults(None).items()])
+    sizes = [(name, "", ", ".join(f"{k}={v}" for k, v in s.items()) or "defaults") for name, s in model.sizes.items()]
+    yield from table("sizes", sizes)
+    yield from table("properties", [(p.name, p.kind.value, p.doc) for p in target.properties()])
+    variants = [(n, "", first_line(c.__doc__) + _breaks(target, n)) for n, c in model.variants.items()]
+    yield from table("variants", variants)
+
+
+def _breaks(target: Target, variant: str) -> str:
+    broken = [n for n, verdict in target.spec.expected.get(variant, {}).items() if verdict == "violated"]
+    return f" Breaks {', '.join(broken)}." if broken else ""

@@ -1,0 +1,30 @@
+"""One line on the terminal about what is being done; nothing where standard error is no terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from types import TracebackType
+from typing import Self
+
+
+class Status:
+    """Call it with a line of text; each replaces the one before, and the last is removed at the end of the block."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        """Show `text`."""
+        if self._live:
+            width = shutil.get_terminal_size().columns
+            sys.stderr.write(f"\r\x1b[2K{text[: max(width - 1, 1)]}")
+            sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._live:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()

@@ -1,0 +1,163 @@
+"""``streamproof replay``: walk a recorded trace again and say whether it still shows what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import click
+
+from streamproof.cli import completing
+from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.selection import Selection, json_option, select
+from streamproof.cli.verbs import Verb
+from streamproof.registry import Target, titled, unknown
+from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.verdict import Trace
+
+SCHEMA = "streamproof.replay/1"
+
+
+@click.command(
+    "replay",
+    cls=Verb,
+    example="streamproof replay counterexamples/failover/no-versioning/fresh_attempts.itf.json",
+)
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option(
+    "--model", metavar="MODEL", shell_complete=completing.models, help="Model to replay on, instead of the file's."
+)
+@click.option("--variant", metavar="NAME", shell_complete=completing.variants, help="Variant, instead of the file's.")
+@click.option("-p", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter, instead of the file's.")
+@click.option("--property", "prop", metavar="NAME", shell_complete=completing.properties, help="Property, likewise.")
+@click.option("--full", is_flag=True, help="Show the whole state after every step.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the outcome.")
+@json_option
+def command(
+    trace: Path,
+    model: str | None,
+    variant: str | None,
+    parameters: Sequence[str],
+    prop: str | None,
+    full: bool,
+    quiet: bool,
+    json_to: str | None,
+) -> int:
+    """Replay TRACE, an ITF file, on the model, variant and parameters that it names.
+
+    Ends with 0 when every step is one of the model's and the trace violates (or reaches) the property it names, and
+    with 161 when it is not.
+    """
+    expect_json_writable(json_to)
+    selection, claimed = chosen(trace, model, variant, parameters, prop)
+    system = selection.system()
+    stream = people(json_to)
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "model": selection.target.name,
+        "variant": system.variant,
+        "parameters": {name: _plain(value) for name, value in system.parameters.items()},
+        "trace": str(trace),
+        "property": claimed,
+    }
+    try:
+        behaviour, shown = confirmed(trace, system, claimed)
+    except (InputError, UsageError):
+        raise
+    except StreamproofError as error:
+        if json_to is not None:
+            reason = {"accepted": False, "steps": None, "reason": error.message, "exit_code": int(error.exit_code)}
+            write_json(document | reason, json_to)
+        raise
+    if json_to is not None:
+        fine = {"accepted": True, "steps": len(behaviour.steps), "reason": None, "exit_code": int(Exit.HOLDS)}
+        write_json(document | fine, json_to)
+    if not quiet:
+        from streamproof.report.console import print_counterexample
+        from streamproof.traces.render import About
+
+        print_counterexample(system, shown, behaviour, about=About(replayed=True), full=full, stream=stream)
+        stream.write("\n")
+    stream.write(f"{trace}: {_outcome(shown, behaviour)}\n")
+    return Exit.HOLDS
+
+
+def confirmed(path: Path, system: System, claimed: str | None) -> tuple[Trace, Property | None]:
+    """The trace in a file, replayed on `system`, and the property that it shows.
+
+    Raises `InputError` for a file that is no trace of such a system, `ReplayError` when it is no behaviour or does not
+    show what it claims, `EvaluationError` when the model makes a mistake on the way.
+    """
+    from streamproof.exchange.itf import read_itf
+    from streamproof.traces.replay import replay, verify
+
+    behaviour = read_itf(path, system)
+    shown = None if claimed is None else system.property(claimed)
+    if shown is None:
+        replay(system, behaviour)
+    else:
+        verify(system, shown, behaviour)
+    return behaviour, shown
+
+
+def chosen(
+    path: Path, model: str | None, variant: str | None, parameters: Sequence[str], prop: str | None
+) -> tuple[Selection, str | None]:
+    """What to replay the file on, and the property it is to show: the command line's words before the file's own."""
+    from streamproof.exchange.itf import read_meta
+
+    meta = read_meta(path)
+    if model is None and meta.model is None:
+        raise InputError(f"{path} does not say which model it is of", remedy="name it with --model")
+    if model is None:
+        assert meta.model is not None, "checked above"
+        target = titled(meta.model)
+        if target is None:
+            raise InputError(
+                f"{path} is of the model {meta.model!r}, which is not a bundled one",
+                remedy="say where it is: --model path/to/file.py",
+            )
+        model = target.text
+    # With another variant the file's parameters still stand: they are what the trace was found with.
+    asked = select(model, variant if variant is not None else meta.variant, None, parameters)
+    recorded = _recorded(path, asked.target, asked.variant, meta.parameters)
+    selection = Selection(asked.target, asked.variant, {**recorded, **asked.given}, None, asked.options)
+    claimed = prop if prop is not None else meta.property
+    known = [p.name for p in selection.target.properties(selection.variant)]
+    if claimed is not None and claimed not in known:
+        raise unknown(f"{selection.target.name} has no property", claimed, known, "its properties")
+    return selection, claimed
+
+
+def _recorded(path: Path, target: Target, variant: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The file's parameters, each of the type that the model gives it."""
+    cls = target.variant(variant)
+    hints, values = get_type_hints(cls), {}
+    for name, value in found.items():
+        if name not in cls.parameters():
+            raise InputError(
+                f"{path}: #meta.parameters.{name}: {target.name} has no such parameter",
+                remedy=f"its parameters: {', '.join(cls.parameters()) or 'none'}",
+            )
+        kind = hints.get(name)
+        if kind in (bool, int, str) and type(value) is not kind:
+            raise InputError(f"{path}: #meta.parameters.{name}: {value!r} is not of type {kind.__name__}")
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return values
+
+
+def _plain(value: Any) -> Any:
+    from streamproof.exchange.itf import plain
+
+    return plain(value)
+
+
+def _outcome(shown: Property | None, behaviour: Trace) -> str:
+    count = len(behaviour.steps)
+    steps = f"{count} step{'' if count == 1 else 's'}"
+    if shown is None:
+        return f"replayed, {steps}; the file names no property"
+    verb = "reaches" if shown.kind is Kind.REACHABLE else "violates"
+    return f"replayed, {steps}; it {verb} {shown.name}"

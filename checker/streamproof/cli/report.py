@@ -1,0 +1,59 @@
+"""``streamproof report``: one page and its tables about many recorded runs, by Spark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from streamproof.cli.outputs import expect_json_writable, expect_writable, people, write_json
+from streamproof.cli.selection import json_option
+from streamproof.cli.verbs import Verb
+
+SCHEMA = "streamproof.report/1"
+
+
+@click.command("report", cls=Verb, example="streamproof report verdicts.json events/ --out report")
+@click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder for the report.")
+@click.option("--master", default="local[*]", show_default=True, metavar="URL", help="Spark master.")
+@click.option("--title", metavar="TEXT", help="Headline of the page.")
+@json_option
+def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, json_to: str | None) -> int:
+    """Read event logs and verdicts (files, folders, glob patterns) and write DIR/report.html and DIR/tables/*.parquet.
+
+    INPUTS are what `streamproof validate` writes with --events and --json. A rejected run is the report's content: the
+    exit code is 0 when the report was written.
+    """
+    from streamproof import __version__
+    from streamproof.cli.progress import Status
+    from streamproof.pipeline.report import build_report
+
+    expect_json_writable(json_to)
+    expect_writable(out, folder=True)
+    with Status() as status:
+        result = build_report(inputs, out, master, title, status)
+    if json_to is not None:
+        document = {
+            "schema": SCHEMA,
+            "version": __version__,
+            "html": str(result.html),
+            "tables": {name: str(path) for name, path in result.tables.items()},
+            "verdicts": dict(result.verdicts),
+            "runs": result.runs,
+            "not_validated": result.not_validated,
+            "events": result.events,
+            "skipped": [{"path": str(item.path), "reason": item.reason} for item in result.skipped],
+        }
+        write_json(document, json_to)
+    stream = people(json_to)
+    verdicts = ", ".join(f"{count} {name}" for name, count in result.verdicts.items() if count) or "no verdicts"
+    stream.write(f"{result.runs} runs, {result.events} events; {verdicts}\n")
+    if result.not_validated:
+        stream.write(f"{result.not_validated} of the runs have no verdict\n")
+    for item in result.skipped:
+        sys.stderr.write(f"streamproof: warning: {item.path} is left out: {item.reason}\n")
+    stream.write(f"{result.html}\n")
+    return 0

@@ -1,0 +1,155 @@
+"""Which model, variant, parameters and properties a command line chooses; shared by the verbs that take a MODEL."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import click
+
+from streamproof.cli import completing
+from streamproof.registry import Listed, Target, find, unknown
+from streamproof.system.errors import UsageError
+from streamproof.system.model import System
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """One system to look at. `given` are the parameters that the command line set; `properties` None means all."""
+
+    target: Target
+    variant: str | None = None
+    given: dict[str, Any] = field(default_factory=dict)
+    properties: tuple[str, ...] | None = None
+    options: tuple[str, ...] = ()
+    """The words that made this selection, for a line that repeats it."""
+
+    @property
+    def name(self) -> str:
+        """Model and variant as one word."""
+        return f"{self.target.name}-{self.variant}" if self.variant else self.target.name
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter with its value."""
+        return {**self.target.defaults(self.variant), **self.given}
+
+    def listed(self) -> tuple[Listed, ...]:
+        """The chosen properties, in the system's order."""
+        every = self.target.properties(self.variant)
+        return every if self.properties is None else tuple(p for p in every if p.name in self.properties)
+
+    def only(self, prop: str) -> Selection:
+        """The same with one property."""
+        return replace(self, properties=(prop,))
+
+    def system(self) -> System:
+        """The transition system chosen."""
+        return self.target.system(self.variant, self.given)
+
+    def expected(self, prop: str) -> str | None:
+        """The verdict expected of a property; None where nothing is.
+
+        What a variant breaks is stated at its own parameters only. The model itself is to hold at all of them.
+        """
+        if not self.target.specified:
+            return None
+        if self.variant is not None and self.parameters != self.target.defaults(self.variant):
+            return None
+        return self.target.spec.expectation(self.variant, prop)
+
+    def command(self, verb: str, *more: str) -> str:
+        """The line that chooses the same again."""
+        chosen = [word for name in self.properties or () for word in ("--property", name)]
+        return shlex.join(["streamproof", verb, self.target.text, *self.options, *chosen, *more])
+
+
+def select(
+    model: str,
+    variant: str | None = None,
+    size: str | None = None,
+    parameters: Sequence[str] = (),
+    properties: Sequence[str] = (),
+) -> Selection:
+    """What a command line chose. Raises `UsageError` for a name that does not exist, with the nearest ones."""
+    target = find(model)
+    cls = target.variant(variant)
+    options: list[str] = []
+    given: dict[str, Any] = {}
+    if variant is not None:
+        options += ["--variant", variant]
+    if size is not None:
+        if size not in cls.sizes:
+            raise unknown(f"{target.name} has no size", size, cls.sizes, "its sizes")
+        given.update(cls.sizes[size])
+        options += ["--size", size]
+    for text in parameters:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"-p {text}: no value", remedy="write -p name=value")
+        if name not in cls.parameters():
+            raise unknown(f"{target.name} has no parameter", name, cls.parameters(), "its parameters")
+        given[name] = cls.parse(name, value)
+        options += ["-p", text]
+    every = [p.name for p in target.properties(variant)]
+    for name in properties:
+        if name not in every:
+            raise unknown(f"{target.name} has no property", name, every, "its properties")
+    # Each once, in the system's order.
+    chosen = tuple(name for name in every if name in properties) if properties else None
+    return Selection(target, variant, given, chosen, tuple(options))
+
+
+def model_options(function: F) -> F:
+    """The argument MODEL and the options that choose a variant and its parameters."""
+    for decorate in (
+        click.option(
+            "-p",
+            "parameters",
+            metavar="NAME=VALUE",
+            multiple=True,
+            shell_complete=completing.parameters,
+            help="Set one parameter; may be repeated.",
+        ),
+        click.option(
+            "--size",
+            metavar="small|medium|large",
+            shell_complete=completing.sizes,
+            help="Parameters as the model has them.",
+        ),
+        click.option(
+            "--variant",
+            metavar="NAME",
+            shell_complete=completing.variants,
+            help="A variant instead of the model itself.",
+        ),
+        click.argument("model", shell_complete=completing.models),
+    ):
+        function = decorate(function)
+    return function
+
+
+def property_option(function: F) -> F:
+    """The option that chooses properties by name."""
+    return click.option(
+        "--property",
+        "properties",
+        metavar="NAME",
+        multiple=True,
+        shell_complete=completing.properties,
+        help="Only this property; may be repeated.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    """The option that writes the answer as JSON."""
+    return click.option(
+        "--json",
+        "json_to",
+        metavar="FILE|-",
+        help="Write the answer as JSON; with - to standard output, and what people read to standard error.",
+    )(function)

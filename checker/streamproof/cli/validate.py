@@ -1,0 +1,141 @@
+"""``streamproof validate``: did the recorded runs of an implementation follow the protocol?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streamproof.cli.outputs import expect_json_writable, expect_writable, people, write_json
+from streamproof.cli.progress import Status
+from streamproof.cli.selection import json_option
+from streamproof.cli.verbs import Verb
+from streamproof.system.errors import Exit, InputError
+from streamproof.traces.lines import BLANK, Line, Span, Style, line
+
+SCHEMA = "streamproof.validate/1"
+
+_STYLES: dict[str, Style] = {"accepted": "good", "rejected": "failed", "inconclusive": "new", "error": "failed"}
+
+
+@click.command("validate", cls=Verb, example="streamproof validate runs/*/ --json verdicts.json --events events")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--model", default="failover", show_default=True, metavar="NAME", help="The protocol to hold them against."
+)
+@click.option(
+    "--job-graph", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Job graph, if not found."
+)
+@click.option("--events", type=click.Path(path_type=Path), metavar="DIR", help="Also write the events read.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["ndjson", "parquet"]),
+    default="ndjson",
+    show_default=True,
+    help="Their form.",
+)
+@click.option("--master", metavar="URL", help="Validate on Spark, one task per path: local[*], spark://...")
+@json_option
+def command(
+    paths: Sequence[Path],
+    model: str,
+    job_graph: Path | None,
+    events: Path | None,
+    form: str,
+    master: str | None,
+    json_to: str | None,
+) -> int:
+    """Follow the runs recorded under PATHS through a model and say of each job whether the model allows it.
+
+    Ends with 0 when every job is accepted, 161 when one is rejected, 160 when one is inconclusive and none rejected.
+    """
+    from streamproof import __version__
+    from streamproof.report.console import print_lines
+
+    expect_json_writable(json_to)
+    if events is not None:
+        expect_writable(events, folder=True)
+    one = partial(_one, model=model, job_graph=job_graph, events_dir=events, events_format=form)
+    with Status() as status:
+        records = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
+    if not records:
+        raise InputError("no run was found", remedy="name folders that hold the logs of runs")
+    if json_to is not None:
+        document = {"schema": SCHEMA, "version": __version__, "exit_code": int(_code(records)), "verdicts": records}
+        write_json(document, json_to)
+    print_lines(_lines(records), people(json_to))
+    return _code(records)
+
+
+def _one(path: Path, status: Status | None = None, **options: Any) -> list[dict[str, Any]]:
+    """The verdict records of the runs under one path."""
+    from streamproof.conformance.validate import validate_paths
+
+    return validate_paths([path], on_progress=status, **options)
+
+
+def _here(paths: Sequence[Path], one: partial[list[dict[str, Any]]], status: Status) -> list[dict[str, Any]]:
+    return [record for path in paths for record in one(path, status=status)]
+
+
+def _on_spark(
+    paths: Sequence[Path], one: partial[list[dict[str, Any]]], master: str, status: Status
+) -> list[dict[str, Any]]:
+    from streamproof.pipeline.session import LOCAL
+    from streamproof.pipeline.validate import validate_many
+
+    return validate_many([path.absolute() for path in paths], one, master or LOCAL, status)
+
+
+def _code(records: Sequence[Mapping[str, Any]]) -> Exit:
+    verdicts = {record["verdict"] for record in records}
+    for verdict, code in (("rejected", Exit.REJECTED), ("error", Exit.SYSTEM), ("inconclusive", Exit.INCONCLUSIVE)):
+        if verdict in verdicts:
+            return code
+    return Exit.HOLDS
+
+
+def _lines(records: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    """One line per job, the explanation of each rejection under it, the totals."""
+    for record in records:
+        yield from _job(record)
+    totals = [(v, sum(r["verdict"] == v for r in records)) for v in _STYLES]
+    yield BLANK
+    yield line(f"{len(records)} job{'' if len(records) == 1 else 's'}: ", ", ".join(f"{n} {v}" for v, n in totals if n))
+
+
+def _job(record: Mapping[str, Any]) -> Iterator[Line]:
+    verdict, events = record["verdict"], record.get("events") or {}
+    name = f"{record['run']} {record['trace']}".strip() + (f" ({record['title']})" if record.get("title") else "")
+    restarts = len(record.get("recoveries") or ())
+    facts = f"{events.get('matched', 0)} of {events.get('read', 0)} events matched"
+    if restarts:
+        facts += f", {restarts} restart{'' if restarts == 1 else 's'}"
+    yield line(Span(f"{verdict:<12}", _STYLES.get(verdict, "plain")), f"  {name}: ", Span(facts, "faint"), hang=14)
+    if record.get("rejection"):
+        yield from _rejection(record["rejection"])
+    elif record.get("reason") and verdict != "accepted":
+        yield line(record["reason"], indent=14, hang=14)
+
+
+def _rejection(rejection: Mapping[str, Any]) -> Iterator[Line]:
+    place = f"{rejection['file']}:{rejection['line']}" if rejection.get("file") and rejection.get("line") else None
+    event = rejection.get("at") or rejection.get("event") or "end of the log"
+    yield line(*((Span(place, "source"), ": ") if place else ()), Span(str(event), "action"), indent=4, hang=8)
+    yield line(Span(str(rejection.get("message") or "rejected"), "failed"), indent=6, hang=6)
+    index, states = rejection.get("index"), rejection.get("states")
+    if index is not None:
+        where = f"; {states} state{'' if states == 1 else 's'} of the model fit it" if states else ""
+        yield line(f"the {index} event{'' if index == 1 else 's'} before it are accepted{where}", indent=6, hang=6)
+    for candidate in rejection.get("candidates") or ():
+        yield line(
+            Span(str(candidate["action"]), "action"), f"  is not possible: {candidate['because']}", indent=6, hang=10
+        )
+    if rejection.get("expected"):
+        yield line(f"possible here: {', '.join(rejection['expected'])}", indent=6, hang=10)
+    if rejection.get("nearest"):
+        yield line(f"nearest that would have been accepted: {rejection['nearest']}", indent=6, hang=10)

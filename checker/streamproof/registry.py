@@ -1,0 +1,308 @@
+"""Finding models: by the name of a bundled one, by a Python file, or by ``package.module:Name``.
+
+Bundled models register under the entry-point group ``streamproof.models``, each as a `Spec` or a `Model` class; packages
+of users register theirs in the same way.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import inspect
+import os
+import sys
+import sysconfig
+import types
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+import streamproof
+from streamproof.language.compile import DEADLOCK, TERMINATION
+from streamproof.language.model import Model, PropertyMark, Spec, marked
+from streamproof.language.primitives import MARK
+from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
+from streamproof.system.model import Kind, System
+
+GROUP = "streamproof.models"
+"""The entry-point group in which packages register their models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A property as it can be told without compiling the model."""
+
+    name: str
+    kind: Kind
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model that was found.
+
+    `text` is how it was asked for. `specified` says whether it came with a `Spec` or is bundled, so that its verdicts
+    are expected ones; of a bare class nothing is expected.
+    """
+
+    text: str
+    spec: Spec
+    specified: bool
+
+    @property
+    def name(self) -> str:
+        """The model's own name."""
+        return self.spec.model.title()
+
+    def variant(self, name: str | None) -> type[Model]:
+        """The class of a variant, of the model itself for None. Raises `UsageError` for a name it does not have."""
+        if name is None:
+            return self.spec.model
+        if name not in self.spec.model.variants:
+            raise unknown(f"{self.name} has no variant", name, self.spec.model.variants, "its variants")
+        return self.spec.model.variants[name]
+
+    def defaults(self, variant: str | None) -> dict[str, Any]:
+        """The parameters at which a variant is checked unless others are asked for."""
+        return {**self.variant(variant).parameters(), **self.spec.variant_parameters.get(variant or "", {})}
+
+    def properties(self, variant: str | None = None) -> tuple[Listed, ...]:
+        """The properties, in the order in which the compiled system has them."""
+        cls = self.variant(variant)
+        own = [(name, mark, f) for name, (mark, f) in marked(cls).items()]
+        own += [(f.__name__, getattr(f, MARK, None), f) for f in self.spec.properties]
+        found = [
+            Listed(name, mark.kind, first_line(function.__doc__))
+            for name, mark, function in own
+            if isinstance(mark, PropertyMark) and not mark.lemma
+        ]
+        if cls.check_deadlock:
+            found.append(
+                Listed(DEADLOCK, Kind.DEADLOCK, "Every reachable state has a successor or is a declared legal end.")
+            )
+        if self.spec.termination:
+            found.append(Listed(TERMINATION, Kind.TERMINATION, "No behaviour goes on for ever."))
+        return tuple(found)
+
+    def system(self, variant: str | None, parameters: Mapping[str, Any]) -> System:
+        """The transition system of a variant at the given parameters, defaults for the others.
+
+        Raises `UsageError` when the model refuses the parameters (a `ValueError` in its constructor or ``setup``), and
+        `ModelError`, with the line of the user's file, for every other exception that its code raises.
+        """
+        self.variant(variant)
+        given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}
+        try:
+            self.spec.model.build(variant, **given)
+        except StreamproofError:
+            raise
+        except ValueError as error:
+            shown = ", ".join(f"{name}={value}" for name, value in given.items())
+            refused = f"the model refuses its parameters: {shown}" if shown else "correct the model"
+            raise UsageError(str(error), loc=_users_line(error), remedy=refused) from error
+        except Exception as error:
+            raise _of_user(error) from error
+        try:
+            return self.spec.system(variant, **parameters)
+        except StreamproofError:
+            raise
+        except Exception as error:
+            raise _of_user(error) from error
+
+
+def bundled() -> Mapping[str, EntryPoint]:
+    """The registered models by name, in alphabetical order; nothing is imported yet."""
+    found = {entry.name: entry for entry in entry_points(group=GROUP)}
+    return {name: found[name] for name in sorted(found)}
+
+
+def find(text: str) -> Target:
+    """The model that `text` names: a bundled name, ``path/to/file.py``, ``file.py:Name`` or ``package.module:Name``.
+
+    Raises `UsageError` (with the nearest names) or `InputError` when there is no such model, and `ModelError` with file
+    and line when the user's file cannot be imported.
+    """
+    registered = bundled()
+    if text in registered:
+        return _registered(text, registered[text])
+    place, _, name = text.partition(":")
+    if place.endswith(".py"):
+        return _pick(text, place, _import_file(Path(place)), name)
+    if name and all(part.isidentifier() for part in place.split(".")):
+        return _pick(text, place, _import_module(place), name)
+    if os.sep in text or Path(text).is_file():
+        what = "is a folder" if Path(text).is_dir() else "is not a Python file" if Path(text).exists() else None
+        raise InputError(f"{text} {what or 'does not exist'}", remedy="name a file that ends in .py")
+    raise unknown("there is no model", text, registered, "bundled", "or give a file.py, or package.module:Name")
+
+
+def titled(name: str) -> Target | None:
+    """The bundled model whose own name, which may differ from the registered one, is `name`."""
+    registered = bundled()
+    if name in registered:
+        return _registered(name, registered[name])
+    every = (_registered(key, entry) for key, entry in registered.items())
+    return next((target for target in every if target.name == name), None)
+
+
+def unknown(message: str, name: str, known: Collection[str], kind: str, more: str = "") -> UsageError:
+    """The error for a name that does not exist: the nearest ones, then all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    near += [n for n in names if name and name in n and n not in near][: 3 - len(near)]
+    hints = [f"did you mean {' or '.join(near)}?"] if near else []
+    hints.append(f"{kind}: {', '.join(names) or 'none'}")
+    return UsageError(f"{message} {name!r}", remedy="\n  ".join([*hints, *([more] if more else [])]))
+
+
+def first_line(doc: str | None) -> str:
+    """The first line of a docstring, empty when there is none."""
+    return inspect.cleandoc(doc).partition("\n")[0] if doc else ""
+
+
+@cache
+def _registered(name: str, entry: EntryPoint) -> Target:
+    try:
+        value = entry.load()
+    except StreamproofError:
+        raise
+    except Exception as error:
+        raise SystemFailure(
+            f"the registered model {name} cannot be loaded from {entry.value}: {type(error).__name__}: {error}",
+            remedy="install its package again, or remove it",
+        ) from error
+    target = _target(name, value, specified=True)
+    if target is None:
+        raise SystemFailure(f"{entry.value}, registered as {name}, is neither a Spec nor a Model class")
+    return target
+
+
+def _target(text: str, value: object, *, specified: bool = False) -> Target | None:
+    if isinstance(value, Spec):
+        return Target(text, value, True)
+    if isinstance(value, type) and issubclass(value, Model) and value is not Model:
+        if value.variant is not None:
+            raise UsageError(
+                f"{value.__name__} is the variant {value.variant!r} of {value.title()}",
+                remedy=f"check the model with --variant {value.variant}",
+            )
+        return Target(text, Spec(model=value), specified)
+    return None
+
+
+def _pick(text: str, place: str, module: types.ModuleType, name: str) -> Target:
+    """The object called `name`, or the only model of the module."""
+    if name:
+        if not hasattr(module, name):
+            raise unknown(f"{place} has no", name, _candidates(module), "its models")
+        target = _target(text, getattr(module, name))
+        if target is None:
+            kind = type(getattr(module, name)).__name__
+            raise UsageError(f"{name} in {place} is a {kind}, neither a Spec nor a Model class")
+        return target
+    found = _candidates(module)
+    if not found:
+        raise InputError(f"{place} defines no model", remedy="define one: class MyModel(streamproof.Model)")
+    if len(found) > 1:
+        raise UsageError(
+            f"{place} defines {len(found)} models",
+            remedy=f"name one of them: {', '.join(f'{place}:{n}' for n in found)}",
+        )
+    target = _target(text, next(iter(found.values())))
+    assert target is not None, "candidates are models"
+    return target
+
+
+def _candidates(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
+    """What the module offers for checking: its specifications, and its models that no specification covers."""
+    every = {id(v): (n, v) for n, v in vars(module).items() if isinstance(v, Spec)}.values()
+    own = [(n, v) for n, v in every if v.model.__module__ == module.__name__]
+    specs: dict[str, Spec | type[Model]] = dict(own or every)
+    covered = tuple(v.model for v in specs.values() if isinstance(v, Spec))
+    models = {
+        n: v
+        for n, v in vars(module).items()
+        if isinstance(v, type) and issubclass(v, Model) and v.__module__ == module.__name__
+        if v.variant is None and v.state is not Model.state and not any(issubclass(c, v) for c in covered)
+    }
+    return {**specs, **models}
+
+
+def _import_file(path: Path) -> types.ModuleType:
+    """Run a user's file as a module of its own name; its folder is searched for what it imports, after everything else.
+
+    Compiled here rather than by the import system, whose cache would take an edit within the same second for no edit.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}", remedy="check the path")
+    full = os.path.abspath(path)
+    _search(os.path.dirname(full))
+    name = f"streamproof_file_{path.stem}_{hashlib.sha256(full.encode()).hexdigest()[:12]}"
+    module = types.ModuleType(name)
+    module.__file__ = full
+    sys.modules[name] = module
+    try:
+        source = Path(full).read_bytes()
+        exec(compile(source, full, "exec", dont_inherit=True), vars(module))
+    except StreamproofError:
+        raise
+    except OSError as error:
+        if error.filename != full:
+            raise _of_user(error) from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (Exception, SystemExit) as error:
+        raise _of_user(error, full) from error
+    return module
+
+
+def _import_module(name: str) -> types.ModuleType:
+    _search(os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except StreamproofError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise InputError(
+                f"there is no module {error.name}",
+                remedy=f"checked the working folder {os.getcwd()} and what is installed",
+            ) from None
+        raise _of_user(error) from error
+    except (Exception, SystemExit) as error:
+        raise _of_user(error) from error
+
+
+def _search(folder: str) -> None:
+    if folder not in sys.path:
+        sys.path.append(folder)
+
+
+def _of_user(error: BaseException, file: str | None = None) -> ModelError:
+    """An exception of the user's code as an error of the model, at the user's line."""
+    if isinstance(error, SyntaxError):
+        place = Loc(error.filename or file or "?", error.lineno or 1)
+        text = f"\n    {error.text.strip()}" if error.text else ""
+        return ModelError(f"{type(error).__name__}: {error.msg}{text}", loc=place, remedy="correct the file")
+    loc = _users_line(error) or (Loc(file, 1) if file else None)
+    if isinstance(error, SystemExit):
+        return ModelError("the file ends the program while it is imported", loc=loc, remedy="guard its script part")
+    return ModelError(f"{type(error).__name__}: {error}", loc=loc, remedy="correct the model")
+
+
+def _users_line(error: BaseException) -> Loc | None:
+    """The innermost line of the traceback that lies neither in streamproof nor in Python's own library."""
+    own = os.path.dirname(os.path.abspath(streamproof.__file__)) + os.sep
+    library = sysconfig.get_path("stdlib") + os.sep
+    found = None
+    at = error.__traceback__
+    while at is not None:
+        file = at.tb_frame.f_code.co_filename
+        standard = file.startswith("<") or (file.startswith(library) and "site-packages" not in file)
+        if not file.startswith(own) and not standard:
+            found = Loc(file, at.tb_lineno, at.tb_frame.f_code.co_name)
+        at = at.tb_next
+    return found
