@@ -1,0 +1,7 @@
+"""The symbolic engine: what a solver can say about all behaviours up to a depth, and about all behaviours at once."""
+
+from streamproof.symbolic.bmc import Bounded, bmc
+from streamproof.symbolic.replay import ReplayFailure
+from streamproof.symbolic.solver import Effort
+
+__all__ = ["Bounded", "Effort", "ReplayFailure", "bmc"]

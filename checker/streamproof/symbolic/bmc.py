@@ -1,0 +1,119 @@
+"""Bounded model checking: every behaviour of up to so many steps, shortest counterexamples first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streamproof.symbolic.encoding import Encoding
+from streamproof.symbolic.goals import TERMINATION_ADVICE, Goal, chosen, goals
+from streamproof.symbolic.search import Search
+from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
+from streamproof.system.errors import UsageError
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.scalarise import scalarise
+from streamproof.system.verdict import Finding, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """What a bounded search answers.
+
+    `depth` is how many steps were covered completely (-1: not even the initial states). `complete`: longer behaviours
+    show no new state, so the answers are final. `interrupted`: the user ended the run; `findings` are what was known.
+    """
+
+    findings: tuple[Finding, ...]
+    depth: int
+    complete: bool
+    queries: int
+    seconds: float
+    interrupted: bool = False
+
+
+def bmc(
+    system: System,
+    depth: int,
+    properties: Sequence[str] | None = None,
+    timeout: int | None = None,
+    on_progress: Callable[[Effort], None] | None = None,
+    *,
+    seconds: float | None = None,
+    completeness: bool = True,
+    integers: bool = False,
+) -> Bounded:
+    """Look for behaviours of at most `depth` steps that decide the `properties` (names; None: all of them).
+
+    A counterexample or witness is a shortest one, replayed by the interpreter. Without one, a property is
+    `INCONCLUSIVE`, unless (with `completeness`) it is shown that every longer behaviour only revisits states.
+    `timeout` bounds one query, in milliseconds; `seconds` the whole run. `integers` uses the solver's integers instead of
+    bit-vectors: the same answers, faster on models that mostly add up counters. Ctrl-C ends the run with what is known.
+
+    Raises `UsageError` for an unknown property or a negative depth, `TooLarge` where the state has too many parts, and
+    `ReplayFailure` where interpreter and solver disagree.
+    """
+    if depth < 0:
+        raise UsageError(f"a depth of {depth} steps", remedy="0 looks at the initial states only; choose 0 or more")
+    asked = chosen(system, properties)
+    budget = Budget(timeout, seconds, on_progress)
+    encoding = Encoding(scalarise(system), integers=integers)
+    search = Search(encoding, goals(encoding, asked), budget)
+    stopped: str | None = None
+    try:
+        search.to(depth)
+        if completeness:
+            search.close()
+    except Stopped as stop:
+        stopped = stop.why
+    except KeyboardInterrupt:
+        stopped = INTERRUPTED
+    found = tuple(verdict(search, prop, stopped) for prop in asked)
+    return Bounded(found, search.depth, search.exhausted, budget.queries, budget.elapsed, stopped == INTERRUPTED)
+
+
+def verdict(search: Search, prop: Property, stopped: str | None) -> Finding:
+    """What a search says of one property, `stopped` being what ended it early, if anything did."""
+    goal = next((g for g in (*search.findings, *search.given_up, *search.open) if g.prop is prop), None)
+    if goal is None:
+        return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, TERMINATION_ADVICE)
+    if goal in search.findings:
+        return search.findings[goal]
+    if search.mistake is not None:
+        return Finding(prop.name, prop.kind, Verdict.ERROR, *search.mistake)
+    if goal in search.given_up:
+        because = f"the solver gave up after {_so_far(search.given_up[goal])}; raise the timeout, or use check"
+        return goal.finding(Verdict.INCONCLUSIVE, because)
+    if search.exhausted:
+        return _exhausted(search, goal)
+    so_far = _so_far(search.depth)
+    if stopped is not None:
+        return goal.finding(Verdict.INCONCLUSIVE, f"{stopped}: {_nothing(goal)} in {so_far}")
+    if search.blind:
+        because = f"the solver gave up on evaluation errors after {so_far}; raise the timeout, or use check"
+        return goal.finding(Verdict.INCONCLUSIVE, because)
+    because = f"{_nothing(goal)} in {so_far}; raise the depth, prove it by induction, or use check"
+    return goal.finding(Verdict.INCONCLUSIVE, because)
+
+
+def _exhausted(search: Search, goal: Goal) -> Finding:
+    if search.empty:
+        verdict = Verdict.VIOLATED if goal.prop.kind is Kind.REACHABLE else Verdict.HOLDS
+        return Finding(goal.name, goal.prop.kind, verdict, None, "vacuous: there is no initial state", vacuous=True)
+    because = f"no behaviour reaches a new state after {_steps(search.depth)}"
+    if goal.prop.kind is Kind.REACHABLE:
+        return goal.finding(Verdict.VIOLATED, f"true in no reachable state: {because}")
+    return goal.finding(Verdict.HOLDS, f"{_nothing(goal)}, and {because}")
+
+
+def _nothing(goal: Goal) -> str:
+    return "not reached" if goal.prop.kind is Kind.REACHABLE else "no violation"
+
+
+def _so_far(depth: int) -> str:
+    if depth < 0:
+        return "no state at all"
+    return "the initial states" if depth == 0 else f"the first {_steps(depth)}"
+
+
+def _steps(count: int) -> str:
+    return f"{count:,} step" + ("" if count == 1 else "s")

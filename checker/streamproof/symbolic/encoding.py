@@ -1,0 +1,263 @@
+"""A scalar system as formulas: initial states, transition relation, mistakes, and any expression of the system.
+
+Formulas are written once, over the constants of a *current* and a *following* state and one Boolean per instance that
+says which of them is taken in between; `Encoding.at` moves them to any step of a path. What holds of them:
+
+* Exactly one instance is taken per step, so a model of the solver names every step.
+* Frames are exact: each variable follows as the instance taken writes it, and stays as it is where it writes nothing.
+* `mistake` is true in a state where deciding or taking some step is an evaluation error of the model, or would put a
+  value outside its sort. Where it is false, the transition relation is that of the interpreter, no more and no less.
+* `wellformed` is what sorts and representation promise of every state: values within their sorts, absent options and
+  unused queue slots at their default. It is not taken for granted: induction proves it with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import combinations, islice
+from typing import Any, assert_never, cast
+
+from streamproof.symbolic.terms import Terms
+from streamproof.symbolic.theory import Bits, Integers, Term, Theory, interval
+from streamproof.system import build as b
+from streamproof.system.errors import ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.leaves import encode, leaves
+from streamproof.system.model import Check, Instance, State
+from streamproof.system.scalarise import Scalarised
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    Scalar,
+    SetSort,
+    Sort,
+    Value,
+    cardinality,
+    contains,
+    default,
+)
+
+
+class Encoding:
+    """The formulas of one system, in a solver context of their own, so that runs do not influence each other.
+
+    `integers` chooses the solver's integers instead of bit-vectors (see `theory`). Raises `ModelError` where an initial
+    value is not of its variable's sort.
+    """
+
+    def __init__(self, scalarised: Scalarised, *, integers: bool = False) -> None:
+        import z3
+
+        self._z3 = z3
+        self.ctx: Any = z3.Context()
+        self.scalarised = scalarised
+        self.system = scalarised.system
+        self.integers = integers
+        self._theory: Theory = Integers(self.ctx) if integers else Bits(self.ctx)
+        self._sorts = {v.name: cast(Scalar, v.sort) for v in self.system.variables}
+        self._now = self._constants("now")
+        self._then = self._constants("then")
+        self._taking = self._switches("now")
+        self._states: list[dict[str, Term]] = []
+        self._taken: list[list[Term]] = []
+        self._terms = Terms(self.ctx, self._theory, self._sorts, self._now, self._then)
+        _refuse_strangers(scalarised)
+
+    # --- logic -------------------------------------------------------------------------------------------------------
+
+    def all_of(self, formulas: Iterable[Term]) -> Term:
+        """Conjunction."""
+        parts = list(formulas)
+        return self._z3.And(parts) if parts else self._z3.BoolVal(True, self.ctx)
+
+    def any_of(self, formulas: Iterable[Term]) -> Term:
+        """Disjunction."""
+        parts = list(formulas)
+        return self._z3.Or(parts) if parts else self._z3.BoolVal(False, self.ctx)
+
+    def no(self, formula: Term) -> Term:
+        """Negation."""
+        return self._z3.Not(formula)
+
+    def switch(self, name: str) -> Term:
+        """A Boolean outside the system, to turn assertions on and off with."""
+        return self._z3.Bool(f"switch {name}", self.ctx)
+
+    # --- formulas over the current and the following state -----------------------------------------------------------
+
+    def term(self, expr: Expr) -> Term:
+        """Any scalar expression of the system."""
+        return self._terms.term(expr)
+
+    @cached_property
+    def initial(self) -> Term:
+        """The current state is an initial one."""
+        terms = self._terms
+        allowed = [
+            self.any_of(terms.same(terms.read(self._now, v.name), terms.literal(v.sort, x), v.sort) for x in v.initial)
+            for v in self.system.variables
+        ]
+        return self.all_of([*allowed, self.term(self.system.initially)])
+
+    @cached_property
+    def bounds(self) -> Term:
+        """Every variable of the current state has a value of its sort."""
+        return self.all_of(self._within(name, sort) for name, sort in self._sorts.items())
+
+    @cached_property
+    def wellformed(self) -> Term:
+        """The current state is one that sorts and representation allow."""
+        parts: Iterator[Expr] = (b.var(v.name, v.sort) for v in self.system.variables)
+        canonical = [self.term(_canonical(v.sort, parts)) for v in self.scalarised.original.variables]
+        return self.all_of([self.bounds, *canonical])
+
+    @cached_property
+    def transition(self) -> Term:
+        """One step leads from the current state to the following one, by the one instance that is taken."""
+        # The following value as a chain of conditionals, rather than one implication per instance, because the
+        # solver then eliminates it by propagation: 1.5 to 3 times faster on the protocols measured.
+        values = {name: self._terms.read(self._now, name) for name in self._sorts}
+        parts = [self.any_of(self._taking), self._z3.AtMost(*self._taking, 1)] if self._taking else [self.any_of(())]
+        for taken, instance in zip(self._taking, self.system.instances, strict=True):
+            parts.append(self._z3.Implies(taken, self._guard(instance)))
+            for name, value in instance.updates:
+                values[name] = self._terms.choose(taken, self.term(value), values[name], self._sorts[name])
+        for name, value in values.items():
+            parts.append(self._terms.same(self._terms.read(self._then, name), value, self._sorts[name]))
+        return self.all_of(parts)
+
+    @cached_property
+    def stuck(self) -> Term:
+        """No instance can be taken, and the current state is not a declared legal end."""
+        enabled = self.any_of(self._guard(i) for i in self.system.instances)
+        legal = [] if self.system.terminal is None else [self.no(self.term(self.system.terminal))]
+        return self.all_of([self.no(enabled), *legal])
+
+    @cached_property
+    def mistake(self) -> Term:
+        """Deciding or taking some step is an evaluation error, or puts a value outside its sort."""
+        return self.any_of(part for i in self.system.instances for part in self._mistakes(i))
+
+    def fires(self, checks: tuple[Check, ...]) -> Term:
+        """Any of the checks shows a mistake."""
+        return self.any_of(self.term(c.condition) for c in checks)
+
+    def _guard(self, instance: Instance) -> Term:
+        return self.all_of(self.term(c.expr) for c in instance.guard)
+
+    def _mistakes(self, instance: Instance) -> Iterator[Term]:
+        yield self.fires(instance.guard_checks)
+        leaving = [b.not_(b.in_domain(value, self._sorts[name])) for name, value in instance.updates]
+        wrong = b.or_([*(c.condition for c in instance.effect_checks), *leaving])
+        if wrong is not b.FALSE:
+            yield self.all_of([self._guard(instance), self.term(wrong)])
+
+    def _within(self, name: str, sort: Scalar) -> Term:
+        if isinstance(sort, BoolSort):
+            return self.all_of(())
+        lo, hi = map(self._theory.literal, interval(sort))
+        value = self._theory.read(self._now[name], sort)
+        return self.all_of([self._theory.less_eq(lo, value), self._theory.less_eq(value, hi)])
+
+    # --- paths -------------------------------------------------------------------------------------------------------
+
+    def at(self, formula: Term, position: int) -> Term:
+        """`formula` with the state at `position` of a path (from 0) as the current one, the next as the following."""
+        self._reach(position + 1)
+        now, then = self._states[position], self._states[position + 1]
+        return self._z3.substitute(
+            formula,
+            *zip(self._taking, self._taken[position], strict=True),
+            *((self._now[name], constant) for name, constant in now.items()),
+            *((self._then[name], constant) for name, constant in then.items()),
+        )
+
+    def differ(self, one: int, other: int) -> Term:
+        """The states at two positions of a path are not the same."""
+        self._reach(max(one, other))
+        left, right = self._states[one], self._states[other]
+        return self.any_of(left[name] != right[name] for name in left)
+
+    def distinct(self, positions: int) -> Term:
+        """The states at the first so many positions of a path are pairwise different."""
+        return self.all_of(self.differ(i, j) for i, j in combinations(range(positions), 2))
+
+    def state(self, model: Any, position: int) -> State:
+        """The state of the scalar system that a model of the solver has at a position."""
+        return tuple(self._value(model, self._states[position][name], sort) for name, sort in self._sorts.items())
+
+    def taken(self, model: Any, position: int) -> int:
+        """The number of the instance that a model of the solver takes at a position."""
+        return next(k for k, t in enumerate(self._taken[position]) if self._z3.is_true(model.eval(t)))
+
+    def _reach(self, position: int) -> None:
+        while len(self._states) <= position:
+            name = str(len(self._states))
+            self._states.append(self._constants(name))
+            self._taken.append(self._switches(name))
+
+    def _constants(self, where: str) -> dict[str, Term]:
+        return {
+            name: self._z3.Bool(f"{name} {where}", self.ctx)
+            if isinstance(sort, BoolSort)
+            else self._theory.unknown(f"{name} {where}", sort)
+            for name, sort in self._sorts.items()
+        }
+
+    def _switches(self, where: str) -> list[Term]:
+        return [self._z3.Bool(f"taken {k} {where}", self.ctx) for k in range(len(self.system.instances))]
+
+    def _value(self, model: Any, constant: Term, sort: Scalar) -> Value:
+        value = model.eval(constant, model_completion=True)
+        match sort:
+            case BoolSort():
+                return bool(self._z3.is_true(value))
+            case EnumSort(members):
+                return members[self._theory.number(value, sort)]
+            case RangeSort():
+                return self._theory.number(value, sort)
+            case _:
+                assert_never(sort)
+
+
+def _refuse_strangers(scalarised: Scalarised) -> None:
+    for v in scalarised.original.variables:
+        for value in v.initial:
+            if not contains(v.sort, value):
+                raise ModelError(f"{v.name} starts as {value!r}, which is not a value of {v.sort}", loc=v.loc)
+
+
+def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
+    """Whether the leaves of a value, next in `parts`, are those that `leaves.encode` gives to some value."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            next(parts)
+            return b.TRUE
+        case RecordSort(fields):
+            return b.and_([_canonical(inner, parts) for _, inner in fields])
+        case ArraySort(index, element):
+            return b.and_([_canonical(element, parts) for _ in range(cardinality(index))])
+        case OptionSort(element):
+            return b.and_(_hidden(element, next(parts), parts))
+        case QueueSort(element, capacity):
+            length = next(parts)
+            return b.and_([c for k in range(capacity) for c in _hidden(element, b.less(b.num(k), length), parts)])
+        case SetSort(element):
+            return b.and_([_canonical(BOOL, parts) for _ in range(cardinality(element))])
+        case _:
+            assert_never(sort)
+
+
+def _hidden(element: Sort, shown: Expr, parts: Iterator[Expr]) -> tuple[Expr, Expr]:
+    """What holds of the leaves of a part, next in `parts`: they are canonical, and at their default unless `shown`."""
+    own = tuple(islice(parts, sum(1 for _ in leaves(element, ""))))
+    absent = encode(element, default(element))
+    at_default = b.and_([b.eq(leaf, b.const(leaf.sort, value)) for leaf, value in zip(own, absent, strict=True)])
+    return _canonical(element, iter(own)), b.or_((shown, at_default))

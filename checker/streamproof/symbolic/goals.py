@@ -1,0 +1,75 @@
+"""What is to be decided: properties as formulas for what would decide them, at one state or at one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from streamproof.symbolic.encoding import Encoding
+from streamproof.symbolic.theory import Term
+from streamproof.system.errors import UsageError
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.verdict import Finding, Verdict
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Goal:
+    """A property of the original system (`prop`) with the formula that decides it where it is true.
+
+    `event` is a violation, a mistake in evaluating the property, or a witness of reachability. It speaks of the current
+    state, or, for step properties (`step`), of the current and the following one. `lemma` goals have no verdict.
+    """
+
+    prop: Property
+    event: Term
+    lemma: bool = False
+
+    @property
+    def name(self) -> str:
+        """The property's name."""
+        return self.prop.name
+
+    @property
+    def step(self) -> bool:
+        """Whether the event is seen at a step rather than in a state."""
+        return self.prop.kind is Kind.STEP
+
+    def finding(self, verdict: Verdict, because: str) -> Finding:
+        """A verdict without a trace."""
+        return Finding(self.prop.name, self.prop.kind, verdict, None, because)
+
+
+def chosen(system: System, names: Sequence[str] | None) -> tuple[Property, ...]:
+    """The properties called `names` (all when None), in the system's order. Raises `UsageError` for an unknown name."""
+    if names is None:
+        return system.properties
+    known = {p.name for p in system.properties}
+    for name in names:
+        if name not in known:
+            have = ", ".join(p.name for p in system.properties) or "none"
+            raise UsageError(f"{system.name} has no property {name!r}", remedy=f"its properties: {have}")
+    return tuple(p for p in system.properties if p.name in names)
+
+
+def goals(encoding: Encoding, properties: Iterable[Property], *, lemmas: Iterable[Property] = ()) -> tuple[Goal, ...]:
+    """A goal per property that has events at states or steps, and per lemma; termination has none and is left out."""
+    scalar = {p.name: p for p in encoding.system.properties}
+    scalar_lemmas = {p.name: p for p in encoding.system.lemmas}
+    found = [Goal(p, _event(encoding, scalar[p.name])) for p in properties if p.kind is not Kind.TERMINATION]
+    return (*found, *(Goal(p, _event(encoding, scalar_lemmas[p.name]), lemma=True) for p in lemmas))
+
+
+def _event(encoding: Encoding, prop: Property) -> Term:
+    wrong = encoding.fires(prop.checks)
+    match prop.kind:
+        case Kind.DEADLOCK:
+            # Where a guard cannot be decided, that mistake is what is reported.
+            return encoding.all_of([encoding.stuck, encoding.no(encoding.mistake)])
+        case Kind.REACHABLE:
+            return encoding.any_of([wrong, encoding.term(prop.expr)])
+        case _:
+            return encoding.any_of([wrong, encoding.no(encoding.term(prop.expr))])
+
+
+TERMINATION_ADVICE = "termination is decided on the whole graph of states: use check, which explores it"
+"""Why the engines of this package say nothing of termination, and what does."""

@@ -1,0 +1,116 @@
+"""The interpreter's word on what the solver found: every behaviour is taken again, step by step, before it is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof.symbolic.encoding import Encoding
+from streamproof.system.errors import EvaluationError, Exit, StreamproofError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, Kind, Property, State
+from streamproof.system.sorts import contains, show
+from streamproof.system.verdict import Finding, Trace, Verdict
+
+
+class ReplayFailure(StreamproofError):
+    """The solver and the interpreter disagree: a defect of this engine, never of the model."""
+
+    exit_code = Exit.DISAGREE
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the symbolic engine and the interpreter disagree: {what}",
+            remedy="this is a defect of the checker; please report it with the model, and use check meanwhile",
+        )
+
+
+class Replay:
+    """Turns models of the solver into behaviours of the original system, and judges them with the interpreter."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._encoding = encoding
+        self._original = encoding.scalarised.original
+        self._interpreter = Interpreter(self._original)
+
+    def from_start(self, model: Any, steps: int) -> Trace:
+        """The behaviour of so many steps in the model, from an initial state. Raises `ReplayFailure`."""
+        trace = self.fragment(model, steps)
+        first = trace.states[0]
+        begins = all(value in v.initial for v, value in self._original.named(first))
+        if not begins or not self._interpreter.value(self._original.initially, first):
+            raise ReplayFailure(f"{first} is not an initial state")
+        return trace
+
+    def fragment(self, model: Any, steps: int) -> Trace:
+        """So many steps in the model, from any state, reachable or not. Raises `ReplayFailure`."""
+        scalar = [self._encoding.state(model, at) for at in range(steps + 1)]
+        states = tuple(self._encoding.scalarised.decode(s) for s in scalar)
+        instances = tuple(self._original.instances[self._encoding.taken(model, at)] for at in range(steps))
+        for state, encoded in zip(states, scalar, strict=True):
+            if self._encoding.scalarised.encode(state) != encoded:
+                raise ReplayFailure(f"{encoded} stands for no state")
+        for before, instance, after in zip(states, instances, states[1:], strict=False):
+            try:
+                taken = self._interpreter.take(instance, before)
+            except EvaluationError as error:
+                raise ReplayFailure(f"taking {instance.label} in {before} is a mistake: {error}") from error
+            if taken != after:
+                raise ReplayFailure(f"{instance.label} leads from {before} to {taken}, not to {after}")
+        return Trace(states, instances)
+
+    def judge(self, prop: Property, trace: Trace) -> Finding | None:
+        """What the end of `trace` says of the property: a witness, a violation, a mistake, or (None) nothing."""
+        steps = _count(len(trace.steps))
+        before = trace.states[-2] if prop.kind is Kind.STEP else trace.states[-1]
+        after = trace.states[-1] if prop.kind is Kind.STEP else None
+        try:
+            match prop.kind:
+                case Kind.DEADLOCK:
+                    if self._stuck(before):
+                        return Finding(
+                            prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {steps}"
+                        )
+                    return None
+                case Kind.REACHABLE:
+                    if self._interpreter.holds(prop, before):
+                        return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, f"reached after {steps}")
+                    return None
+                case _:
+                    if self._interpreter.holds(prop, before, after):
+                        return None
+        except EvaluationError as error:
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, str(error))
+        because = (
+            f"false after {steps}" if after is None else f"broken by step {len(trace.steps)}, {trace.steps[-1].label}"
+        )
+        failing = self._interpreter.failing(prop.conjuncts, before, after)
+        if failing is not None and failing.text and len(prop.conjuncts) > 1:
+            because += f": not {failing.text}"
+        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
+
+    def mistake(self, state: State) -> str:
+        """The first evaluation error among the steps out of `state`. Raises `ReplayFailure` where there is none."""
+        for instance in self._original.instances:
+            try:
+                after = self._interpreter.take(instance, state)
+            except EvaluationError as error:
+                return str(error)
+            if after is not None:
+                stray = self._stray(instance, after)
+                if stray is not None:
+                    return stray
+        raise ReplayFailure(f"no step out of {state} is a mistake")
+
+    def _stray(self, instance: Instance, after: State) -> str | None:
+        for v, value in self._original.named(after):
+            if not contains(v.sort, value):
+                return f"{v.name} leaves {v.sort} in {instance.label} ({v.name} = {show(v.sort, value)})"
+        return None
+
+    def _stuck(self, state: State) -> bool:
+        instances = self._original.instances
+        return not self._interpreter.terminal(state) and not any(self._interpreter.enabled(i, state) for i in instances)
+
+
+def _count(steps: int) -> str:
+    return f"{steps:,} step" + ("" if steps == 1 else "s")

@@ -1,0 +1,136 @@
+"""One solver, held to its limits: seeded, a timeout per query, a limit on the whole run, and Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from streamproof.symbolic.encoding import Encoding
+from streamproof.symbolic.theory import Term
+
+SEED = 20_241
+
+
+class Answer(Enum):
+    """What the solver says of a query."""
+
+    YES = "satisfiable"
+    NO = "unsatisfiable"
+    UNKNOWN = "unknown"
+
+
+class Stopped(Exception):
+    """The whole run ends here: interrupted, or out of time. `why` says which."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(why)
+
+
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a long run reports: seconds so far, what it is doing, at which depth, and how much is undecided."""
+
+    elapsed: float
+    doing: str
+    depth: int
+    queries: int
+    undecided: int
+
+
+@dataclass
+class Budget:
+    """What a run may spend, and what it has spent.
+
+    `timeout` is in milliseconds for one query, `seconds` for the whole run; None means no limit.
+    """
+
+    timeout: int | None = None
+    seconds: float | None = None
+    on_progress: Callable[[Effort], None] | None = None
+    queries: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.started
+
+    def allowance(self) -> int:
+        """Milliseconds that the next query may take. Raises `Stopped` when the run has none left."""
+        left = [] if self.timeout is None else [self.timeout]
+        if self.seconds is not None:
+            left.append(int(1000 * (self.seconds - self.elapsed)))
+        if left and min(left) <= 0:
+            raise Stopped(f"out of time after {self.seconds:g} s")
+        return min(left, default=_NO_LIMIT)
+
+    def tell(self, doing: str, depth: int, undecided: int) -> None:
+        """Report progress to whoever listens."""
+        if self.on_progress is not None:
+            self.on_progress(Effort(self.elapsed, doing, depth, self.queries, undecided))
+
+
+_NO_LIMIT = 2**32 - 1
+"""What the solver takes for no timeout."""
+
+
+class Solver:
+    """Assertions that grow, and queries under assumptions."""
+
+    def __init__(self, encoding: Encoding, budget: Budget) -> None:
+        import z3
+
+        self._z3 = z3
+        self._encoding = encoding
+        self._budget = budget
+        # Finite-domain procedure: bit-blasts into an incremental SAT solver. Integers need the general one.
+        self._solver: Any = (
+            z3.Solver(ctx=encoding.ctx) if encoding.integers else z3.SolverFor("QF_FD", ctx=encoding.ctx)
+        )
+        self._solver.set("random_seed", SEED)
+        self._fresh = 0
+
+    def add(self, *formulas: Term) -> None:
+        """Assert for good."""
+        self._solver.add(*formulas)
+
+    def ask(self, formula: Term, assumptions: Sequence[Term] = ()) -> Answer:
+        """Whether `formula` is possible beside the assertions and the assumptions. Raises `Stopped`."""
+        # A switch of its own instead of push and pop keeps what the solver has learned.
+        switch = self._encoding.switch(f"query {self._fresh}")
+        self._fresh += 1
+        self._solver.add(self._z3.Implies(switch, formula))
+        answer = self._check([switch, *assumptions])
+        self._solver.add(self._encoding.no(switch))
+        return answer
+
+    @property
+    def model(self) -> Any:
+        """The solver's model of the last query that was possible."""
+        return self._model
+
+    def core(self, assumptions: Sequence[Term]) -> tuple[int, ...]:
+        """Which of the assumptions the last impossible query needed, by position."""
+        names = {c.decl().name() for c in self._core}
+        return tuple(k for k, a in enumerate(assumptions) if a.decl().name() in names)
+
+    def _check(self, assumptions: Sequence[Term]) -> Answer:
+        self._solver.set("timeout", self._budget.allowance())
+        self._budget.queries += 1
+        answer = self._solver.check(*assumptions)
+        if answer == self._z3.sat:
+            self._model = self._solver.model()
+            return Answer.YES
+        if answer == self._z3.unsat:
+            self._core = self._solver.unsat_core()
+            return Answer.NO
+        if "interrupt" in self._solver.reason_unknown():
+            raise Stopped(INTERRUPTED)
+        return Answer.UNKNOWN
