@@ -214,15 +214,16 @@ def test_any_task_name_on_a_taskmanager(task: str) -> None:
         (
             "JobMaster",
             "7 tasks will be restarted to recover from a global failure.",
-            "failover.restart",
-            {"count": 7, "globally": True},
+            "failover.global.restart",
+            {"count": 7},
         ),
         (
             "JobMaster",
             f"1 tasks will be restarted to recover the failed task {A}_{V}_0_2.",
             "failover.restart",
-            {"count": 1, "globally": False, "number": 2},
+            {"count": 1, "number": 2},
         ),
+        ("JobMaster", "Archive global failure.", "failover.global.archive", {}),
         (
             "DeclarativeSlotPoolBridge",
             f"Request new allocated slot with slot request id SlotRequestId{{{A}}} and resource profile ResourceProfile{{}}",

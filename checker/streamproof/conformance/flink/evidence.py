@@ -69,7 +69,7 @@ def gather(events: Iterable[Event]) -> Evidence:
             producers.setdefault(args["dataset"], Attempt.parse(args["producer"]).vertex)
         consumer = args.get("by") if event.event in _REQUESTS else None
         if event.event in _NAMING_INPUT and "dataset" in args:
-            consumer = args["attempt"]
+            consumer = args.get("attempt")
         if consumer:
             found.readers.setdefault(args["dataset"], set()).add(Attempt.parse(consumer).vertex)
     found.datasets = {

@@ -125,13 +125,11 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         _MASTER,
         rf"Using failover strategy (?P<strategy>\S+) for (?P<name>.*) \((?P<job>{HEX})\)\.",
     ),
-    (
-        "failover.restart",
-        _MASTER,
-        rf"(?P<count>\d+) tasks will be restarted to recover"
-        rf" (?:the failed task {_ATTEMPT}|from (?P<globally>a global failure))\.",
-    ),
+    ("failover.restart", _MASTER, rf"(?P<count>\d+) tasks will be restarted to recover the failed task {_ATTEMPT}\."),
     ("failover.archive", _MASTER, rf"Archive local failure causing attempt {_ATTEMPT} to fail: (?P<cause>.*)"),
+    # A failure of no task in particular (a coordinator, a checkpoint limit), or of the job for good.
+    ("failover.global.restart", _MASTER, r"(?P<count>\d+) tasks will be restarted to recover from a global failure\."),
+    ("failover.global.archive", _MASTER, r"Archive global failure\."),
     ("sched.strategy", _MASTER, r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]"),
     # Life of a result partition.
     ("part.registered", _PARTITIONS, rf"Registered (?P<kind>\w+) {_PARTITION} {_STORE}\."),
@@ -374,7 +372,7 @@ _NUMBERS: Final = frozenset(
         "step",
     ]
 )
-_FLAGS: Final = frozenset(("report", "batch", "request", "ext", "globally"))
+_FLAGS: Final = frozenset(("report", "batch", "request", "ext"))
 _OFFERED: Final = re.compile(rf"allocationId=({HEX})")
 
 

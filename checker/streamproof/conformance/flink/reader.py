@@ -181,7 +181,9 @@ class _Reader:
         """Add what the stack trace under a failure says."""
         if not record.detail and family != "failover.archive":
             return
-        if family == "failover.archive" or (family in _FAILURES and args["new"] in ("FAILED", "FAILING", "RESTARTING")):
+        if family.startswith("failover.") or (
+            family in _FAILURES and args["new"] in ("FAILED", "FAILING", "RESTARTING")
+        ):
             head = args.get("cause")
             args.update(read_causes(head if isinstance(head, str) else None, record.detail))
         if self.version is None:
