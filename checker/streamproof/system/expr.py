@@ -13,6 +13,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, TypeAlias, cast
 
 from streamproof.system.errors import Loc
@@ -375,12 +376,18 @@ def intern(kind: type[Node], sort: Sort, loc: Loc | None, *parts: Any) -> Expr:
 
 def children(expr: Expr) -> Iterator[Expr]:
     """The direct subterms, from left to right."""
-    for f in fields(expr):
-        part = getattr(expr, f.name)
-        if isinstance(part, Node):
-            yield cast(Expr, part)
-        elif f.name in ("args", "elements", "values"):
-            yield from part
+    kind: type[Node] = type(expr)
+    for name, many in _places(kind):
+        if many:
+            yield from getattr(expr, name)
+        else:
+            yield getattr(expr, name)
+
+
+@cache
+def _places(kind: type[Node]) -> tuple[tuple[str, bool], ...]:
+    """The fields of a kind of term that hold subterms, and whether they hold several."""
+    return tuple((f.name, f.type != "Expr") for f in fields(kind) if f.type in ("Expr", "tuple[Expr, ...]"))
 
 
 def subterms(*roots: Expr) -> Iterator[Expr]:

@@ -36,6 +36,7 @@ from streamproof.system.sorts import (
     Value,
     cardinality,
     default,
+    is_scalar,
     show,
     values,
 )
@@ -85,7 +86,7 @@ def encode(sort: Sort, value: Value) -> tuple[Value, ...]:
         case RecordSort(fields):
             return tuple(part for (_, inner), item in zip(fields, value, strict=True) for part in encode(inner, item))
         case ArraySort(_, element):
-            return tuple(part for item in value for part in encode(element, item))
+            return value if is_scalar(element) else tuple(part for item in value for part in encode(element, item))
         case OptionSort(element):
             return (value is not None, *encode(element, default(element) if value is None else value))
         case QueueSort(element, capacity):
