@@ -93,6 +93,8 @@ class Failover(Model):
         self.region_of = dict(zip(self.tasks, regions.of_task, strict=True))
         self.regions = tuple(tuple(self.tasks[t] for t in members) for members in regions.members)
         self.units = self.scheduling_units()
+        self.region_name = tuple(_region_name(tasks) for tasks in self.regions)
+        self.unit_named = {_region_name(tasks): tasks for tasks in self.units}
         self.failing = self.may_fail()
         self._wire(topology)
         self.components = _components(self.tasks, self.channel_ends.values())
@@ -158,7 +160,7 @@ class Failover(Model):
         crossing = [(c, region[a], region[z]) for c, (a, z) in ends.items() if region[a] != region[z]]
         self.feeding = tuple(tuple(sorted({a for _, a, z in crossing if z == r})) for r in count)
         self.fed = tuple(tuple(sorted({(z, partition_of[c]) for c, a, z in crossing if a == r})) for r in count)
-        self.missing_domain = tuple((t, partition_of[c]) for t in self.failing for c in self.stored_inputs[t])
+        self.missable = tuple(c for t in self.failing for c in self.stored_inputs[t])
 
     # --- state
 
@@ -197,12 +199,12 @@ class Failover(Model):
         """Whether the JobMaster is not in the middle of a decision."""
         return s.job == "RUNNING"
 
-    def consumable(self, s: Any, unit: int) -> Any:
+    def consumable(self, s: Any, unit: str) -> Any:
         """Whether every stored input from outside the unit's region has been produced, as far as the JobMaster knows."""
         return all(
             s.status[self.channel_ends[c][0]] == "FINISHED"
             and not (self.fenced and self.doomed(s, self.channel_ends[c][0]))
-            for t in self.units[unit]
+            for t in self.unit_named[unit]
             for c in self.stored_inputs[t]
             if self.region_of[self.channel_ends[c][0]] != self.region_of[t]
         )
@@ -211,15 +213,15 @@ class Failover(Model):
         """Whether a decision to restart `t` has been taken and not carried out."""
         return any(t in s.restarting[k] and self.current(s, t, k) for k in range(self.decisions))
 
-    @action(r=lambda m: range(len(m.units)), fairness=WEAK)
-    def schedule(self, s: Any, r: int) -> None:
+    @action(r=lambda m: tuple(m.unit_named), fairness=WEAK)
+    def schedule(self, s: Any, r: str) -> None:
         """The scheduler takes up a region, as a whole, whose inputs can all be consumed."""
         require(self.free(s))
-        require(all(s.status[t] == "CREATED" for t in self.units[r]))
+        require(all(s.status[t] == "CREATED" for t in self.unit_named[r]))
         require(self.consumable(s, r))
         if self.nodes:
-            require(all(s.executor[self.place[t]] == "ALIVE" for t in self.units[r]))
-        for t in self.units[r]:
+            require(all(s.executor[self.place[t]] == "ALIVE" for t in self.unit_named[r]))
+        for t in self.unit_named[r]:
             s.status[t] = "SCHEDULED"
             if not self.detailed:
                 self.track(s, t)
@@ -322,10 +324,10 @@ class Failover(Model):
             return False
         return self.region_of[t] != self.region_of[self.producer_of[p]] or not self.started(s, self.producer_of[p])
 
-    @action(tp="missing_domain", fairness=WEAK)
-    def miss(self, s: Any, tp: tuple[str, str]) -> None:
-        """A task finds an input partition missing and fails, naming it."""
-        t, p = tp
+    @action(c="missable", fairness=WEAK)
+    def miss(self, s: Any, c: str) -> None:
+        """A task finds the partition of its channel `c` missing and fails, naming it."""
+        t, p = self.channel_ends[c][1], self.partition_of[c]
         require(self.free(s))
         require(self.notices(s, t, p))
         require(s.decided < self.decisions)
@@ -488,6 +490,11 @@ class Failover(Model):
     def over(self, s: Any) -> Any:
         """The job has finished or was given up."""
         return s.job != "RUNNING"
+
+
+def _region_name(tasks: tuple[str, ...]) -> str:
+    """A region by its tasks: all of one or two, else the first and how many more."""
+    return "+".join(tasks) if len(tasks) < 3 else f"{tasks[0]}+{len(tasks) - 1} more"
 
 
 def _components(tasks: tuple[str, ...], ends: Any) -> dict[str, int]:

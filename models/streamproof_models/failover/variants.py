@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import WEAK, Decl, Enum, Option, Range, Set, action, require
+from streamproof import WEAK, Decl, Enum, Option, Set, action, require
 from streamproof_models.failover.machine import Failover
 
 
@@ -138,7 +138,7 @@ class LiteralPseudocode(Failover, variant="literal-pseudocode"):
 
     def variables(self) -> dict[str, Decl]:
         """The machine's, and the recursion's."""
-        region = Range(0, len(self.regions) - 1)
+        region = Enum(*self.region_name)
         named = Enum(*self.partitions) if self.partitions else Enum("none")
         return {**super().variables(), "calls": Set(region), "rescheduled": Set(region), "named": Option(named)}
 
@@ -148,29 +148,32 @@ class LiteralPseudocode(Failover, variant="literal-pseudocode"):
 
     def decide(self, s: Any, t: str, named: str | None) -> None:
         """``onTaskFailure``: calls ``failoverRegion`` on the region of the task."""
-        s.calls.add(self.region_of[t])
+        s.calls.add(self.region_name[self.region_of[t]])
         s.named = named
 
     def scheduled(self, s: Any, r: int) -> Any:
         """``hasRegionBeenScheduled``."""
         return any(s.status[t] != "CREATED" or s.attempt[t] > 0 for t in self.regions[r])
 
-    @action(r=lambda m: range(len(m.regions)), fairness=WEAK)
-    def failover_region(self, s: Any, r: int) -> None:
+    @action(r="region_name", fairness=WEAK)
+    def failover_region(self, s: Any, r: str) -> None:
         """One call of ``failoverRegion``."""
+        name, at = self.region_name, self.region_name.index(r)
         require(r in s.calls)
-        require(all(q not in s.calls for q in range(r)))
+        require(all(q not in s.calls for q in name[:at]))
         s.calls.discard(r)
-        if self.scheduled(s, r):
+        if self.scheduled(s, at):
             for c, (producer, reader) in self.channel_ends.items():
-                if self.region_of[reader] == r != self.region_of[producer]:
+                source, target = self.region_of[producer], self.region_of[reader]
+                if target == at != source:
                     part = self.partition_of[c]
                     if s.named == part or s.partition[part] in ("NONE", "RELEASED"):
-                        s.calls.add(self.region_of[producer])
-                if self.region_of[producer] == r != self.region_of[reader]:
-                    s.calls.add(self.region_of[reader])
+                        s.calls.add(name[source])
+                if source == at != target:
+                    s.calls.add(name[target])
             s.rescheduled.add(r)
         if len(s.calls) == 0:
-            self.begin(s, {t: self.region_of[t] in s.rescheduled and s.status[t] != "CREATED" for t in self.tasks})
+            again = {t: name[self.region_of[t]] in s.rescheduled and s.status[t] != "CREATED" for t in self.tasks}
+            self.begin(s, again)
             s.rescheduled.clear()
             s.named = None

@@ -141,7 +141,7 @@ class Translator:
         match new:
             case "SCHEDULED":
                 is_scheduled = Demand(f"{task} is not SCHEDULED", lambda look: look("status", task) == "SCHEDULED")
-                schedule = Move("schedule", {"r": self.model.region_of[task]})
+                schedule = Move("schedule", {"r": self.model.region_name[self.model.region_of[task]]})
                 return Observation(event, ((schedule,), ()), (is_scheduled, present))
             case "DEPLOYING" | "INITIALIZING" | "RUNNING":
                 moves = _STEPS[_LEVEL[old] : _UP_TO[new]]
@@ -200,12 +200,12 @@ class Translator:
         inputs = [self.model.partition_of[c] for c in self.model.stored_inputs[task]]
         named = self._named(failed, inputs)
         if named is not None:
-            return tuple((Move("lose", {"p": p}, optional=True), Move("miss", {"tp": (task, p)})) for p in named) or (
+            return tuple((Move("lose", {"p": p}, optional=True), Move("miss", {"c": f"{task}<{p}"})) for p in named) or (
                 of_itself,
             )
         if failed.args.get("causes"):
             return (of_itself,)
-        return (of_itself, *((Move("lose", {"p": p}, optional=True), Move("miss", {"tp": (task, p)})) for p in inputs))
+        return (of_itself, *((Move("lose", {"p": p}, optional=True), Move("miss", {"c": f"{task}<{p}"})) for p in inputs))
 
     def _named(self, failed: Event, inputs: list[str]) -> list[str] | None:
         """The machine's partitions that the failure may name, or None when it names none."""
