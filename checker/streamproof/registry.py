@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import types
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -145,8 +146,12 @@ def titled(name: str) -> Target | None:
     registered = bundled()
     if name in registered:
         return _registered(name, registered[name])
-    every = (_registered(key, entry) for key, entry in registered.items())
-    return next((target for target in every if target.name == name), None)
+    for key, entry in registered.items():
+        with suppress(StreamproofError):  # a package that cannot be loaded has no model to offer
+            target = _registered(key, entry)
+            if target.name == name:
+                return target
+    return None
 
 
 def unknown(message: str, name: str, known: Collection[str], kind: str, more: str = "") -> UsageError:

@@ -5,27 +5,34 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from streamproof.cli.engines import ENGINES, Limits, Outcome, run_engine
+from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
 from streamproof.cli.evidence import MISTAKE, Evidence, behaviour, confirm
 from streamproof.cli.outputs import Folder, expect_json_writable, expect_writable, people, write_json
 from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
 from streamproof.cli.verbs import Verb
-from streamproof.report.console import ProgressPrinter, print_check
+from streamproof.registry import first_line
+from streamproof.report.console import print_check
 from streamproof.report.memory import peak_bytes
 from streamproof.report.model import CheckReport, Result, Seconds
-from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.system.errors import Exit, StreamproofError, SystemFailure, UsageError
 from streamproof.system.model import System
-from streamproof.system.verdict import Verdict
+from streamproof.system.verdict import Finding, Verdict
 
 DEFAULT_OUT = Path("streamproof-out")
 
 
-@click.command("check", cls=Verb, example="streamproof check failover --variant no-versioning --size small")
+@click.command(
+    "check",
+    cls=Verb,
+    short_help="Decide every property of a model.",
+    example="streamproof check failover --variant no-versioning --size small",
+)
 @model_options
 @property_option
 @click.option(
@@ -33,10 +40,13 @@ DEFAULT_OUT = Path("streamproof-out")
     type=click.Choice(ENGINES),
     default=ENGINES[0],
     show_default=True,
-    help="What decides the properties.",
+    help="Visit every reachable state, or have a solver look at all behaviours of up to --depth steps.",
 )
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many distinct states.")
 @click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop after so many breadth-first levels.")
+@click.option(
+    "--depth", type=click.IntRange(min=0), metavar="N", help=f"Steps that bmc looks ahead.  [default: {DEFAULT_DEPTH}]"
+)
 @click.option(
     "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long."
 )
@@ -59,6 +69,7 @@ def command(
     engine: str,
     max_states: int | None,
     max_depth: int | None,
+    depth: int | None,
     time_limit: float | None,
     out: Path | None,
     dot: Path | None,
@@ -73,21 +84,18 @@ def command(
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
-    limits = Limits(engine, max_states, max_depth, time_limit)
+    limits = Limits(engine, max_states, max_depth, depth, time_limit)
     expect_json_writable(json_to)
+    if dot is not None and engine == BMC:
+        raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
     if dot is not None:
         expect_writable(dot)
-    folder = _usable(Folder(out or DEFAULT_OUT / selection.name), insist=out is not None)
+    folder = _usable(Folder(out or DEFAULT_OUT / selection.name), selection, insist=out is not None)
     reproduce = selection.command("check", *limits.words)
     stream = people(json_to)
     try:
         system = selection.system()
-        progress = None if quiet else ProgressPrinter()
-        try:
-            outcome = run_engine(limits, system, selection.properties, progress)
-        finally:
-            if progress is not None:
-                progress.close()
+        outcome = run_engine(limits, system, selection.properties, quiet=quiet)
         evidence = _evidence(system, outcome, selection, limits)
     except StreamproofError as error:
         if json_to is not None:
@@ -110,10 +118,7 @@ def command(
     report = CheckReport(
         model=system.name,
         engine=engine,
-        properties=tuple(
-            Result(f, selection.expected(f.property), files.get(f.property) if f.trace else None)
-            for f in outcome.findings
-        ),
+        properties=tuple(_result(f, selection, outcome, files) for f in outcome.findings),
         variant=system.variant,
         parameters=system.parameters,
         seconds=Seconds(time.perf_counter() - begun, outcome.compile_seconds, outcome.explore_seconds),
@@ -134,16 +139,25 @@ def command(
     return int(code)
 
 
-def _usable(folder: Folder, *, insist: bool) -> Folder | None:
-    """The folder, when it can be written. One that nobody asked for is done without."""
+def _usable(folder: Folder, selection: Selection, *, insist: bool) -> Folder | None:
+    """The folder, when traces of the chosen properties can be written. One that nobody asked for is done without."""
     try:
-        folder.expect_writable()
+        folder.expect_writable(f"{name}{s}" for name in (*_names(selection), MISTAKE) for s in (".itf.json", ".txt"))
     except SystemFailure as failure:
         if insist:
             raise
         sys.stderr.write(f"streamproof: warning: {failure.message}; counterexamples are shown, but not kept\n")
         return None
     return folder
+
+
+def _result(finding: Finding, selection: Selection, outcome: Outcome, files: Mapping[str, str]) -> Result:
+    expected = selection.expected(finding.property)
+    if outcome.mistake is not None and finding.verdict is Verdict.ERROR:
+        # The report gives the mistake itself, once, with its place and remedy.
+        undecided = replace(finding, because="not decided: the model itself makes a mistake on the way")
+        return Result(undecided, expected, files.get(MISTAKE))
+    return Result(replace(finding, because=first_line(finding.because)), expected, files.get(finding.property))
 
 
 def _evidence(system: System, outcome: Outcome, selection: Selection, limits: Limits) -> list[Evidence]:
@@ -154,7 +168,7 @@ def _evidence(system: System, outcome: Outcome, selection: Selection, limits: Li
         if outcome.mistake is not None and finding.verdict is Verdict.ERROR:
             continue  # the mistake of the model speaks for all that it kept from being decided
         again = selection.only(finding.property).command("check", *limits.words)
-        evidence = confirm(system, finding, limits.engine, again, shortest=outcome.shortest)
+        evidence = confirm(system, finding, limits.engine, again)
         if evidence is not None:
             found.append(evidence)
     return found
@@ -179,8 +193,12 @@ def _show(
 def _write(folder: Folder, selection: Selection, evidence: Sequence[Evidence]) -> dict[str, str]:
     """The paths of the ITF files by property; older files of properties that have no trace any more are removed."""
     files = {shown.name: shown.write(folder) for shown in evidence}
-    folder.forget([*(p.name for p in selection.listed()), MISTAKE])
+    folder.forget([*_names(selection), MISTAKE])
     return files
+
+
+def _names(selection: Selection) -> list[str]:
+    return [p.name for p in selection.listed()]
 
 
 def _draw(outcome: Outcome, path: Path) -> None:
@@ -188,7 +206,7 @@ def _draw(outcome: Outcome, path: Path) -> None:
     from streamproof.exchange.files import write_text
 
     if outcome.graph is None or outcome.counts is None:
-        return
+        raise AssertionError("drawing is refused for engines without a graph")
     if outcome.counts.distinct > MAX_STATES:
         sys.stderr.write(
             f"streamproof: warning: {path} is not written: {outcome.counts.distinct} states are more than the"

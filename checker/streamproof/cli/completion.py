@@ -15,7 +15,12 @@ _WHERE = {
 }
 
 
-@click.command("completion", cls=Verb, example='eval "$(streamproof completion bash)"')
+@click.command(
+    "completion",
+    cls=Verb,
+    short_help="Print the completion script of a shell.",
+    example='eval "$(streamproof completion bash)"',
+)
 @click.argument("shell", type=click.Choice(list(_WHERE)))
 def command(shell: str) -> int:
     """Print the completion script for SHELL: verbs, options, models, variants, sizes, parameters and properties."""

@@ -31,7 +31,12 @@ MODEL_ITSELF = "model"
 """The folder of violations of the model itself, where a variant's name would stand."""
 
 
-@click.command("counterexamples", cls=Verb, example="streamproof counterexamples --out counterexamples --check")
+@click.command(
+    "counterexamples",
+    cls=Verb,
+    short_help="Find every promised violation again.",
+    example="streamproof counterexamples --out counterexamples --check",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -134,7 +139,7 @@ def _violations(selection: Selection, problems: list[str]) -> Iterator[Entry]:
             problems.append(f"{selection.name}: {finding.property} {finding.verdict.value}, expected to be violated")
             continue
         reproduce = again.only(finding.property).command("check")
-        evidence = confirm(system, finding, "explicit", reproduce, shortest=outcome.shortest)
+        evidence = confirm(system, finding, "explicit", reproduce)
         # That something is never reached is violated without a trace to show for it.
         if evidence is not None:
             yield Entry(selection.target.text, selection.variant, system, evidence)

@@ -6,33 +6,46 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from streamproof.system.errors import EvaluationError
+from streamproof.cli.progress import Status
+from streamproof.system.errors import EvaluationError, UsageError
 from streamproof.system.model import Instance, Kind, State, System
-from streamproof.system.verdict import Counts, Coverage, Finding, Progress, Trace, Verdict
+from streamproof.system.verdict import Counts, Coverage, Finding, Trace, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit import Exploration
+    from streamproof.symbolic import Effort
 
-ENGINES = ("explicit",)
+EXPLICIT, BMC = "explicit", "bmc"
+ENGINES = (EXPLICIT, BMC)
 """Engines by the name that ``--engine`` takes, the default first."""
+DEFAULT_DEPTH = 20
+"""How many steps `bmc` looks ahead when nobody says how many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where an engine stops. Raises `UsageError` for a limit that it does not have."""
+    """Where an engine stops. Raises `UsageError` for a limit that the engine does not have."""
 
-    engine: str = ENGINES[0]
+    engine: str = EXPLICIT
     max_states: int | None = None
     max_depth: int | None = None
+    depth: int | None = None
     time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine == BMC and (self.max_states is not None or self.max_depth is not None):
+            raise UsageError("bmc counts no states", remedy="limit it with --depth or --time-limit")
+        if self.engine != BMC and self.depth is not None:
+            raise UsageError("--depth is how far bmc looks", remedy="add --engine bmc, or use --max-depth")
 
     @property
     def words(self) -> tuple[str, ...]:
         """The options that set the same limits again."""
         given = {
-            "--engine": None if self.engine == ENGINES[0] else self.engine,
+            "--engine": None if self.engine == EXPLICIT else self.engine,
             "--max-states": self.max_states,
             "--max-depth": self.max_depth,
+            "--depth": self.depth,
             "--time-limit": None if self.time_limit is None else f"{self.time_limit:g}",
         }
         return tuple(word for name, value in given.items() if value is not None for word in (name, str(value)))
@@ -42,8 +55,8 @@ class Limits:
 class Outcome:
     """What an engine found.
 
-    `mistake` is the model's own mistake that ended the search, with the way to it. `shortest` says that no shorter trace
-    shows the same. `graph` draws the reachable states, so many at most, as DOT text, where the engine has them.
+    `mistake` is the model's own mistake that ended the search, with the way to it. `graph` draws the reachable states,
+    so many at most, as DOT text. Engines that do not count states have no counts, coverage and graph.
     """
 
     findings: tuple[Finding, ...]
@@ -53,7 +66,6 @@ class Outcome:
     interrupted: bool
     compile_seconds: float
     explore_seconds: float
-    shortest: bool
     graph: Callable[[int], str] | None
 
     def finding(self, name: str) -> Finding:
@@ -64,32 +76,30 @@ class Outcome:
         raise KeyError(name)
 
 
-def run_engine(
-    limits: Limits,
-    system: System,
-    properties: tuple[str, ...] | None,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Outcome:
-    """Decide `properties` of `system`, all of them for None."""
-    return _explicit(limits, system, properties, on_progress)
+def run_engine(limits: Limits, system: System, properties: tuple[str, ...] | None, *, quiet: bool = True) -> Outcome:
+    """Decide `properties` of `system`, for None all that the engine can decide; shows progress unless `quiet`."""
+    if limits.engine == BMC:
+        return _bmc(limits, system, properties, quiet=quiet)
+    return _explicit(limits, system, properties, quiet=quiet)
 
 
-def _explicit(
-    limits: Limits,
-    system: System,
-    properties: tuple[str, ...] | None,
-    on_progress: Callable[[Progress], None] | None,
-) -> Outcome:
+def _explicit(limits: Limits, system: System, properties: tuple[str, ...] | None, *, quiet: bool) -> Outcome:
     from streamproof.explicit import explore
+    from streamproof.report.console import ProgressPrinter
 
-    found = explore(
-        system,
-        properties=properties,
-        max_states=limits.max_states,
-        max_depth=limits.max_depth,
-        time_limit=limits.time_limit,
-        on_progress=on_progress,
-    )
+    progress = None if quiet else ProgressPrinter()
+    try:
+        found = explore(
+            system,
+            properties=properties,
+            max_states=limits.max_states,
+            max_depth=limits.max_depth,
+            time_limit=limits.time_limit,
+            on_progress=progress,
+        )
+    finally:
+        if progress is not None:
+            progress.close()
     mistake = found.mistake
     return Outcome(
         findings=found.findings,
@@ -99,12 +109,36 @@ def _explicit(
         interrupted=found.stopped == "interrupted",
         compile_seconds=found.compile_seconds,
         explore_seconds=found.explore_seconds,
-        shortest=True,
-        graph=lambda limit: draw(found, limit),
+        graph=lambda limit: _graph(found, limit),
     )
 
 
-def draw(found: Exploration, limit: int) -> str:
+def _bmc(limits: Limits, system: System, properties: tuple[str, ...] | None, *, quiet: bool) -> Outcome:
+    from streamproof.symbolic import bmc
+
+    if properties is None:
+        # Endless behaviours have no depth: unless asked for by name, a property that bmc can never decide is left out.
+        properties = tuple(p.name for p in system.properties if p.kind is not Kind.TERMINATION)
+    with Status(live=not quiet) as status:
+        found = bmc(
+            system,
+            DEFAULT_DEPTH if limits.depth is None else limits.depth,
+            properties,
+            seconds=limits.time_limit,
+            on_progress=lambda effort: status(effort_text(effort)),
+        )
+    return Outcome(found.findings, None, None, None, found.interrupted, 0.0, found.seconds, None)
+
+
+def effort_text(effort: Effort) -> str:
+    """One line about how far the solver is."""
+    return (
+        f"{effort.elapsed:.0f} s: {effort.doing}, depth {effort.depth}, {effort.queries} queries, "
+        f"{effort.undecided} undecided"
+    )
+
+
+def _graph(found: Exploration, limit: int) -> str:
     """The graph of the states found, as DOT text. Raises `TooLarge` when there are more than `limit`."""
     from streamproof.exchange.dot import graph_dot
     from streamproof.system.interpreter import Interpreter

@@ -55,7 +55,7 @@ class Evidence:
         print_counterexample(self.system, self.prop, self.trace, about=about, full=full, stream=stream)
 
 
-def confirm(system: System, finding: Finding, engine: str, reproduce: str, *, shortest: bool = True) -> Evidence | None:
+def confirm(system: System, finding: Finding, engine: str, reproduce: str) -> Evidence | None:
     """The evidence for a finding, None when it has no trace. Raises `Unconfirmed`."""
     if finding.trace is None:
         return None
@@ -71,7 +71,7 @@ def confirm(system: System, finding: Finding, engine: str, reproduce: str, *, sh
             remedy="this is a defect of streamproof; please report it with the model",
         ) from error
     # The way to a loop is the shortest one and so is the loop, but their sum need not be.
-    least = shortest and finding.kind is not Kind.TERMINATION
+    least = finding.kind is not Kind.TERMINATION
     about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce)
     return Evidence(finding.property, system, finding.trace, prop, about)
 

@@ -24,7 +24,10 @@ from streamproof.traces.replay import replay_labels
 
 
 @click.command(
-    "export", cls=Verb, example="streamproof export reference.die_hard --format itf --property measured --out traces"
+    "export",
+    cls=Verb,
+    short_help="Write traces as ITF, graphs for Graphviz.",
+    example="streamproof export reference.die_hard --format itf --property measured --out traces",
 )
 @model_options
 @property_option
@@ -156,7 +159,7 @@ def _traces(selection: Selection, system: System, limits: Limits) -> list[Eviden
     found = []
     for finding in outcome.findings:
         again = selection.only(finding.property).command("check")
-        evidence = confirm(system, finding, limits.engine, again, shortest=outcome.shortest)
+        evidence = confirm(system, finding, limits.engine, again)
         if evidence is not None:
             found.append(evidence)
     if not found:

@@ -16,7 +16,9 @@ from streamproof.registry import Target, bundled, find, first_line
 from streamproof.system.errors import StreamproofError
 
 
-@click.command("models", cls=Verb, example="streamproof models failover")
+@click.command(
+    "models", cls=Verb, short_help="List the bundled models, or describe one.", example="streamproof models failover"
+)
 @click.argument("model", required=False, shell_complete=completing.models)
 @json_option
 def command(model: str | None, json_to: str | None) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from streamproof.exchange.files import read_text, write_text
+from streamproof.exchange.files import write_text
 from streamproof.system.errors import SystemFailure
 
 STANDARD = "-"
@@ -68,24 +68,25 @@ class Folder:
 
     LIST = ".streamproof.json"
 
-    def expect_writable(self) -> None:
-        """Raise `SystemFailure` when the folder cannot be made or written."""
+    def expect_writable(self, names: Iterable[str] = ()) -> None:
+        """Raise `SystemFailure` when the folder cannot be written, or holds a file of these names that is not its own."""
         expect_writable(self.path, folder=True)
+        ours = self._ours()
+        for name in names:
+            if name not in ours and (self.path / name).exists():
+                raise SystemFailure(
+                    f"{self.path / name} exists and was not written by streamproof",
+                    remedy="name another folder with --out, or remove it",
+                )
 
     def write(self, name: str, text: str, about: str) -> Path:
         """Write a file called `name` that shows `about`; raises `SystemFailure` over a file that is not its own."""
-        path = self.path / name
-        ours = self._ours()
-        if path.exists() and name not in ours and read_text(path) != text:
-            raise SystemFailure(
-                f"{path} exists and was not written by streamproof",
-                remedy="name another folder with --out, or remove it",
-            )
+        self.expect_writable([name])
         # The list first: a file that is listed and missing does no harm, one that is there and unlisted would.
-        self._note({**ours, name: about})
-        write_text(path, text)
+        self._note({**self._ours(), name: about})
+        write_text(self.path / name, text)
         self.written[name] = about
-        return path
+        return self.path / name
 
     def forget(self, about: Collection[str]) -> None:
         """Remove its own older files that show one of `about` and were not written again."""

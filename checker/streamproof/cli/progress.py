@@ -11,8 +11,8 @@ from typing import Self
 class Status:
     """Call it with a line of text; each replaces the one before, and the last is removed at the end of the block."""
 
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
+    def __init__(self, *, live: bool = True) -> None:
+        self._live = live and sys.stderr.isatty()
 
     def __call__(self, text: str) -> None:
         """Show `text`."""

@@ -23,6 +23,7 @@ SCHEMA = "streamproof.replay/1"
 @click.command(
     "replay",
     cls=Verb,
+    short_help="Replay a recorded trace.",
     example="streamproof replay counterexamples/failover/no-versioning/fresh_attempts.itf.json",
 )
 @click.argument("trace", type=click.Path(path_type=Path))

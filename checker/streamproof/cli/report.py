@@ -15,7 +15,12 @@ from streamproof.cli.verbs import Verb
 SCHEMA = "streamproof.report/1"
 
 
-@click.command("report", cls=Verb, example="streamproof report verdicts.json events/ --out report")
+@click.command(
+    "report",
+    cls=Verb,
+    short_help="One page about many recorded runs.",
+    example="streamproof report verdicts.json events/ --out report",
+)
 @click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder for the report.")
 @click.option("--master", default="local[*]", show_default=True, metavar="URL", help="Spark master.")

@@ -21,7 +21,12 @@ SCHEMA = "streamproof.validate/1"
 _STYLES: dict[str, Style] = {"accepted": "good", "rejected": "failed", "inconclusive": "new", "error": "failed"}
 
 
-@click.command("validate", cls=Verb, example="streamproof validate runs/*/ --json verdicts.json --events events")
+@click.command(
+    "validate",
+    cls=Verb,
+    short_help="Hold recorded runs against a model.",
+    example="streamproof validate runs/*/ --json verdicts.json --events events",
+)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option(
     "--model", default="failover", show_default=True, metavar="NAME", help="The protocol to hold them against."
