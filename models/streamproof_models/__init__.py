@@ -1,0 +1,1 @@
+"""Executable state machines of stream-processing protocols."""
