@@ -13,7 +13,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any, TypeAlias, cast
 
 from streamproof.system.errors import Loc
@@ -376,18 +375,22 @@ def intern(kind: type[Node], sort: Sort, loc: Loc | None, *parts: Any) -> Expr:
 
 def children(expr: Expr) -> Iterator[Expr]:
     """The direct subterms, from left to right."""
-    kind: type[Node] = type(expr)
-    for name, many in _places(kind):
+    for name, many in _places(type(expr)):
         if many:
             yield from getattr(expr, name)
         else:
             yield getattr(expr, name)
 
 
-@cache
+_known_places: dict[type[Node], tuple[tuple[str, bool], ...]] = {}
+
+
 def _places(kind: type[Node]) -> tuple[tuple[str, bool], ...]:
     """The fields of a kind of term that hold subterms, and whether they hold several."""
-    return tuple((f.name, f.type != "Expr") for f in fields(kind) if f.type in ("Expr", "tuple[Expr, ...]"))
+    if kind not in _known_places:
+        subterm = {"Expr": False, "tuple[Expr, ...]": True}
+        _known_places[kind] = tuple((f.name, subterm[str(f.type)]) for f in fields(kind) if f.type in subterm)
+    return _known_places[kind]
 
 
 def subterms(*roots: Expr) -> Iterator[Expr]:
