@@ -1,303 +1,245 @@
-"""Built-in functions and the methods of queues, sets, options and local lists, as the language knows them."""
+"""Python's own functions, as the language knows them, on values that depend on the state."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamproof.language import places
-from streamproof.language.operators import elements, equal, integer, plain
-from streamproof.language.terms import Cell, Guarded, Method, Ref, Term, as_constant, describe, lift, merge, symbolic
+from streamproof.language.elements import distinct, elements, unconditional
+from streamproof.language.operators import equal, integer
+from streamproof.language.terms import Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr, Node
-from streamproof.system.sorts import BOOL, ArraySort, QueueSort, RangeSort, SetSort, cardinality
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import BOOL, ArraySort, QueueSort, SetSort, cardinality
 
-LISTS = {"append", "extend", "insert", "pop", "copy", "index", "count", "remove", "clear", "sort", "reverse"}
-DICTS = {"get", "items", "keys", "values", "copy", "pop", "setdefault", "update"}
+ABSENT: Any = object()
+"""No value given for an optional argument."""
+
+UNKNOWN: Any = object()
+"""`builtin` does not know the function."""
 
 
 def length(world: World, value: Term, loc: Loc) -> Term:
     """``len``."""
     if isinstance(value, Cell):
-        return len(world.heap[value.number])
-    if isinstance(value, Guarded):
-        return _count(world, [(c, b.TRUE) for c, _ in value.items], loc)
-    whole = plain(world, value)
-    if isinstance(whole, Node):
-        term: Expr = whole  # type: ignore[assignment]
-        if isinstance(term.sort, QueueSort):
-            return b.length(term, loc)
-        if isinstance(term.sort, SetSort):
-            return b.size(term, loc)
-        if isinstance(term.sort, ArraySort):
-            return cardinality(term.sort.index)
-        raise ModelError(f"a {term.sort} has no length", loc=loc, remedy="len works on queues, sets and arrays")
-    return len(whole)
+        return len(world.content(value))
+    if isinstance(value, Several) and not value.once:
+        return simple(_count([c for c, _ in value.items], loc))
+    whole = places.plain(world, value)
+    if is_expr(whole):
+        match whole.sort:
+            case QueueSort():
+                return simple(b.length(whole, loc))
+            case SetSort():
+                return simple(b.size(whole, loc))
+            case ArraySort(index, _):
+                return cardinality(index)
+    elif isinstance(whole, tuple):
+        return len(whole)
+    raise ModelError(
+        f"{describe(value)} has no length",
+        loc=loc,
+        remedy="len works on queues, sets, arrays and lists; count with sum(condition for ...)",
+    )
 
 
-def _count(world: World, items: list[tuple[Expr, Expr]], loc: Loc) -> Term:
+def _count(conditions: list[Expr], loc: Loc) -> Expr:
     total: Expr = b.num(0)
-    for present, value in items:
-        total = b.add(total, b.ite(b.and_((present, value)), b.num(1), b.num(0)), loc)
+    for condition in conditions:
+        total = b.add(total, b.ite(condition, b.num(1), b.num(0)), loc)
     return total
+
+
+def truth(world: World, value: Term, name: str, loc: Loc) -> Expr:
+    """An element of ``all`` or ``any`` as a condition."""
+    value = places.plain(world, value)
+    if is_expr(value) and value.sort == BOOL:
+        return value
+    if not is_expr(value) and known(value)[0]:
+        return b.truth(bool(value))
+    raise ModelError(f"{name}(...) needs truth values, got {describe(value)}", loc=loc, remedy="compare inside")
 
 
 def quantifier(world: World, name: str, value: Term, loc: Loc) -> Term:
     """``all`` and ``any`` over a finite collection."""
     terms = []
-    for present, v in elements(world, value, loc):
-        known, host = as_constant(v)
-        truth = b.truth(bool(host)) if known else plain(world, v)
-        if getattr(truth, "sort", None) != BOOL:
-            raise ModelError(f"{name}(...) needs truth values, got {describe(v)}", loc=loc, remedy="compare inside")
-        terms.append(b.implies(present, truth) if name == "all" else b.and_((present, truth)))
-    return (b.and_ if name == "all" else b.or_)(terms, loc)
+    for there, v in elements(world, value, loc):
+        part = truth(world, v, name, loc)
+        terms.append(b.implies(there, part) if name == "all" else b.and_((there, part)))
+    return simple((b.and_ if name == "all" else b.or_)(terms, loc))
 
 
 def total(world: World, value: Term, start: Term, loc: Loc) -> Term:
     """``sum`` of integers and truth values."""
     result = integer(world, start, loc, "start")
-    for present, v in elements(world, value, loc):
-        result = b.add(result, b.ite(present, integer(world, v, loc, "element"), b.num(0)), loc)
-    return result
+    for there, v in elements(world, value, loc):
+        result = b.add(result, b.ite(there, integer(world, v, loc, "an element"), b.num(0)), loc)
+    return simple(result)
 
 
 def extreme(world: World, name: str, options: list[tuple[Expr, Term]], fallback: Term, loc: Loc) -> Term:
-    """``min`` and ``max``; of conditional elements, `fallback` where none is present."""
+    """``min`` and ``max``; of conditional elements, `fallback` where none is there."""
     best: Expr | None = None
-    there: Expr = b.FALSE
-    for present, v in options:
-        term = integer(world, v, loc, "element")
+    found: Expr = b.FALSE
+    for there, v in options:
+        term = integer(world, v, loc, "an element")
         if best is None:
-            best, there = term, present
+            best, found = term, there
             continue
         better = b.less(term, best) if name == "min" else b.less(best, term)
-        best = b.ite(b.and_((present, b.or_((b.not_(there), better)))), term, best, loc)
-        there = b.or_((there, present))
+        best = b.ite(b.and_((there, b.or_((b.not_(found), better)))), term, best, loc)
+        found = b.or_((found, there))
     if best is None:
-        if fallback is None:
-            raise ModelError(f"{name}() of an empty collection", loc=loc, remedy=f"give {name}(..., default=value)")
+        if fallback is ABSENT:
+            world.check(b.TRUE, f"{name}() of an empty collection", loc)
         return fallback
-    if there is not b.TRUE:
-        if fallback is None:
-            world.check(b.not_(there), f"{name}() of an empty collection", loc)
-            return best
-        return b.ite(there, best, integer(world, fallback, loc, "default"), loc)
-    return best
+    if found is b.TRUE:
+        return simple(best)
+    if fallback is ABSENT:
+        world.check(b.not_(found), f"{name}() of an empty collection", loc)
+        return simple(best)
+    return simple(b.ite(found, best, integer(world, fallback, loc, "default"), loc))
 
 
 def builtin(world: World, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    """A call of one of Python's own functions with something symbolic among its arguments; NotImplemented if unknown."""
-    match function:
-        case builtins.len:
-            return length(world, args[0], loc)
-        case builtins.all | builtins.any:
-            return quantifier(world, function.__name__, args[0], loc)
-        case builtins.sum:
-            return total(world, args[0], args[1] if len(args) > 1 else kwargs.get("start", 0), loc)
-        case builtins.min | builtins.max:
-            options = elements(world, args[0], loc) if len(args) == 1 else [(b.TRUE, a) for a in args]
-            return extreme(world, function.__name__, options, kwargs.get("default"), loc)
-        case builtins.abs:
-            term = integer(world, args[0], loc, "argument")
-            return b.ite(b.less(term, b.num(0)), b.sub(b.num(0), term), term, loc)
-        case builtins.bool:
-            known, host = as_constant(args[0])
-            return bool(host) if known else args[0] if getattr(args[0], "sort", None) == BOOL else NotImplemented
-        case builtins.int:
-            return integer(world, args[0], loc, "argument")
-        case builtins.tuple:
-            return tuple(_unconditional(world, args[0], loc))
-        case builtins.list:
-            return world.allocate(_unconditional(world, args[0], loc))
-        case builtins.dict if not args:
-            return world.allocate(dict(kwargs))
-        case builtins.dict if isinstance(args[0], Cell):
-            return world.allocate({**world.heap[args[0].number], **kwargs})
-        case builtins.enumerate:
-            start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-            return tuple((start + i, v) for i, v in enumerate(_unconditional(world, args[0], loc)))
-        case builtins.zip:
-            return tuple(zip(*(_unconditional(world, a, loc) for a in args), strict=False))
-        case builtins.reversed:
-            return tuple(reversed(_unconditional(world, args[0], loc)))
-        case builtins.range:
+    """A call of one of Python's own functions with something symbolic among its arguments; `UNKNOWN` if not among them."""
+    lowered = _FUNCTIONS.get(function) if isinstance(function, type | type(len)) else None
+    if lowered is None:
+        return UNKNOWN
+    least, most, names, run = lowered
+    name = function.__name__
+    for key in kwargs:
+        if key not in names:
             raise ModelError(
-                "the bounds of a range depend on the state",
+                f"{name}(..., {key}=...) is not part of the language for values of the state",
                 loc=loc,
-                remedy="loop over the largest range and test the bound inside the loop",
+                remedy="write the loop or the comparison out",
             )
-        case _:
-            return NotImplemented
+    if not least <= len(args) <= most:
+        raise ModelError(f"{name}() is called with {len(args)} arguments", loc=loc, remedy=f"as in Python: {name}(x)")
+    return run(world, args, kwargs, loc)
 
 
-def _unconditional(world: World, value: Term, loc: Loc) -> list[Term]:
-    items = elements(world, value, loc)
-    if any(c is not b.TRUE for c, _ in items):
+Lowered = Callable[[World, list[Term], dict[str, Term], Loc], Term]
+
+
+def _minmax(name: str) -> Lowered:
+    def run(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+        fallback = kwargs.get("default", ABSENT)
+        if len(args) == 1:
+            return extreme(world, name, elements(world, args[0], loc), fallback, loc)
+        if fallback is not ABSENT:
+            raise ModelError(f"{name}() with several arguments has no default", loc=loc, remedy="drop default=")
+        return extreme(world, name, [(b.TRUE, a) for a in args], ABSENT, loc)
+
+    return run
+
+
+def _absolute(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    term = integer(world, args[0], loc, "argument")
+    return simple(b.ite(b.less(term, b.num(0)), b.sub(b.num(0), term), term, loc))
+
+
+def _boolean(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    value = places.plain(world, args[0])
+    if is_expr(value) and value.sort == BOOL:
+        return value
+    raise ModelError(
+        f"bool() of {describe(value)}", loc=loc, remedy="compare explicitly: x != 0, len(q) > 0, o is not None"
+    )
+
+
+def _list(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    return world.allocate(tuple(unconditional(world, args[0], loc)))
+
+
+def _set(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    return distinct(world, elements(world, args[0], loc), equal, loc)
+
+
+def _dict(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    made: dict[Any, Term] = {}
+    if args:
+        held = world.content(args[0]) if isinstance(args[0], Cell) else None
+        if isinstance(held, Mapping):
+            made.update(held)
+        else:
+            for pair in unconditional(world, args[0], loc):
+                if not (isinstance(pair, tuple) and len(pair) == 2 and known(pair[0])[0]):
+                    raise ModelError(
+                        "dict() needs pairs with known keys", loc=loc, remedy="use an Array of the state instead"
+                    )
+                made[known(pair[0])[1]] = pair[1]
+    return world.allocate({**made, **kwargs})
+
+
+def _enumerate(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    whole = args[0]
+    if not isinstance(start, int):
+        raise ModelError("enumerate() starts at a value of the state", loc=loc, remedy="add it inside the loop")
+    if isinstance(whole, Ref) and isinstance(whole.sort, QueueSort):  # the first elements that there are
+        pairs = [(c, (start + i, v)) for i, (c, v) in enumerate(elements(world, whole, loc))]
+    else:
+        pairs = [(b.TRUE, (start + i, v)) for i, v in enumerate(unconditional(world, whole, loc))]
+    return Several(tuple(pairs), once=True)
+
+
+def _zip(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    columns = [unconditional(world, a, loc) for a in args]
+    if kwargs.get("strict", False) and len({len(c) for c in columns}) > 1:
+        raise ModelError("zip(..., strict=True) of collections of different lengths", loc=loc, remedy="match them")
+    return Several(tuple((b.TRUE, row) for row in zip(*columns, strict=False)), once=True)
+
+
+def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    whole = args[0]
+    if isinstance(whole, Ref) and isinstance(whole.sort, SetSort):
+        raise ModelError("a Set has no order to reverse", loc=loc, remedy="iterate over it as it is")
+    return Several(tuple(reversed(elements(world, whole, loc))), once=True)
+
+
+def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    raise ModelError(
+        "the bounds of a range depend on the state",
+        loc=loc,
+        remedy="loop over the largest range and test the bound inside the loop",
+    )
+
+
+def _sorted(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    items = unconditional(world, args[0], loc) if isinstance(args[0], Cell | tuple | Several) else [args[0]]
+    if any(symbolic(v) for v in items):
         raise ModelError(
-            "how many elements there are depends on the state",
+            "the order of sorted(...) depends on the state",
             loc=loc,
-            remedy="use any, all, sum, len or a for loop over it directly",
+            remedy="iterate without sorting (the members of a Set come in the order of its sort), or use min and max",
         )
-    return [v for _, v in items]
+    return world.allocate(tuple(sorted(items)))
 
 
-def method(world: World, m: Method, args: list[Term], loc: Loc, text: str) -> Term:
-    """A method call on a place of the state or on a local list or dict."""
-    if isinstance(m.owner, Cell):
-        return _cell_method(world, m, args, loc)
-    ref = m.owner
-    assert isinstance(ref, Ref)
-    whole = places.read(world, ref)
-    if isinstance(ref.sort, QueueSort):
-        return _queue_method(world, ref, whole, m.name, args, loc, text)
-    if isinstance(ref.sort, SetSort):
-        return _set_method(world, ref, whole, m.name, args, loc)
-    raise ModelError(f"a {ref.sort} has no method {m.name!r}", loc=loc, remedy="only queues and sets have methods")
-
-
-def _arity(name: str, args: list[Term], n: int, loc: Loc) -> None:
-    if len(args) != n:
-        raise ModelError(
-            f"{name}() takes {n} argument(s), got {len(args)}", loc=loc, remedy="see the language reference"
-        )
-
-
-def _queue_method(world: World, ref: Ref, whole: Expr, name: str, args: list[Term], loc: Loc, text: str) -> Term:
-    sort = ref.sort
-    assert isinstance(sort, QueueSort)
-    n = b.length(whole)
-    match name:
-        case "push" | "append":
-            _arity(name, args, 1, loc)
-            value = lift(plain(world, args[0]), sort.element, loc)
-            world.check(b.less_eq(b.num(sort.capacity), n), f"push on the full queue {text}", loc, (text, whole))
-            world.check(
-                b.not_(b.in_domain(value, sort.element)), f"pushed value leaves {sort.element}", loc, ("value", value)
-            )
-            places.store(world, ref, b.push(whole, value, loc), loc)
-            return None
-        case "pop" | "popleft":
-            _arity(name, args, 0, loc)
-            head = queue_item(world, whole, 0, loc, text)
-            places.store(world, ref, b.pop(whole, loc), loc)
-            return head
-        case "clear":
-            _arity(name, args, 0, loc)
-            places.store(world, ref, b.const(sort, ()), loc)
-            return None
-    raise ModelError(
-        f"a Queue has no method {name!r}", loc=loc, remedy="it has push, pop, clear, head, full, len and []"
-    )
-
-
-def queue_item(world: World, whole: Expr, at: Term, loc: Loc, text: str) -> Expr:
-    """An element of a queue; negative positions count from the end."""
-    index = integer(world, at, loc, "position")
-    n = b.length(whole)
-    known, host = as_constant(index)
-    if known and host < 0:
-        index = b.add(n, index, loc)
-    bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index)))
-    message = f"head of the empty queue {text}" if known and host == 0 else f"position outside the queue {text}"
-    world.check(bad, message, loc, (text, whole))
-    return b.peek(whole, index, loc)
-
-
-def _set_method(world: World, ref: Ref, whole: Expr, name: str, args: list[Term], loc: Loc) -> Term:
-    sort = ref.sort
-    assert isinstance(sort, SetSort)
-    match name:
-        case "add" | "discard" | "remove":
-            _arity(name, args, 1, loc)
-            value = lift(plain(world, args[0]), sort.element, loc)
-            world.check(b.not_(b.in_domain(value, sort.element)), f"value leaves {sort.element}", loc, ("value", value))
-            if name == "remove":
-                world.check(
-                    b.not_(b.member(whole, value)), "remove() of a value that is not in the set", loc, ("value", value)
-                )
-            made = b.insert(whole, value, loc) if name == "add" else b.remove(whole, value, loc)
-            places.store(world, ref, made, loc)
-            return None
-        case "clear":
-            _arity(name, args, 0, loc)
-            places.store(world, ref, b.const(sort, frozenset()), loc)
-            return None
-    raise ModelError(
-        f"a Set has no method {name!r}", loc=loc, remedy="it has add, discard, remove, clear, in, len, | & - <="
-    )
-
-
-def _cell_method(world: World, m: Method, args: list[Term], loc: Loc) -> Term:
-    content = world.heap[m.owner.number]
-    if isinstance(content, list):
-        return _list_method(world, content, m.name, args, loc)
-    pairs: dict[str, Callable[[], Term]] = {
-        "items": lambda: tuple(content.items()),
-        "keys": lambda: tuple(content),
-        "values": lambda: tuple(content.values()),
-        "copy": lambda: world.allocate(dict(content)),
-    }
-    if m.name in pairs:
-        return pairs[m.name]()
-    if m.name == "get":
-        known, key = as_constant(args[0])
-        if known:
-            return content.get(key, args[1] if len(args) > 1 else None)
-    raise ModelError(
-        f"dict.{m.name}() cannot be lowered here", loc=loc, remedy="use d[key] with a key known while lowering"
-    )
-
-
-def _list_method(world: World, content: list[Term], name: str, args: list[Term], loc: Loc) -> Term:
-    match name:
-        case "append":
-            _arity(name, args, 1, loc)
-            content.append(args[0])
-            return None
-        case "extend":
-            _arity(name, args, 1, loc)
-            content.extend(_unconditional(world, args[0], loc))
-            return None
-        case "copy":
-            return world.allocate(list(content))
-        case "count":
-            return _count(world, [(b.TRUE, equal(world, v, args[0], loc)) for v in content], loc)
-    raise ModelError(
-        f"list.{name}() cannot be lowered", loc=loc, remedy="lists have append, extend, copy, count, [] and len"
-    )
-
-
-def pick_from_list(world: World, content: list[Term], index: Term, loc: Loc, text: str) -> Term:
-    """Element of a host or local sequence at a position that depends on the state."""
-    term = integer(world, index, loc, text)
-    assert isinstance(term.sort, RangeSort)
-    world.check(
-        b.not_(b.and_((b.less_eq(b.num(0), term), b.less(term, b.num(len(content)))))),
-        f"index outside a sequence of {len(content)}",
-        loc,
-        (text, term),
-    )
-    result: Term = content[-1] if content else None
-    for at in reversed(range(len(content) - 1)):
-        result = merge(b.eq(term, b.num(at)), content[at], result, loc)
-    return result
-
-
-def pick_from_dict(world: World, content: dict[Any, Term], key: Term, loc: Loc, text: str) -> Term:
-    """Value of a host or local dict at a key that depends on the state."""
-    hits = [(equal(world, key, k, loc), v) for k, v in content.items()]
-    if isinstance(key, Node):
-        world.check(b.not_(b.or_(c for c, _ in hits)), f"{text} is not a key of the dict", loc, (text, key))  # type: ignore[arg-type]
-    result: Term = hits[-1][1] if hits else None
-    for cond, value in reversed(hits[:-1]):
-        result = merge(cond, value, result, loc)
-    return result
-
-
-def any_symbolic(args: list[Term], kwargs: dict[str, Term]) -> bool:
-    """Whether a call needs lowering at all."""
-    return any(symbolic(a) for a in args) or any(symbolic(a) for a in kwargs.values())
+_FUNCTIONS: dict[Any, tuple[int, int, tuple[str, ...], Lowered]] = {
+    builtins.len: (1, 1, (), lambda w, a, k, loc: length(w, a[0], loc)),
+    builtins.all: (1, 1, (), lambda w, a, k, loc: quantifier(w, "all", a[0], loc)),
+    builtins.any: (1, 1, (), lambda w, a, k, loc: quantifier(w, "any", a[0], loc)),
+    builtins.sum: (1, 2, ("start",), lambda w, a, k, loc: total(w, a[0], a[1] if a[1:] else k.get("start", 0), loc)),
+    builtins.min: (1, 255, ("default",), _minmax("min")),
+    builtins.max: (1, 255, ("default",), _minmax("max")),
+    builtins.abs: (1, 1, (), _absolute),
+    builtins.bool: (1, 1, (), _boolean),
+    builtins.int: (1, 1, (), lambda w, a, k, loc: simple(integer(w, a[0], loc, "argument"))),
+    builtins.tuple: (1, 1, (), lambda w, a, k, loc: tuple(unconditional(w, a[0], loc))),
+    builtins.list: (1, 1, (), _list),
+    builtins.set: (1, 1, (), _set),
+    builtins.frozenset: (1, 1, (), _set),
+    builtins.dict: (0, 1, (), _dict),
+    builtins.enumerate: (1, 2, ("start",), _enumerate),
+    builtins.zip: (1, 255, ("strict",), _zip),
+    builtins.reversed: (1, 1, (), _reversed),
+    builtins.range: (1, 3, (), _range),
+    builtins.sorted: (1, 1, (), _sorted),
+}

@@ -75,7 +75,12 @@ def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
                 return frozenset(coerce(element, v, loc) for v in given)
         case _:
             assert_never(sort)
-    raise ModelError(f"{given!r} ({type(given).__name__}) is not a value of {sort}", loc=loc, remedy=_hint(sort))
+    raise mismatch(sort, f"{given!r} ({type(given).__name__})", loc)
+
+
+def mismatch(sort: Sort, what: str, loc: Loc | None) -> ModelError:
+    """The error for something that is no value of `sort`, with what would be one."""
+    return ModelError(f"{what} is not a value of {sort}", loc=loc, remedy=_hint(sort))
 
 
 def unknown_member(sort: EnumSort, given: str, loc: Loc | None) -> ModelError:

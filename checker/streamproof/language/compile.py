@@ -3,41 +3,80 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import types
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from typing import Any
 
 from streamproof.language.declare import Decl, State
+from streamproof.language.elements import in_order
+from streamproof.language.frames import ordinary
 from streamproof.language.lowering import Lowering
-from streamproof.language.model import Model, marked
+from streamproof.language.model import RESERVED, Model, marked
 from streamproof.language.primitives import MARK, ActionMark, InitiallyMark, PropertyMark, TerminalMark
-from streamproof.language.terms import StateRef
+from streamproof.language.sources import place
+from streamproof.language.terms import StateRef, describe
+from streamproof.language.unchanged import Unchanged
 from streamproof.language.world import World
 from streamproof.system import build as b
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.model import Action, Conjunct, Instance, Kind, Property, System, Variable
-from streamproof.system.sorts import Sort
+from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
+from streamproof.system.sorts import Sort, values
 
 INSTANCE_LIMIT = 200_000
 DEADLOCK = "deadlock"
 TERMINATION = "termination"
+STACK = 8_000
+"""Frames that lowering may use: calls of the model nest, and each takes some of ours."""
 
 
 def compile_model(model: Model, properties: Iterable[Callable[..., Any]] = (), *, termination: bool = False) -> System:
     """The transition system of `model` with its own properties and the given ones. Raises `ModelError` at a mistake."""
-    return _Compiler(model).run(tuple(properties), termination)
+    with _deep():
+        return _Compiler(model).run(tuple(properties), termination)
+
+
+def reached(model: Model, instance: Instance) -> tuple[Expr, ...]:
+    """For each pick of `instance`, the condition on the state under which its action comes to that choice."""
+    with _deep():
+        compiler = _Compiler(model)
+        _, function = marked(type(model))[instance.action]
+        assert isinstance(function, types.FunctionType)
+        for found, conditions in compiler.instances(instance.action, function, instance.args):
+            if found.picks == instance.picks:
+                return conditions
+    raise KeyError(instance.label)
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """A deeper stack while lowering; a rule that exceeds it is refused."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, STACK))
+    try:
+        yield
+    except RecursionError:
+        raise ModelError(
+            "the model nests too deeply to be lowered", remedy="shorten the recursion or the expression"
+        ) from None
+    finally:
+        sys.setrecursionlimit(before)
 
 
 class _Compiler:
     def __init__(self, model: Model) -> None:
         self.model = model
-        declared = model.state()
+        home = place(type(model).state)
+        declared = ordinary(model.state, "state()", home)
         if not isinstance(declared, State):
             raise ModelError(
-                f"state() of {type(model).__name__} returned {type(declared).__name__}",
-                loc=_of(type(model).state),
-                remedy="return State(name=sort, ...)",
+                f"state() of {type(model).__name__} returned {describe(declared)}",
+                loc=home,
+                remedy="end it with: return State(name=sort, ...)",
             )
         self.declarations: dict[str, Decl] = dict(declared.items())
         if not self.declarations:
@@ -50,22 +89,30 @@ class _Compiler:
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         found = marked(type(self.model))
         self._refuse_clashes(found, extra)
+        unchanged = Unchanged(self.model, [f for _, f in found.values()])
         actions: list[Action] = []
         props: list[Property] = []
         lemmas: list[Property] = []
         initially: Expr = b.TRUE
-        terminal: Expr | None = None
+        ends: list[Expr] = []
+        end_checks: list[Check] = []
         for name, (mark, function) in found.items():
+            if not isinstance(function, types.FunctionType):
+                raise ModelError(
+                    f"{name} is marked, but is no plain method", loc=self.place, remedy="write def name(self, s, ...)"
+                )
             match mark:
                 case ActionMark():
                     actions.append(self._action(name, mark, function))
                 case PropertyMark():
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
                 case TerminalMark():
-                    cond = self._predicate(function, 1)[0]
-                    terminal = cond if terminal is None else b.or_((terminal, cond))
+                    cond, _, checks = self._predicate(function, 1)
+                    ends.append(cond)
+                    end_checks += checks
                 case InitiallyMark():
-                    initially = b.and_((initially, self._predicate(function, 1)[0]))
+                    initially = b.and_((initially, self._initially(function)))
+            unchanged.check(function)
         if not actions:
             raise ModelError(
                 f"{type(self.model).__name__} has no actions",
@@ -77,23 +124,22 @@ class _Compiler:
             if not isinstance(mark, PropertyMark):
                 raise ModelError(
                     f"{function.__name__} is not marked as a property",
-                    loc=_of(function),
+                    loc=place(function),
                     remedy="decorate it with @invariant, @step, @reachable or @lemma",
                 )
             (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
         if self.model.check_deadlock:
             doc = "Every reachable state has a successor or is a declared legal end."
-            props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, doc=doc))
+            props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(end_checks), doc=doc))
         if termination:
             props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="No behaviour goes on for ever."))
-        variables = tuple(Variable(n, d.sort, d.first, d.loc) for n, d in self.declarations.items())
         return System(
             name=type(self.model).title(),
-            variables=variables,
+            variables=tuple(Variable(n, d.sort, d.first, d.loc) for n, d in self.declarations.items()),
             actions=tuple(actions),
             properties=tuple(props),
             initially=initially,
-            terminal=terminal,
+            terminal=b.or_(ends) if ends else None,
             parameters=self.model.settings(),
             variant=type(self.model).variant,
             lemmas=tuple(lemmas),
@@ -104,92 +150,101 @@ class _Compiler:
         seen: dict[str, str] = dict.fromkeys(parameters, "a parameter")
         entries = [(n, "a state variable", self.place) for n in self.sorts]
         kinds = {ActionMark: "an action", PropertyMark: "a property"}
-        entries += [(n, kinds.get(type(m), "a predicate"), _of(f)) for n, (m, f) in found.items()]
-        entries += [(f.__name__, "a property", _of(f)) for f in extra]
+        entries += [(n, kinds.get(type(m), "a predicate"), place(f)) for n, (m, f) in found.items()]
+        entries += [(f.__name__, "a property", place(f)) for f in extra]
         for name, kind, loc in entries:
             if name in (DEADLOCK, TERMINATION):
                 raise ModelError(f"{name!r} is the name of a built-in property", loc=loc, remedy="choose another name")
+            if name in RESERVED and kind != "a state variable":
+                raise ModelError(f"{name!r} is part of every model", loc=loc, remedy="choose another name")
             if name in seen:
                 raise ModelError(f"{name!r} names {seen[name]} and {kind}", loc=loc, remedy="rename one of them")
             seen[name] = kind
 
     # --- actions
 
-    def _action(self, name: str, mark: ActionMark, function: Callable[..., Any]) -> Action:
-        names = list(inspect.signature(function).parameters)[1:]
+    def _action(self, name: str, mark: ActionMark, function: types.FunctionType) -> Action:
+        names = list(inspect.signature(function, follow_wrapped=False).parameters)[1:]
         if not names:
             raise ModelError(
-                f"action {name} takes no state", loc=_of(function), remedy=f"write def {name}(self, s, ...)"
+                f"action {name} takes no state", loc=place(function), remedy=f"write def {name}(self, s, ...)"
             )
         given, declared = names[1:], dict(mark.domains)
         for p in given:
             if p not in declared:
                 raise ModelError(
                     f"parameter {p!r} of action {name} has no domain",
-                    loc=_of(function),
+                    loc=place(function),
                     remedy=f"give it in the decorator: @action({p}=range(2))",
                 )
         for p in declared:
             if p not in given:
                 raise ModelError(
                     f"@action of {name} gives a domain for {p!r}, which is no parameter",
-                    loc=_of(function),
-                    remedy=f"its parameters are {', '.join(given) or 'none'}",
+                    loc=place(function),
+                    remedy=f"write def {name}(self, s, {', '.join(declared)})",
                 )
         domains = [self._domain(name, p, declared[p], function) for p in given]
         instances: list[Instance] = []
-        for values in product(*domains):
-            instances.extend(self._instances(name, function, tuple(zip(given, values, strict=True))))
+        for at, chosen in enumerate(product(*domains)):
+            args = tuple(zip(given, chosen, strict=True))
+            made = [i for i, _ in self.instances(name, function, args)]
+            if at == 0 and made != [i for i, _ in self.instances(name, function, args)]:
+                raise ModelError(
+                    f"action {name} is another one each time it is read",
+                    loc=place(function),
+                    remedy="nondeterminism comes from choose(...), not from random numbers or the clock",
+                )
+            instances.extend(made)
             if len(instances) > INSTANCE_LIMIT:
                 raise ModelError(
                     f"action {name} has more than {INSTANCE_LIMIT:,} instances",
-                    loc=_of(function),
+                    loc=place(function),
                     remedy="smaller domains",
                 )
-        return Action(
-            name, tuple(given), mark.fairness, tuple(instances), _of(function), inspect.getdoc(function) or ""
-        )
+        doc = inspect.getdoc(function) or ""
+        return Action(name, tuple(given), mark.fairness, tuple(instances), place(function), doc)
 
-    def _domain(self, action: str, parameter: str, given: Any, function: Callable[..., Any]) -> list[Any]:
+    def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
+        loc, what = place(function), f"the domain of {action}({parameter})"
         if isinstance(given, str):
             if not hasattr(self.model, given):
                 raise ModelError(
-                    f"domain {given!r} of {action}({parameter}) is no attribute of the model",
-                    loc=_of(function),
-                    remedy="name a parameter or something set in setup()",
+                    f"{what}, {given!r}, is no attribute of the model",
+                    loc=loc,
+                    remedy="name a parameter or something set in setup(), or give a list",
                 )
             given = getattr(self.model, given)
-        if callable(given):
-            given = given(self.model)
+        if isinstance(given, types.FunctionType | types.MethodType):
+            given = ordinary(partial(given, self.model), what, loc)
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
         if isinstance(given, Decl):
-            from streamproof.system.sorts import values
-
             given = values(given.sort)
-        if not isinstance(given, Iterable):
-            raise ModelError(
-                f"domain of {action}({parameter}) is {given!r}",
-                loc=_of(function),
-                remedy="use an int, a range, or a list",
-            )
-        return list(given)
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
+        domain = in_order(given)
+        for v in domain:
+            try:
+                hash(v)
+            except TypeError:
+                raise ModelError(
+                    f"{what} holds {describe(v)}, which is not hashable", loc=loc, remedy="use tuples instead of lists"
+                ) from None
+        return domain
 
-    def _instances(
-        self, name: str, function: Callable[..., Any], args: tuple[tuple[str, Any], ...]
-    ) -> Iterator[Instance]:
-        """One instance per way through the action's choices."""
+    def instances(
+        self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]
+    ) -> Iterator[tuple[Instance, tuple[Expr, ...]]]:
+        """One instance per way through the action's choices, with the conditions under which each is reached."""
+        label = f"{name}({', '.join(f'{n}={v}' for n, v in args)})"
         script: tuple[int, ...] = ()
         while True:
-            world = self._world(script)
-            lowering = Lowering(world)
-            frame = lowering.enter(function, [self.model, StateRef(), *(v for _, v in args)], {}, 0, _of(function))
-            from streamproof.language.sources import definition
-
-            lowering.block(definition(inspect.unwrap(function)).body, frame)
+            world = World(sorts=self.sorts, state=self._state(), label=label, script=script)
+            Lowering(world).action(function, [self.model, StateRef(), *(v for _, v in args)])
             instance = self._instance(name, args, world)
             if instance is not None:
-                yield instance
+                yield instance, tuple(p.reached for p in world.picks)
             taken = [script[i] if i < len(script) else 0 for i in range(len(world.widths))]
             while taken and taken[-1] + 1 >= world.widths[len(taken) - 1]:
                 taken.pop()
@@ -198,9 +253,8 @@ class _Compiler:
             taken[-1] += 1
             script = tuple(taken)
 
-    def _world(self, script: tuple[int, ...]) -> World:
-        state = {n: b.var(n, s) for n, s in self.sorts.items()}
-        return World(sorts=self.sorts, state=state, script=script)
+    def _state(self) -> dict[str, Expr]:
+        return {n: b.var(n, s) for n, s in self.sorts.items()}
 
     def _instance(self, name: str, args: tuple[tuple[str, Any], ...], world: World) -> Instance | None:
         updates = tuple((n, t) for n, t in world.state.items() if t is not b.var(n, self.sorts[n]))
@@ -209,28 +263,34 @@ class _Compiler:
         late = tuple(p.check for p in world.checks if p.after_guards >= total)
         if any(g.expr is b.FALSE for g in world.guards) and not early:
             return None  # never enabled with these arguments: nothing to explore
-        return Instance(name, args, tuple(world.picks), tuple(world.guards), updates, early, late)
+        picks = tuple((p.name, p.value) for p in world.picks)
+        return Instance(name, args, picks, tuple(world.guards), updates, early, late)
 
     # --- properties
 
-    def _predicate(self, function: Callable[..., Any], states: int) -> tuple[Expr, tuple[Conjunct, ...], World]:
-        world = self._world(())
-        world.in_action = False
-        expected = 1 + states
-        got = len(inspect.signature(function).parameters)
-        if got != expected:
+    def _predicate(
+        self, function: Callable[..., Any], states: int
+    ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
+        name = function.__name__
+        world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False)
+        got = len(inspect.signature(function, follow_wrapped=False).parameters)
+        if got != 1 + states:
             shape = "(self, s)" if states == 1 else "(self, s, t)"
-            raise ModelError(f"{function.__name__} takes {got} arguments", loc=_of(function), remedy=f"write {shape}")
-        args: list[Any] = [self.model, StateRef(frozen=True), StateRef(after=True)][:expected]
+            raise ModelError(f"{name} takes {got} arguments", loc=place(function), remedy=f"write def {name}{shape}")
+        args: list[Any] = [self.model, StateRef(), StateRef(after=True)][: 1 + states]
         expr, parts = Lowering(world).predicate(function, args)
-        return expr, parts, world
+        return expr, parts, tuple(p.check for p in world.checks)
 
     def _property(self, name: str, mark: PropertyMark, function: Callable[..., Any]) -> Property:
-        expr, parts, world = self._predicate(function, 2 if mark.kind is Kind.STEP else 1)
-        checks = tuple(p.check for p in world.checks)
-        return Property(name, mark.kind, expr, parts, checks, _of(function), inspect.getdoc(function) or "")
+        expr, parts, checks = self._predicate(function, 2 if mark.kind is Kind.STEP else 1)
+        return Property(name, mark.kind, expr, parts, checks, place(function), inspect.getdoc(function) or "")
 
-
-def _of(function: Any) -> Loc | None:
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return Loc(code.co_filename, code.co_firstlineno, function.__name__) if code else None
+    def _initially(self, function: Callable[..., Any]) -> Expr:
+        expr, _, checks = self._predicate(function, 1)
+        for check in checks:
+            raise ModelError(
+                f"{check.message}, perhaps, in @initially {function.__name__}",
+                loc=check.loc,
+                remedy="test first that the value is there: a condition on first values must be defined for all of them",
+            )
+        return expr

@@ -1,13 +1,18 @@
-"""Finding the user's own line: walk out of this package to the first frame that is not ours."""
+"""Finding the user's own line: in the call stack, or in the traceback of an exception that the user's code raised."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
-from streamproof.system.errors import Loc
+from streamproof.system.errors import Loc, ModelError, StreamproofError
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
+T = TypeVar("T")
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 def caller() -> Loc | None:
@@ -15,9 +20,32 @@ def caller() -> Loc | None:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_PACKAGE) and not name.startswith("<"):
+        if not name.startswith((_PACKAGE, "<")):
             return Loc(name, frame.f_lineno, frame.f_code.co_name)
         if frame.f_back is None:
             return None
         frame = frame.f_back
     return None
+
+
+def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:
+    """The result of the user's own Python code; what it raises becomes a `ModelError` at the user's line.
+
+    `home` is where that code is defined: the innermost line of that file in the traceback is the one named.
+    """
+    try:
+        return run()
+    except StreamproofError:
+        raise
+    except Exception as error:
+        loc, trace = home, error.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if home is not None and code.co_filename == home.file:
+                loc = Loc(code.co_filename, trace.tb_lineno, code.co_name)
+            trace = trace.tb_next
+        raise ModelError(
+            f"{type(error).__name__} in {what}: {error}",
+            loc=loc,
+            remedy="this is ordinary Python, run while the model is read",
+        ) from error

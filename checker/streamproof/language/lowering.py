@@ -1,99 +1,48 @@
-"""Lowering of statements and functions: an action in ordinary Python becomes guards, updates and checks."""
+"""Lowering of statements: an action in ordinary Python becomes guards, updates and checks."""
 
 from __future__ import annotations
 
 import ast
-import inspect
-import types
-from collections.abc import Iterator
 from typing import Any
 
-from streamproof.language import calls, operators, places
-from streamproof.language.expressions import Expressions
-from streamproof.language.primitives import choose, require
+from streamproof.language import operators, places
+from streamproof.language.conjuncts import conjuncts
+from streamproof.language.elements import elements, unconditional
+from streamproof.language.functions import Functions, underlying
+from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
-from streamproof.language.terms import Cell, Closure, Ref, StateRef, Term, as_constant, describe
-from streamproof.language.world import UNROLL_LIMIT, Frame, boolean, where
+from streamproof.language.terms import Cell, Ref, Several, StateRef, Term, describe, is_expr, known, symbolic
+from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
-from streamproof.system.expr import Expr, Node
+from streamproof.system.expr import Expr
 from streamproof.system.model import Conjunct
 from streamproof.system.sorts import ArraySort, RecordSort
 
-REFUSED: dict[str, tuple[str, str]] = {
-    "While": ("'while' may not end", "loop with 'for' over a finite range and test the condition inside"),
-    "Try": ("'try' is not part of the language", "nothing raises: test the condition with 'if' or require(...)"),
-    "With": ("'with' is not part of the language", "a rule only reads and changes the state"),
-    "Raise": ("'raise' is not part of the language", "forbid the state with require(...) or an invariant"),
-    "Assert": ("'assert' inside a rule", "state it as an @invariant, or make it a require(...)"),
-    "Delete": ("'del' is not part of the language", "set an Option to None, discard from a Set, pop from a Queue"),
-    "Global": ("'global' is not part of the language", "everything that changes belongs to the state"),
-    "Nonlocal": ("'nonlocal' is not part of the language", "return the value instead"),
-    "Import": ("imports belong at the top of the file", "move the import out of the rule"),
-    "ImportFrom": ("imports belong at the top of the file", "move the import out of the rule"),
-    "ClassDef": ("a class inside a rule", "define it outside"),
-    "AsyncFunctionDef": (
+REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
+    ast.While: ("'while' may not end", "loop with 'for' over a finite range and test the condition inside"),
+    ast.Try: ("'try' is not part of the language", "nothing raises: test the condition with 'if' or require(...)"),
+    ast.With: ("'with' is not part of the language", "a rule only reads and changes the state"),
+    ast.Raise: ("'raise' is not part of the language", "forbid the state with require(...) or an invariant"),
+    ast.Assert: ("'assert' inside a rule", "state it as an @invariant, or make it a require(...)"),
+    ast.Delete: ("'del' is not part of the language", "set an Option to None, discard from a Set, pop from a Queue"),
+    ast.Global: ("'global' is not part of the language", "everything that changes belongs to the state"),
+    ast.Nonlocal: ("'nonlocal' is not part of the language", "return the value instead"),
+    ast.Import: ("imports belong at the top of the file", "move the import out of the rule"),
+    ast.ImportFrom: ("imports belong at the top of the file", "move the import out of the rule"),
+    ast.ClassDef: ("a class inside a rule", "define it outside"),
+    ast.AsyncFunctionDef: (
         "'async' is not part of the language",
         "interleaving is what the checker explores: use actions",
     ),
-    "Match": ("'match' is not part of the language yet", "use if/elif"),
+    ast.AsyncFor: ("'async' is not part of the language", "interleaving is what the checker explores: use actions"),
+    ast.AsyncWith: ("'async' is not part of the language", "interleaving is what the checker explores: use actions"),
+    ast.Match: ("'match' is not part of the language", "use if/elif"),
 }
 
 
-class Lowering(Expressions):
+class Lowering(Functions):
     """Walks function bodies."""
-
-    # --- functions
-
-    def call_function(
-        self, function: Any, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.AST
-    ) -> Term:
-        """Inlines a call of a function written in Python."""
-        if isinstance(function, Closure):
-            return self._call_closure(function, args, kwargs, frame, node)
-        inner = self.enter(function, args, kwargs, frame.depth + 1, where(frame, node))
-        body = definition(_underlying(function)).body
-        self.block(body, inner)
-        return inner.result
-
-    def enter(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Any) -> Frame:
-        """A frame with the arguments bound."""
-        plain = _underlying(function)
-        if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
-            raise ModelError(
-                f"{plain.__name__}() is a generator or coroutine", loc=loc, remedy="return a tuple or list instead"
-            )
-        try:
-            bound = inspect.signature(function).bind(*args, **kwargs)
-        except TypeError as error:
-            raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
-        bound.apply_defaults()
-        local = dict(bound.arguments)
-        if isinstance(function, types.MethodType):
-            local = {next(iter(inspect.signature(plain).parameters)): function.__self__, **local}
-        return Frame(plain, plain.__code__.co_filename, local, plain.__globals__, depth=depth)
-
-    def _call_closure(
-        self, closure: Closure, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.AST
-    ) -> Term:
-        spec, home = closure.node.args, closure.frame
-        names = [a.arg for a in spec.args]
-        local = dict(zip(names, args, strict=False))
-        local.update(kwargs)
-        for name, given in zip(reversed(names), reversed(spec.defaults), strict=False):
-            if name not in local:
-                local[name] = self.value(given, home)
-        if len(args) > len(names) or set(local) != set(names) or spec.vararg or spec.kwarg or spec.kwonlyargs:
-            raise ModelError(
-                "the call does not match the function's parameters", loc=where(frame, node), remedy="match them"
-            )
-        inner = Frame(home.function, home.file, local, home.globals, parent=home, depth=frame.depth + 1)
-        if isinstance(closure.node, ast.Lambda):
-            return self.value(closure.node.body, inner)
-        self.block(closure.node.body, inner)
-        return inner.result
-
-    # --- statements
 
     def block(self, body: list[ast.stmt], frame: Frame) -> None:
         """A sequence of statements; what follows a conditional return or loop exit runs only where that did not happen."""
@@ -102,21 +51,19 @@ class Lowering(Expressions):
             if gone is b.TRUE:
                 return
             if gone is not b.FALSE:
-                rest = body[at:]
-                self.world.branch(
-                    frame,
-                    b.not_(gone),
-                    lambda rest=rest: self._rest(rest, frame),
-                    lambda: None,
-                    where(frame, statement),  # type: ignore[misc]
-                )
-                return
-            self.statement(statement, frame)
 
-    def _rest(self, rest: list[ast.stmt], frame: Frame) -> None:
-        """Runs `rest` where nothing has returned or left the loop; the flags are put together again by the caller's merge."""
-        frame.returned = frame.broke = frame.continued = b.FALSE
-        self.block(rest, frame)
+                def rest(statements: list[ast.stmt] = body[at:]) -> None:
+                    frame.returned = frame.broke = frame.continued = b.FALSE
+                    self.block(statements, frame)
+
+                self.world.branch(frame, b.not_(gone), rest, _nothing, where(frame, statement))
+                return
+            try:
+                self.statement(statement, frame)
+            except ModelError as error:
+                if error.loc is not None:
+                    raise
+                raise ModelError(error.message, loc=where(frame, statement), remedy=error.remedy) from None
 
     def statement(self, node: ast.stmt, frame: Frame) -> None:
         """One statement."""
@@ -124,7 +71,9 @@ class Lowering(Expressions):
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return
             case ast.Expr(value=ast.Call() as call):
-                self._expression_statement(call, frame)
+                self._call_statement(call, frame)
+            case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await()):
+                self.value(node.value, frame)
             case ast.Expr():
                 raise ModelError(
                     f"{text(node)!r} has no effect", loc=where(frame, node), remedy="assign it, or require(...) it"
@@ -139,40 +88,35 @@ class Lowering(Expressions):
                 return
             case ast.AugAssign(target=target, op=op, value=value):
                 self._augmented(node, target, op, value, frame)
-            case ast.If(test=test, body=body, orelse=orelse):
-                self._if(node, test, body, orelse, frame)
+            case ast.If():
+                self._if(node, frame)
             case ast.For():
                 self._for(node, frame)
             case ast.Return(value=given):
-                frame.result = operators.plain(self.world, self.value(given, frame)) if given else None
+                frame.result = _kept(self.value(given, frame), frame, given) if given else None
                 frame.returned = b.TRUE
             case ast.Break():
                 frame.broke = b.TRUE
             case ast.Continue():
                 frame.continued = b.TRUE
             case ast.FunctionDef(name=name):
-                frame.locals[name] = Closure(node, frame)
+                frame.locals[name] = self.closure(node, frame)
             case _:
                 what, remedy = REFUSED.get(
-                    type(node).__name__,
+                    type(node),
                     (f"{type(node).__name__} is not part of the language", "use if, for, assignments, calls"),
                 )
                 raise ModelError(what, loc=where(frame, node), remedy=remedy)
 
-    def _expression_statement(self, call: ast.Call, frame: Frame) -> None:
-        if isinstance(call.func, ast.Name | ast.Attribute):
-            function = self.value(call.func, frame) if isinstance(call.func, ast.Name) else None
-            if function is require:
-                if not self.world.in_action:
-                    raise ModelError(
-                        "require(...) outside an action", loc=where(frame, call), remedy="return a condition"
-                    )
-                if len(call.args) != 1 or call.keywords:
-                    raise ModelError(
-                        "require takes one condition", loc=where(frame, call), remedy="require(s.credit > 0)"
-                    )
-                self._require(call.args[0], frame)
-                return
+    def _call_statement(self, call: ast.Call, frame: Frame) -> None:
+        if isinstance(call.func, ast.Name | ast.Attribute) and self.names(call.func, require, frame):
+            loc = where(frame, call)
+            if not self.world.in_action:
+                raise ModelError("require(...) outside an action", loc=loc, remedy="return a condition")
+            if len(call.args) != 1 or call.keywords:
+                raise ModelError("require takes one condition", loc=loc, remedy="write require(s.credit > 0)")
+            self._require(call.args[0], frame)
+            return
         self.value(call, frame)
 
     def _require(self, node: ast.expr, frame: Frame) -> None:
@@ -180,54 +124,17 @@ class Lowering(Expressions):
             for part in node.values:
                 self._require(part, frame)
             return
-        for cond, label, at in self.conjuncts(node, frame):
-            self.guard(cond, label, at, frame)
-
-    def conjuncts(self, node: ast.expr, frame: Frame, suffix: str = "") -> Iterator[tuple[Expr, str, ast.expr]]:
-        """The parts of a condition that must each hold, with their text: ``and`` and ``all(...)`` are taken apart."""
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-            outer = self.world.path
-            try:
-                for part in node.values:
-                    found = list(self.conjuncts(part, frame, suffix))
-                    yield from found
-                    self.world.path = b.and_((self.world.path, *(c for c, _, _ in found)))
-            finally:
-                self.world.path = outer
-            return
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == "all"
-            and len(node.args) == 1
-            and isinstance(node.args[0], ast.GeneratorExp)
-            and len(node.args[0].generators) == 1
-            and not node.args[0].generators[0].ifs
-        ):
-            yield from self._all(node.args[0], frame, suffix)
-            return
-        yield self.condition(node, frame), text(node) + suffix, node
-
-    def _all(self, node: ast.GeneratorExp, frame: Frame, suffix: str) -> Iterator[tuple[Expr, str, ast.expr]]:
-        loop, outer = node.generators[0], self.world.path
-        inner = Frame(frame.function, frame.file, {}, frame.globals, parent=frame, depth=frame.depth)
-        items = operators.elements(self.world, self.value(loop.iter, frame), where(frame, loop.iter))
-        for present, item in items:
-            self.bind(loop.target, item, inner)
-            known, host = as_constant(item)
-            note = suffix + (f"  [{text(loop.target)}={host}]" if known else "")
-            try:
-                self.world.path = b.and_((outer, present))
-                found = list(self.conjuncts(node.elt, inner, note)) if self.world.path is not b.FALSE else []
-            finally:
-                self.world.path = outer
-            for cond, label, at in found:
-                yield b.implies(present, cond), label, at
+        dead = False
+        for cond, label, at in conjuncts(self, node, frame):
+            self.world.guard(b.implies(self.world.path, cond), label, where(frame, at))
+            dead = dead or cond is b.FALSE
+        if dead:
+            raise Halt
 
     def _assigned(self, value: ast.expr, frame: Frame, target: ast.expr) -> Term:
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and self.value(value.func, frame) is choose:
-            return self.choice(value, frame, target.id if isinstance(target, ast.Name) else None)
-        return self.value(value, frame)
+        if isinstance(value, ast.Call):
+            return _kept(self.call(value, frame, target.id if isinstance(target, ast.Name) else None), frame, value)
+        return _kept(self.value(value, frame), frame, value)
 
     def assign(self, target: ast.expr, value: Term, frame: Frame) -> None:
         """Assignment to a name, a place of the state, an element of a local list or dict, or a tuple of these."""
@@ -236,79 +143,91 @@ class Lowering(Expressions):
             case ast.Name(id=name):
                 frame.locals[name] = value
             case ast.Tuple() | ast.List():
-                parts = calls._unconditional(self.world, value, loc)
-                if len(parts) != len(target.elts):
-                    raise ModelError(
-                        f"{len(target.elts)} names for {len(parts)} values", loc=loc, remedy="match their numbers"
-                    )
-                parts = [operators.plain(self.world, p) for p in parts]
-                for t, v in zip(target.elts, parts, strict=True):
+                parts = self.unpacked(target, value, frame)
+                pairs = list(zip(target.elts, parts, strict=True))
+                pairs = [(t, v if isinstance(t, ast.Name) else places.plain(self.world, v)) for t, v in pairs]
+                for t, v in pairs:  # every value was read before the first place is written
                     self.assign(t, v, frame)
             case ast.Attribute() | ast.Subscript():
                 place = self.place(target, frame)
                 if isinstance(place, Ref):
-                    content = value
-                    if isinstance(value, Cell):
-                        held = self.world.heap[value.number]
-                        content = tuple(held) if isinstance(held, list) else dict(held)
-                    places.write(self.world, place, content, loc, text(target))
+                    places.write(self.world, place, value, loc, text(target))
                 else:
-                    container, key = place
-                    container[key] = operators.plain(self.world, value)
+                    self._put(place[0], place[1], value)
             case _:
                 raise ModelError(
                     f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place of the state"
                 )
 
-    def place(self, node: ast.expr, frame: Frame) -> Ref | tuple[Any, Any]:
-        """Where an assignment goes: a place of the state, or (local container, key)."""
-        loc = where(frame, node)
-        assert isinstance(node, ast.Attribute | ast.Subscript)
-        owner: Term
-        if isinstance(node.value, ast.Attribute | ast.Subscript):
-            above = self._container(node.value, frame)
-            owner = above
+    def _put(self, cell: Cell, key: Any, value: Term) -> None:
+        content = self.world.content(cell)
+        if isinstance(content, tuple):
+            self.world.put(cell, (*content[:key], value, *content[key:][1:]))
         else:
-            owner = self.value(node.value, frame)
-        if isinstance(node, ast.Attribute):
-            if isinstance(owner, StateRef):
-                if owner.after or owner.frozen or not self.world.in_action:
-                    raise ModelError("a property cannot change the state", loc=loc, remedy="only actions assign")
-                self.state_variable(owner, node.attr, node, frame)
-                return Ref(node.attr, (), self.world.sorts[node.attr])
-            if isinstance(owner, Ref) and isinstance(owner.sort, RecordSort):
-                return places.attribute(owner, node.attr, loc)
+            self.world.put(cell, {**content, key: value})
+
+    def place(self, node: ast.Attribute | ast.Subscript, frame: Frame) -> Ref | tuple[Cell, Any]:
+        """Where an assignment goes: a place of the state, or a local container and a key."""
+        owner, loc = self.value(node.value, frame), where(frame, node)
+        if isinstance(owner, StateRef | Ref) and not self.world.in_action:
             raise ModelError(
-                f"cannot assign to an attribute of {describe(owner)}",
-                loc=loc,
-                remedy="everything that changes belongs to the state: declare it in state()",
+                "a property cannot change the state", loc=loc, remedy="only actions do; return a condition"
             )
-        key = operators.plain(self.world, self.value(node.slice, frame))
+        if isinstance(node, ast.Attribute):
+            return self._field_place(owner, node, frame)
+        key = places.plain(self.world, self.value(node.slice, frame))
         if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
-            if not self.world.in_action:
-                raise ModelError("a property cannot change the state", loc=loc, remedy="only actions assign")
             return places.item(self.world, owner, key, loc, text(node.slice))
         if isinstance(owner, Cell):
-            known, host = as_constant(key)
-            if known:
-                return self.world.heap[owner.number], host
+            return self._cell_place(owner, key, node, frame)
+        if is_expr(owner) or isinstance(owner, Ref):
             raise ModelError(
-                "a local list or dict is written at a position that depends on the state",
+                f"cannot assign into {describe(owner)}",
                 loc=loc,
-                remedy="loop over the positions and write under an if",
+                remedy="assign to the variable or field that holds it; only arrays are assigned element by element",
             )
         raise ModelError(
-            f"cannot assign into {describe(owner)}", loc=loc, remedy="assign into the state or a local list"
+            f"cannot assign into {describe(owner)}",
+            loc=loc,
+            remedy="everything that changes belongs to the state: declare it in state(); a local list starts with []",
         )
 
-    def _container(self, node: ast.expr, frame: Frame) -> Term:
-        """The owner of an assigned place: a place, the state, or a local container."""
-        owner = self.value(node, frame)
-        if isinstance(owner, Node):
-            found = self.place(node, frame)
-            if isinstance(found, Ref):
-                return found
-        return owner
+    def _field_place(self, owner: Term, node: ast.Attribute, frame: Frame) -> Ref:
+        loc = where(frame, node)
+        if isinstance(owner, StateRef):
+            if owner.after:
+                raise ModelError("the next state cannot be assigned", loc=loc, remedy="only actions assign, to s")
+            self.state_variable(owner, node.attr, node, frame)
+            return Ref(node.attr, (), self.world.sorts[node.attr])
+        if isinstance(owner, Ref) and isinstance(owner.sort, RecordSort):
+            return places.attribute(owner, node.attr, loc)
+        if is_expr(owner):
+            raise ModelError(
+                f"cannot assign to a part of {describe(owner)} that is only a value here",
+                loc=loc,
+                remedy="assign the whole record to the place it lies in",
+            )
+        raise ModelError(
+            f"cannot assign to an attribute of {describe(owner)}",
+            loc=loc,
+            remedy="everything that changes belongs to the state: declare it in state()",
+        )
+
+    def _cell_place(self, owner: Cell, key: Term, node: ast.Subscript, frame: Frame) -> tuple[Cell, Any]:
+        is_known, host = known(key)
+        if isinstance(node.slice, ast.Slice) or not is_known:
+            raise ModelError(
+                "a local list or dict is written at a position that depends on the state",
+                loc=where(frame, node),
+                remedy="loop over the positions and write under an if",
+            )
+        content = self.world.content(owner)
+        if not isinstance(content, tuple):
+            return owner, self._key(key, node.slice, frame)
+        if not isinstance(host, int):
+            raise ModelError(f"a list has no position {host!r}", loc=where(frame, node), remedy="use an integer")
+        operators.host(self.world, lambda: content[host], where(frame, node))
+        return owner, host % len(content)
 
     def _augmented(
         self, node: ast.AugAssign, target: ast.expr, op: ast.operator, value: ast.expr, frame: Frame
@@ -317,95 +236,132 @@ class Lowering(Expressions):
         if isinstance(target, ast.Name):
             now = self.value(ast.copy_location(ast.Name(target.id, ast.Load()), target), frame)
             given = self.value(value, frame)
-            if isinstance(now, Cell) and isinstance(op, ast.Add):
-                self.world.heap[now.number].extend(calls._unconditional(self.world, given, loc))
-                return
-            frame.locals[target.id] = operators.binary(self.world, op, now, given, loc, texts)
+            if isinstance(now, Cell):
+                if not isinstance(op, ast.Add):
+                    raise ModelError("a local list only has +=", loc=loc, remedy="build a new list")
+                self.world.put(now, (*self.world.content(now), *unconditional(self.world, given, loc)))
+            elif isinstance(now, Ref):  # as in Python, the place the name stands for is changed
+                result = operators.binary(self.world, op, places.read(self.world, now), given, loc, texts)
+                places.write(self.world, now, result, loc, text(target))
+            elif isinstance(now, list | dict | set | bytearray):
+                raise mutation(text(node), loc)
+            else:
+                frame.locals[target.id] = operators.binary(self.world, op, now, given, loc, texts)
             return
+        if not isinstance(target, ast.Attribute | ast.Subscript):
+            raise ModelError(f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place")
         place = self.place(target, frame)
-        given = self.value(value, frame)
         if isinstance(place, Ref):
-            result = operators.binary(self.world, op, places.read(self.world, place), given, loc, texts)
+            old = places.settle(self.world, place)
+            given = self.value(value, frame)
+            result = operators.binary(self.world, op, places.plain(self.world, old), given, loc, texts)
             places.write(self.world, place, result, loc, text(target))
             return
-        container, key = place
-        container[key] = operators.binary(self.world, op, container[key], given, loc, texts)
+        cell, key = place
+        content = self.world.content(cell)
+        old = operators.host(self.world, lambda: content[key], loc)
+        given = self.value(value, frame)
+        if isinstance(old, Cell):
+            raise ModelError("'+=' on a list inside a list", loc=loc, remedy="use extend(...)")
+        self._put(cell, key, operators.binary(self.world, op, old, given, loc, texts))
 
-    def _if(self, node: ast.If, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], frame: Frame) -> None:
-        value = operators.plain(self.world, self.value(test, frame))
-        known, host = as_constant(value)
-        if known:
-            self.block(body if host else orelse, frame)
+    def _if(self, node: ast.If, frame: Frame) -> None:
+        value = places.plain(self.world, self.value(node.test, frame))
+        if not symbolic(value):
+            self.block(node.body if value else node.orelse, frame)
             return
-        cond = boolean(value, frame, test)
         self.world.branch(
-            frame, cond, lambda: self.block(body, frame), lambda: self.block(orelse, frame), where(frame, node)
+            frame,
+            boolean(value, where(frame, node.test)),
+            lambda: self.block(node.body, frame),
+            lambda: self.block(node.orelse, frame),
+            where(frame, node),
         )
 
     def _for(self, node: ast.For, frame: Frame) -> None:
-        if node.orelse:
-            raise ModelError("'for ... else' is not part of the language", loc=where(frame, node), remedy="use a flag")
         loc = where(frame, node)
-        outer = (frame.broke, frame.continued)
-        frame.broke = frame.continued = b.FALSE
-        for present, item in operators.elements(self.world, self.value(node.iter, frame), where(frame, node.iter)):
+        if node.orelse:
+            raise ModelError("'for ... else' is not part of the language", loc=loc, remedy="use a flag")
+        for there, item in elements(self.world, self.value(node.iter, frame), where(frame, node.iter)):
             self.world.unrolled += 1
             if self.world.unrolled > UNROLL_LIMIT:
                 raise ModelError(
                     f"loops unroll to more than {UNROLL_LIMIT:,} iterations", loc=loc, remedy="use smaller ranges"
                 )
-            frame.continued = b.FALSE
             gone = b.or_((frame.returned, frame.broke))
             if gone is b.TRUE:
                 break
-            runs = b.and_((present, b.not_(gone)))
+
+            def iteration(item: Term = item) -> None:
+                frame.returned = frame.broke = b.FALSE
+                self.bind(node.target, item, frame)
+                self.block(node.body, frame)
+                frame.continued = b.FALSE
+
+            runs = b.and_((there, b.not_(gone)))
             if runs is b.TRUE:
-                self._iteration(node, item, frame)
+                iteration()
             else:
-                self.world.branch(
-                    frame,
-                    runs,
-                    lambda item=item: self._alive_iteration(node, item, frame),
-                    lambda: None,
-                    loc,  # type: ignore[misc]
-                )
-        frame.broke, frame.continued = outer
-
-    def _alive_iteration(self, node: ast.For, item: Term, frame: Frame) -> None:
-        frame.returned = frame.broke = b.FALSE
-        self._iteration(node, item, frame)
-
-    def _iteration(self, node: ast.For, item: Term, frame: Frame) -> None:
-        self.bind(node.target, item, frame)
-        self.block(node.body, frame)
-        frame.continued = b.FALSE
+                self.world.branch(frame, runs, iteration, _nothing, loc)
+        frame.broke = b.FALSE
 
     # --- whole functions
+
+    def action(self, function: Any, args: list[Term]) -> None:
+        """The body of an action."""
+        frame = self.enter(function, args, {}, 0, None)
+        try:
+            self.block(definition(underlying(function)).body, frame)
+        except Halt:
+            return
+        if frame.result is not None:
+            raise ModelError(
+                f"action {function.__name__} returns a value",
+                loc=where(frame, definition(underlying(function))),
+                remedy="an action changes the state and returns nothing; a condition goes into require(...)",
+            )
 
     def predicate(self, function: Any, args: list[Term]) -> tuple[Expr, tuple[Conjunct, ...]]:
         """The condition a property function returns, taken apart where it ends in a single ``return``."""
         frame = self.enter(function, args, {}, 0, None)
-        node = definition(_underlying(function))
-        body = node.body
-        last = body[-1]
-        self.block(body[:-1], frame)
-        if isinstance(last, ast.Return) and last.value is not None and frame.returned is b.FALSE:
-            parts = tuple(Conjunct(c, t, where(frame, n)) for c, t, n in self.conjuncts(last.value, frame))
-            return b.and_(p.expr for p in parts), parts
-        if frame.returned is not b.TRUE:
-            self.block([last], frame)
+        node = definition(underlying(function))
+        last = node.body[-1]
+        try:
+            self.block(node.body[:-1], frame)
+            if isinstance(last, ast.Return) and last.value is not None and frame.returned is b.FALSE:
+                parts = tuple(Conjunct(c, t, where(frame, n)) for c, t, n in conjuncts(self, last.value, frame))
+                return b.and_(p.expr for p in parts), parts
+            if frame.returned is not b.TRUE:
+                self.block([last], frame)
+        except Halt:
+            return b.FALSE, ()
         if frame.returned is not b.TRUE:
             raise ModelError(
                 f"{node.name}() does not return a condition on every path",
                 loc=where(frame, node),
                 remedy="end with 'return ...'",
             )
-        cond = boolean(frame.result, frame, node)
+        cond = boolean(places.plain(self.world, frame.result), where(frame, last))
         return cond, (Conjunct(cond, node.name, where(frame, node)),)
 
 
-def _underlying(function: Any) -> types.FunctionType:
-    plain = function.__func__ if isinstance(function, types.MethodType) else function
-    plain = inspect.unwrap(plain)
-    assert isinstance(plain, types.FunctionType)
-    return plain
+def mutation(what: str, loc: Any) -> ModelError:
+    """The error for a rule that changes an ordinary Python object."""
+    return ModelError(
+        f"{what!r} changes a Python object that is not part of the state",
+        loc=loc,
+        remedy="everything that changes belongs to the state: declare it in state(); a local list starts with []",
+    )
+
+
+def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:
+    """A value that is given a name; a generator is refused, since its second use would find it empty."""
+    if isinstance(value, Several) and value.once:
+        raise ModelError(
+            "a generator is empty after its first use", loc=where(frame, node), remedy="make it a list: [... for ...]"
+        )
+    return value
+
+
+def _nothing() -> None:
+    """The branch that does nothing."""

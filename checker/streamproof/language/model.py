@@ -7,12 +7,14 @@ A model's annotated class attributes are its parameters, with defaults. ``state(
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
 from streamproof.language.declare import State
-from streamproof.language.primitives import MARK, ActionMark, InitiallyMark, PropertyMark, TerminalMark
+from streamproof.language.frames import ordinary
+from streamproof.language.primitives import MARK
+from streamproof.language.sources import place
 from streamproof.system.errors import Loc, ModelError, UsageError
 from streamproof.system.model import System
 
@@ -38,7 +40,7 @@ class Model:
             cls.variants = {}
             cls.variant = None
             return
-        base = next(c for c in cls.__mro__[1:] if c.__dict__.get("variant", "") is None or c is Model)
+        base = cls._base(cls.__mro__[1:])
         if base is Model:
             raise ModelError(
                 f"{cls.__name__}: a variant needs a model to vary",
@@ -54,12 +56,16 @@ class Model:
 
     def __init__(self, **given: Any) -> None:
         parameters = type(self).parameters()
+        hints = get_type_hints(type(self)) if given else {}
         for name, value in given.items():
             if name not in parameters:
                 known = ", ".join(parameters) or "none"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
+            kind = hints.get(name)
+            if kind in (bool, int, str) and type(value) is not kind:
+                raise UsageError(f"{name}={value!r} is not a value of type {kind.__name__}", remedy=_example(kind))
             setattr(self, name, value)
-        self.setup()
+        ordinary(self.setup, "setup()", place(type(self).setup))
 
     def setup(self) -> None:
         """Computes what derives from the parameters; called once, before anything else."""
@@ -72,10 +78,15 @@ class Model:
             remedy="define state(self) returning State(...)",
         )
 
+    @staticmethod
+    def _base(classes: Iterable[type]) -> type[Model]:
+        """The first of `classes` that is a model of its own, not a variant."""
+        return next(c for c in classes if issubclass(c, Model) and (c is Model or c.__dict__.get("variant") is None))
+
     @classmethod
     def title(cls) -> str:
         """The model's name."""
-        base = next(c for c in cls.__mro__ if c.__dict__.get("variant", "") is None or c is Model)
+        base = cls._base(cls.__mro__)
         return base.__dict__.get("name") or base.__name__.lower()
 
     @classmethod
@@ -85,10 +96,15 @@ class Model:
         for c in reversed(cls.__mro__):
             if c is Model or not issubclass(c, Model):
                 continue
-            hints = c.__dict__.get("__annotations__", {})
-            for name, hint in hints.items():
+            for name, hint in inspect.get_annotations(c).items():
                 if name.startswith("_") or name in _OWN or "ClassVar" in str(hint):
                     continue
+                if name in RESERVED:
+                    raise ModelError(
+                        f"parameter {name!r} of {c.__name__} has the name of something every model has",
+                        loc=_place(c),
+                        remedy="choose another name",
+                    )
                 if name not in c.__dict__ and name not in found:
                     raise ModelError(
                         f"parameter {name!r} of {c.__name__} has no default",
@@ -114,9 +130,7 @@ class Model:
             if kind is int:
                 return int(text)
         except (KeyError, ValueError):
-            raise UsageError(
-                f"{name}={text!r} is not a value of type {kind.__name__}", remedy=f"give {_example(kind)}"
-            ) from None
+            raise UsageError(f"{name}={text!r} is not a value of type {kind.__name__}", remedy=_example(kind)) from None
         return text
 
     def settings(self) -> dict[str, Any]:
@@ -140,7 +154,7 @@ class Model:
 
 
 def _example(kind: type) -> str:
-    return "true or false" if kind is bool else "an integer"
+    return {bool: "give true or false", int: "give an integer"}.get(kind, "give a text")
 
 
 def _place(cls: type) -> Loc | None:
@@ -149,6 +163,9 @@ def _place(cls: type) -> Loc | None:
     except (OSError, TypeError):
         return None
 
+
+RESERVED = frozenset(n for n in dir(Model) if not n.startswith("_")) - _OWN
+"""Names that a parameter, rule or property cannot have."""
 
 PropertyFunction = Callable[..., Any]
 M = TypeVar("M", bound=Model)
@@ -200,6 +217,3 @@ def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
                 else:
                     found[name] = (found[name][0], member)
     return found
-
-
-__all__ = ["ActionMark", "InitiallyMark", "Model", "PropertyMark", "Spec", "TerminalMark", "marked"]

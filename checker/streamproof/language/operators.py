@@ -1,4 +1,4 @@
-"""Python's operators on terms: comparison, arithmetic, membership, iteration."""
+"""Python's operators on terms: arithmetic and set operators, comparison, membership, equality."""
 
 from __future__ import annotations
 
@@ -8,24 +8,15 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from streamproof.language import places
-from streamproof.language.terms import Cases, Cell, Guarded, Ref, Term, as_constant, describe, lift, natural, symbolic
+from streamproof.language.elements import elements
+from streamproof.language.lift import lift, natural
+from streamproof.language.places import fitted, plain, present, resolved
+from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr, Node
-from streamproof.system.sorts import (
-    BOOL,
-    ArraySort,
-    OptionSort,
-    QueueSort,
-    RangeSort,
-    RecordSort,
-    SetSort,
-    cardinality,
-    compatible,
-    values,
-)
+from streamproof.system.errors import Loc, ModelError, StreamproofError
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import BOOL, ArraySort, OptionSort, QueueSort, RangeSort, SetSort, compatible
 
 HOST_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -40,8 +31,12 @@ HOST_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitXor: operator.xor,
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
+    ast.MatMult: operator.matmul,
 }
-SYMBOLS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.BitOr: "|", ast.BitAnd: "&"}
+SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.Div: "/", ast.Pow: "**",
+    ast.BitOr: "|", ast.BitAnd: "&", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
+}  # fmt: skip
 INTEGER: dict[type[ast.operator], Callable[[Expr, Expr, Loc | None], Expr]] = {
     ast.Add: b.add,
     ast.Sub: b.sub,
@@ -64,18 +59,31 @@ HOST_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
+CERTAIN = (IndexError, KeyError, ZeroDivisionError)
+"""Python's errors that depend on values only: on a path, they are mistakes of the model there."""
 
 
-def plain(world: World, value: Term) -> Term:
-    """Places are read, everything else stays."""
-    return places.read(world, value) if isinstance(value, Ref) else value
+def host(world: World, run: Callable[[], Any], loc: Loc) -> Any:
+    """The result of an ordinary Python operation on values known while lowering."""
+    try:
+        return run()
+    except StreamproofError:
+        raise
+    except CERTAIN as error:
+        world.check(b.TRUE, f"{type(error).__name__}: {error}", loc)
+    except Exception as error:
+        raise ModelError(
+            f"{type(error).__name__}: {error}",
+            loc=loc,
+            remedy="nothing here depends on the state: this is ordinary Python, run while the model is read",
+        ) from error
 
 
 def integer(world: World, value: Term, loc: Loc, text: str) -> Expr:
     """`value` as an integer: options are unwrapped with a check, truth values count as 0 and 1, as in Python."""
     term = natural(plain(world, value), loc)
     if term is not None and isinstance(term.sort, OptionSort):
-        term = places.present(world, term, loc, text)
+        term = present(world, term, loc, text)
     if term is not None and term.sort == BOOL:
         term = b.ite(term, b.num(1), b.num(0), loc)
     if term is None or not isinstance(term.sort, RangeSort):
@@ -87,19 +95,21 @@ def integer(world: World, value: Term, loc: Loc, text: str) -> Expr:
 
 def binary(world: World, op: ast.operator, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
     """`left op right`."""
-    (lk, lv), (rk, rv) = as_constant(left), as_constant(right)
-    if lk and rk:
-        return _host(lambda: HOST_BINARY[type(op)](lv, rv), loc)
-    if isinstance(left, tuple) and isinstance(right, tuple) and isinstance(op, ast.Add):
+    if not symbolic(left) and not symbolic(right):
+        return host(world, lambda: HOST_BINARY[type(op)](left, right), loc)
+    if isinstance(op, ast.Add) and type(left) is tuple and type(right) is tuple:
         return left + right
+    if isinstance(left, Cell) or isinstance(right, Cell):
+        return _lists(world, op, left, right, loc)
     left, right = plain(world, left), plain(world, right)
-    known_sets = [x.sort for x in (left, right) if isinstance(x, Node) and isinstance(x.sort, SetSort)]
-    if known_sets and type(op) in SETS:
-        return SETS[type(op)](lift(left, known_sets[0], loc), lift(right, known_sets[0], loc), loc)
+    sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
+    if sets and type(op) in SETS:
+        x, y = fitted(world, left, sets[0], loc, texts[0]), fitted(world, right, sets[0], loc, texts[1])
+        return SETS[type(op)](x, y, loc)
     make = INTEGER.get(type(op))
     if make is None:
         raise ModelError(
-            f"operator {type(op).__name__!r} is not part of the language",
+            f"'{SYMBOLS[type(op)]}' is not part of the language for values of the state",
             loc=loc,
             remedy="integers have + - * // %, sets have | & -",
         )
@@ -109,54 +119,45 @@ def binary(world: World, op: ast.operator, left: Term, right: Term, loc: Loc, te
     return make(a, c, loc)
 
 
-def _host(run: Callable[[], Any], loc: Loc) -> Any:
-    try:
-        return run()
-    except ModelError:
-        raise
-    except Exception as error:
-        raise ModelError(
-            f"{type(error).__name__}: {error}",
-            loc=loc,
-            remedy="this is ordinary Python, evaluated while the model is read",
-        ) from error
+def _lists(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
+    one, two = (world.content(x) if isinstance(x, Cell) else x for x in (left, right))
+    if (
+        isinstance(op, ast.Add)
+        and isinstance(left, Cell)
+        and isinstance(two, tuple | list)
+        and type(right) is not tuple
+    ):
+        if isinstance(one, tuple):
+            return world.allocate((*one, *two))
+    elif isinstance(op, ast.Add) and isinstance(right, Cell) and isinstance(one, list) and isinstance(two, tuple):
+        return world.allocate((*one, *two))
+    elif isinstance(op, ast.Mult) and isinstance(one, tuple) and isinstance(right, int):
+        return world.allocate(one * right)
+    raise ModelError(
+        f"'{SYMBOLS[type(op)]}' does not work on {describe(left)} and {describe(right)}",
+        loc=loc,
+        remedy="two lists can be added, a list can be repeated a known number of times",
+    )
 
 
 def compare(world: World, op: ast.cmpop, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
     """One comparison."""
     if isinstance(op, ast.In | ast.NotIn):
-        found = contained(world, left, right, loc, texts[0])
-        if isinstance(op, ast.In):
-            return found
-        return b.not_(found, loc) if isinstance(found, Node) else not found
-    (lk, lv), (rk, rv) = as_constant(left), as_constant(right)
-    if lk and rk:
-        if isinstance(op, ast.Is | ast.IsNot):
-            op = ast.Eq() if isinstance(op, ast.Is) else ast.NotEq()
-        return _host(lambda: HOST_COMPARE[type(op)](lv, rv), loc)
+        found = contained(world, left, right, loc, texts)
+        return found if isinstance(op, ast.In) else negated(found, loc)
+    if isinstance(op, ast.Is | ast.IsNot):
+        same = _identical(world, left, right, loc)
+        return same if isinstance(op, ast.Is) else negated(same, loc)
+    if not symbolic(left) and not symbolic(right):
+        return host(world, lambda: HOST_COMPARE[type(op)](left, right), loc)
+    if isinstance(op, ast.Eq | ast.NotEq):
+        equals = equal(world, left, right, loc)
+        return equals if isinstance(op, ast.Eq) else negated(equals, loc)
     left, right = plain(world, left), plain(world, right)
-    match op:
-        case ast.Is() | ast.IsNot():
-            if rk and rv is None:
-                same = equal(world, left, None, loc)
-                return same if isinstance(op, ast.Is) else b.not_(same, loc)
-            raise ModelError("'is' compares with None only", loc=loc, remedy="use == for values")
-        case ast.Eq():
-            return equal(world, left, right, loc)
-        case ast.NotEq():
-            return b.not_(equal(world, left, right, loc), loc)
-    if any(isinstance(x, Node) and isinstance(x.sort, SetSort) for x in (left, right)):
-        sort = next(x.sort for x in (left, right) if isinstance(x, Node) and isinstance(x.sort, SetSort))
-        x, y = lift(left, sort, loc), lift(right, sort, loc)
-        match op:
-            case ast.LtE():
-                return b.subset(x, y, loc)
-            case ast.GtE():
-                return b.subset(y, x, loc)
-            case ast.Lt():
-                return b.and_((b.subset(x, y), b.not_(b.eq(x, y))), loc)
-            case _:
-                return b.and_((b.subset(y, x), b.not_(b.eq(x, y))), loc)
+    sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
+    if sets:
+        x, y = fitted(world, left, sets[0], loc, texts[0]), fitted(world, right, sets[0], loc, texts[1])
+        return _subset(op, x, y, loc)
     a, c = integer(world, left, loc, texts[0]), integer(world, right, loc, texts[1])
     match op:
         case ast.Lt():
@@ -169,129 +170,166 @@ def compare(world: World, op: ast.cmpop, left: Term, right: Term, loc: Loc, text
             return b.less_eq(c, a, loc)
 
 
-def equal(world: World, left: Term, right: Term, loc: Loc) -> Expr:
+def negated(value: Term, loc: Loc) -> Term:
+    """The other truth value."""
+    return b.not_(value, loc) if is_expr(value) else not value
+
+
+def _identical(world: World, left: Term, right: Term, loc: Loc) -> Term:
+    left, right = plain(world, left), plain(world, right)
+    if not symbolic(left) and not symbolic(right):
+        return left is right
+    if left is None or right is None:
+        term = right if left is None else left
+        if is_expr(term) and not isinstance(term.sort, OptionSort):
+            return False
+        return equal(world, term, None, loc)
+    if isinstance(left, Cell) and isinstance(right, Cell):
+        return left == right
+    raise ModelError("'is' compares with None only", loc=loc, remedy="use == for values")
+
+
+def _subset(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Expr:
+    match op:
+        case ast.LtE():
+            return b.subset(x, y, loc)
+        case ast.GtE():
+            return b.subset(y, x, loc)
+        case ast.Lt():
+            return b.and_((b.subset(x, y), b.not_(b.eq(x, y))), loc)
+        case _:
+            return b.and_((b.subset(y, x), b.not_(b.eq(x, y))), loc)
+
+
+def equal(world: World, left: Term, right: Term, loc: Loc) -> Term:
     """`left == right`. A host value takes the sort of the other side, so a misspelt name is caught."""
     left, right = plain(world, left), plain(world, right)
-    if isinstance(left, Cell):
-        left = tuple(_content(world, left))
-    if isinstance(right, Cell):
-        right = tuple(_content(world, right))
     if isinstance(left, Cases):
-        return b.ite(left.cond, equal(world, left.then, right, loc), equal(world, left.other, right, loc), loc)
+        one, two = left.then, left.other
+        return world.either(
+            left.cond, lambda: equal(world, one, right, loc), lambda: equal(world, two, right, loc), loc
+        )
     if isinstance(right, Cases):
         return equal(world, right, left, loc)
-    if isinstance(left, Node) and isinstance(right, Node):
-        x: Expr = left  # type: ignore[assignment]
-        y: Expr = right  # type: ignore[assignment]
-        if isinstance(x.sort, OptionSort) and not isinstance(y.sort, OptionSort):
-            y = b.some(y, loc)
-        elif isinstance(y.sort, OptionSort) and not isinstance(x.sort, OptionSort):
-            x = b.some(x, loc)
-        if not compatible(x.sort, y.sort):
-            raise ModelError(f"{x.sort} and {y.sort} are never equal", loc=loc, remedy="compare values of one sort")
-        return b.eq(x, y, loc)
-    if isinstance(left, Node):
-        return _equal_host(left, right, loc)  # type: ignore[arg-type]
-    if isinstance(right, Node):
-        return _equal_host(right, left, loc)  # type: ignore[arg-type]
-    if isinstance(left, tuple) and isinstance(right, tuple):
+    if is_expr(left) and is_expr(right):
+        return _equal_terms(left, right, loc)
+    if is_expr(left):
+        return _equal_host(world, left, right, loc)
+    if is_expr(right):
+        return _equal_host(world, right, left, loc)
+    if isinstance(left, Cell) or isinstance(right, Cell):
+        return _equal_containers(world, left, right, loc)
+    if type(left) is tuple and type(right) is tuple:
         if len(left) != len(right):
-            return b.FALSE
-        return b.and_((equal(world, x, y, loc) for x, y in zip(left, right, strict=True)), loc)
-    if not symbolic(left) and not symbolic(right):
-        return b.truth(bool(left == right))
-    return b.FALSE
+            return False
+        return simple(b.and_([_truth(equal(world, x, y, loc)) for x, y in zip(left, right, strict=True)], loc))
+    if isinstance(left, Several) or isinstance(right, Several):
+        return _equal_sets(world, left, right, loc)
+    if symbolic(left) or symbolic(right):
+        raise ModelError(
+            f"{describe(left)} and {describe(right)} cannot be compared", loc=loc, remedy="compare values of one sort"
+        )
+    return host(world, lambda: bool(left == right), loc)
 
 
-def _equal_host(term: Expr, host: Any, loc: Loc) -> Expr:
-    if host is None:
+def _truth(value: Term) -> Expr:
+    return value if is_expr(value) else b.truth(bool(value))
+
+
+def _equal_terms(x: Expr, y: Expr, loc: Loc) -> Term:
+    if isinstance(x.sort, OptionSort) and not isinstance(y.sort, OptionSort):
+        y = b.some(y, loc)
+    elif isinstance(y.sort, OptionSort) and not isinstance(x.sort, OptionSort):
+        x = b.some(x, loc)
+    if not compatible(x.sort, y.sort):
+        raise ModelError(f"{x.sort} and {y.sort} are never equal", loc=loc, remedy="compare values of one sort")
+    return simple(b.eq(x, y, loc))
+
+
+def _equal_host(world: World, term: Expr, other: Term, loc: Loc) -> Term:
+    if other is None:
         if isinstance(term.sort, OptionSort):
-            return b.is_none(term, loc)
-        raise ModelError(f"a {term.sort} is never None", loc=loc, remedy="declare it Option(...) if it can be absent")
-    if isinstance(term.sort, RangeSort) and isinstance(host, int) and not isinstance(host, bool):
-        return b.eq(term, b.num(host), loc)
-    return b.eq(term, lift(host, term.sort, loc), loc)
+            return simple(b.is_none(term, loc))
+        raise ModelError(
+            f"{describe(term)} is never None", loc=loc, remedy="declare it Option(...) if it can be absent"
+        )
+    return simple(b.eq(term, lift(resolved(world, other), term.sort, loc), loc))
 
 
-def contained(world: World, needle: Term, hay: Term, loc: Loc, text: str) -> Term:
+def _equal_containers(world: World, left: Term, right: Term, loc: Loc) -> Term:
+    one, two = (world.content(x) if isinstance(x, Cell) else x for x in (left, right))
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        if set(one) != set(two):
+            return False
+        return simple(b.and_([_truth(equal(world, v, two[k], loc)) for k, v in one.items()], loc))
+    both_lists = (isinstance(left, Cell) or isinstance(one, list)) and (
+        isinstance(right, Cell) or isinstance(two, list)
+    )
+    if both_lists and isinstance(one, tuple | list) and isinstance(two, tuple | list):
+        return equal(world, tuple(one), tuple(two), loc)
+    if isinstance(left, Several) or isinstance(right, Several):
+        raise ModelError("a list is never equal to a set", loc=loc, remedy="compare two lists or two sets")
+    return False
+
+
+def _equal_sets(world: World, left: Term, right: Term, loc: Loc) -> Term:
+    for side in (left, right):
+        if (isinstance(side, Several) and side.once) or not isinstance(side, Several | AbstractSet):
+            raise ModelError(
+                f"{describe(left)} and {describe(right)} are never equal", loc=loc, remedy="compare two sets"
+            )
+    parts = []
+    for one, two in ((left, right), (right, left)):
+        for there, v in elements(world, one, loc):
+            parts.append(b.implies(there, _truth(contained(world, v, two, loc, ("element", "set")))))
+    return simple(b.and_(parts, loc))
+
+
+def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str, str]) -> Term:
     """`needle in hay`."""
-    if isinstance(hay, Cell):
-        content = _content(world, hay)
-        hay = tuple(content)
-    known, host = as_constant(needle)
-    if known and not symbolic(hay) and not isinstance(hay, Node):
-        return _host(lambda: host in hay, loc)
+    if not symbolic(needle) and not symbolic(hay):
+        return host(world, lambda: needle in hay, loc)
     needle = plain(world, needle)
-    if isinstance(hay, Ref | Node):
+    if isinstance(hay, Cases):
+        one, two = hay.then, hay.other
+        return world.either(
+            hay.cond,
+            lambda: contained(world, needle, one, loc, texts),
+            lambda: contained(world, needle, two, loc, texts),
+            loc,
+        )
+    if isinstance(hay, Cell):
+        hay = tuple(world.content(hay))
+    if isinstance(hay, Ref) or is_expr(hay):
         whole = plain(world, hay)
         if isinstance(whole.sort, SetSort):
-            return b.member(whole, lift(needle, whole.sort.element, loc), loc)
-        if isinstance(whole.sort, QueueSort | ArraySort):
-            return b.or_((b.and_((c, equal(world, needle, v, loc))) for c, v in elements(world, hay, loc)), loc)
+            return simple(b.member(whole, lift(resolved(world, needle), whole.sort.element, loc), loc))
+        if not isinstance(whole.sort, QueueSort | ArraySort):
+            raise ModelError(
+                f"'in' needs a collection, got {describe(whole)}", loc=loc, remedy="use a Set, Queue or Array"
+            )
+    elif isinstance(hay, range):
+        return _in_range(world, needle, hay, loc, texts[0])
+    elif not isinstance(hay, tuple | list | AbstractSet | Mapping | Several):
         raise ModelError(
-            f"{text} in ... needs a collection, got {whole.sort}", loc=loc, remedy="use a Set, Queue or Array"
+            f"'in' needs a collection, got {describe(hay)}", loc=loc, remedy="use a tuple, a range, a Set or a Queue"
         )
-    if isinstance(hay, range) and hay.step == 1:
-        term = integer(world, needle, loc, text)
-        if not len(hay):
-            return b.FALSE
-        return b.and_((b.less_eq(b.num(hay.start), term), b.less(term, b.num(hay.stop))), loc)
-    if isinstance(hay, tuple | list | AbstractSet | Mapping | range):
-        return b.or_((equal(world, needle, v, loc) for v in hay), loc)
-    raise ModelError(
-        f"'in' needs a collection, got {describe(hay)}", loc=loc, remedy="use a tuple, a range, a Set or a Queue"
-    )
+    is_known, value = known(needle)
+    found = []
+    for there, v in elements(world, hay, loc):
+        if is_known and not is_expr(needle) and not symbolic(v):
+            found.append(b.and_((there, b.truth(bool(host(world, lambda v=v: value == v, loc))))))  # type: ignore[misc]
+        else:
+            found.append(b.and_((there, _truth(equal(world, needle, v, loc)))))
+    return simple(b.or_(found, loc))
 
 
-def _content(world: World, cell: Cell) -> list[Any]:
-    content = world.heap[cell.number]
-    return list(content)
-
-
-def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
-    """What iterating over `value` meets: each element with the condition under which it is there."""
-    if isinstance(value, Cell):
-        return [(b.TRUE, v) for v in _content(world, value)]
-    if isinstance(value, Guarded):
-        return list(value.items)
-    if isinstance(value, Ref):
-        if isinstance(value.sort, ArraySort):
-            keys = values(value.sort.index)
-            return [(b.TRUE, places.settle(world, places.item(world, value, k, loc, str(k)))) for k in keys]
-        value = places.read(world, value)
-    if isinstance(value, Node):
-        term: Expr = value  # type: ignore[assignment]
-        match term.sort:
-            case ArraySort(index, _):
-                return [(b.TRUE, b.select(term, b.const(index, k), loc)) for k in values(index)]
-            case QueueSort(_, capacity):
-                n = b.length(term)
-                return [(b.less(b.num(i), n), b.peek(term, b.num(i), loc)) for i in range(capacity)]
-            case SetSort(element):
-                if cardinality(element) > 4096:
-                    raise ModelError(
-                        f"{term.sort} is too large to iterate over", loc=loc, remedy="use a smaller element sort"
-                    )
-                return [
-                    (b.member(term, b.const(element, v)), _host_value(b.const(element, v))) for v in values(element)
-                ]
-            case RecordSort():
-                raise ModelError("a Record cannot be iterated over", loc=loc, remedy="name its fields")
-        raise ModelError(
-            f"{term.sort} cannot be iterated over", loc=loc, remedy="iterate over an Array, Queue, Set or range"
-        )
-    if isinstance(value, Cases):
-        raise ModelError(
-            "what is iterated over depends on the state",
-            loc=loc,
-            remedy="iterate over everything and test the condition inside",
-        )
-    if symbolic(value) and not isinstance(value, tuple):
-        raise ModelError(
-            f"{describe(value)} cannot be iterated over", loc=loc, remedy="iterate over a finite collection"
-        )
-    return [(b.TRUE, v) for v in _host(lambda: list(value), loc)]
-
-
-def _host_value(term: Expr) -> Any:
-    return as_constant(term)[1]
+def _in_range(world: World, needle: Term, hay: range, loc: Loc, text: str) -> Term:
+    if not len(hay):
+        return False
+    term = integer(world, needle, loc, text)
+    low, high = min(hay[0], hay[-1]), max(hay[0], hay[-1])
+    inside = [b.less_eq(b.num(low), term), b.less_eq(term, b.num(high))]
+    if abs(hay.step) != 1:
+        inside.append(b.eq(b.mod(b.sub(term, b.num(low)), b.num(abs(hay.step))), b.num(0)))
+    return simple(b.and_(inside, loc))

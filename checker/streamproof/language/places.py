@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language.terms import Cases, Ref, Term, as_constant, describe, lift
+from streamproof.language.coerce import unknown_member
+from streamproof.language.lift import lift, merge
+from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr, Node
+from streamproof.system.expr import Expr
 from streamproof.system.sorts import (
     ArraySort,
-    BoolSort,
     EnumSort,
     OptionSort,
-    RangeSort,
     RecordSort,
     Sort,
     compatible,
+    default,
     is_scalar,
     position,
 )
@@ -36,44 +38,76 @@ def settle(world: World, ref: Ref) -> Term:
     return read(world, ref) if is_scalar(ref.sort) or isinstance(ref.sort, OptionSort) else ref
 
 
-def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
-    """`key` as an index of `sort`, with a check where it may lie outside."""
-    known, host = as_constant(key)
-    if known:
-        if position(sort.index, host) is None:
-            outside(world, f"index {host!r} is outside {sort.index}", loc)
-            return b.const(sort.index, _first(sort.index))
-        return b.const(sort.index, host, loc)
-    if isinstance(key, Cases):
-        return b.ite(
-            key.cond, index_term(world, sort, key.then, loc, text), index_term(world, sort, key.other, loc, text), loc
-        )
-    if not isinstance(key, Node):
-        raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
-    term: Expr = key  # type: ignore[assignment]
-    if isinstance(term.sort, OptionSort):
-        term = present(world, term, loc, text)
-    if not compatible(term.sort, sort.index):
-        raise ModelError(f"{term.sort} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
-    world.check(b.not_(b.in_domain(term, sort.index)), f"index outside {sort.index}", loc, (text, term))
-    return term
+def plain(world: World, value: Term) -> Term:
+    """Places are read, also where one of two is meant; everything else stays."""
+    if isinstance(value, Ref):
+        return read(world, value)
+    if isinstance(value, Cases) and (isinstance(value.then, Ref | Cases) or isinstance(value.other, Ref | Cases)):
+        return merge(value.cond, plain(world, value.then), plain(world, value.other), None)
+    return value
 
 
-def _first(sort: BoolSort | RangeSort | EnumSort) -> Any:
-    return False if isinstance(sort, BoolSort) else sort.lo if isinstance(sort, RangeSort) else sort.members[0]
+def resolved(world: World, value: Term) -> Term:
+    """`value` with every place read and every local container replaced by what it holds, all the way down."""
+    value = plain(world, value)
+    if isinstance(value, Cell):
+        content = world.content(value)
+        if isinstance(content, Mapping):
+            return {k: resolved(world, v) for k, v in content.items()}
+        return [resolved(world, v) for v in content]
+    if type(value) is tuple:
+        return tuple(resolved(world, v) for v in value)
+    if isinstance(value, Cases):
+        return Cases(value.cond, resolved(world, value.then), resolved(world, value.other))
+    if isinstance(value, Several):
+        return Several(tuple((c, resolved(world, v)) for c, v in value.items), value.once)
+    return value
 
 
-def outside(world: World, message: str, loc: Loc) -> None:
-    """A certain mistake: refused while lowering when nothing guards it, else noted as a check."""
-    if world.path is b.TRUE and not world.guards:
-        raise ModelError(message, loc=loc, remedy="stay inside the declared index, or widen it")
-    world.check(b.TRUE, message, loc)
+def fitted(world: World, value: Term, sort: Sort, loc: Loc, text: str) -> Expr:
+    """`value` as an expression where `sort` is wanted; an option is unwrapped, with a check that it is there."""
+    ready = resolved(world, value)
+    if is_expr(ready) and isinstance(ready.sort, OptionSort) and not isinstance(sort, OptionSort):
+        ready = present(world, ready, loc, text)
+    return lift(ready, sort, loc)
 
 
 def present(world: World, term: Expr, loc: Loc, text: str) -> Expr:
     """The value of an option, with a check that it is there."""
     world.check(b.is_none(term), f"{text} is None where a value is needed", loc, (text, term))
     return b.unwrap(term, loc)
+
+
+def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
+    """`key` as an index of `sort`, with a check where it may lie outside."""
+    key = plain(world, key)
+    if isinstance(key, Cases):
+        one, two = key.then, key.other
+        chosen: Expr = world.either(
+            key.cond,
+            lambda: index_term(world, sort, one, loc, text),
+            lambda: index_term(world, sort, two, loc, text),
+            loc,
+        )
+        return chosen
+    is_known, host = known(key)
+    if is_known and not is_expr(key) and type(host) is not type(default(sort.index)):
+        raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
+    if is_known and not is_expr(key):
+        if isinstance(sort.index, EnumSort) and host not in sort.index.members:
+            raise unknown_member(sort.index, host, loc)
+        if position(sort.index, host) is None:
+            world.check(b.TRUE, f"index {host!r} is outside {sort.index}", loc)
+        return b.const(sort.index, host, loc)
+    if not is_expr(key):
+        raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
+    if isinstance(key.sort, OptionSort):
+        key = present(world, key, loc, text)
+    if not compatible(key.sort, sort.index):
+        raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
+    index: Expr = key
+    world.check(b.not_(b.in_domain(index, sort.index)), f"index outside {sort.index}", loc, (text, index))
+    return index
 
 
 def item(world: World, ref: Ref, key: Term, loc: Loc, text: str) -> Ref:
@@ -89,28 +123,28 @@ def attribute(ref: Ref, name: str, loc: Loc) -> Ref:
     try:
         at = ref.sort.index(name)
     except KeyError:
-        names = ", ".join(n for n, _ in ref.sort.fields)
-        raise ModelError(f"no field {name!r} in {ref.sort}", loc=loc, remedy=f"its fields are {names}") from None
+        raise no_field(ref.sort, name, loc) from None
     return Ref(ref.root, (*ref.path, ("field", name)), ref.sort.fields[at][1])
+
+
+def no_field(sort: RecordSort, name: str, loc: Loc) -> ModelError:
+    """The error for a field that a record does not have."""
+    names = ", ".join(n for n, _ in sort.fields)
+    return ModelError(f"no field {name!r} in {sort}", loc=loc, remedy=f"its fields are {names}")
 
 
 def write(world: World, ref: Ref, value: Term, loc: Loc, text: str) -> None:
     """Puts `value` at a place, checking that it is a value of the place's sort."""
-    if isinstance(value, Ref):
-        value = read(world, value)
-    term = lift(value, ref.sort, loc)
-    world.check(b.not_(b.in_domain(term, ref.sort)), f"{text} leaves {_brief(ref.sort)}", loc, (f"new {text}", term))
+    term = fitted(world, value, ref.sort, loc, text)
+    world.check(b.not_(b.in_domain(term, ref.sort)), f"{text} leaves {ref.sort}", loc, (f"new {text}", term))
     store(world, ref, term, loc)
-
-
-def _brief(sort: Sort) -> str:
-    return str(sort)
 
 
 def store(world: World, ref: Ref, term: Expr, loc: Loc) -> None:
     """Puts a term that is known to fit at a place."""
-    world.written.setdefault(ref.root, loc)
-    world.state[ref.root] = _rebuilt(world.state[ref.root], ref.path, term, loc)
+    if not world.in_action:
+        raise ModelError("a property cannot change the state", loc=loc, remedy="only actions do; return a condition")
+    world.state = {**world.state, ref.root: _rebuilt(world.state[ref.root], ref.path, term, loc)}
 
 
 def _rebuilt(whole: Expr, path: tuple[tuple[str, Any], ...], term: Expr, loc: Loc) -> Expr:

@@ -54,6 +54,10 @@ class Disabled(Exception):
     """Raised by `require` when an action runs natively in a state where it is not enabled."""
 
 
+class NoPick(ModelError):
+    """Raised by `choose` when an action runs natively and no pick is left for it."""
+
+
 def require(condition: Any) -> None:
     """The action is enabled only where `condition` is true. Natively: raises `Disabled` where it is false."""
     if not condition:
@@ -75,7 +79,7 @@ def choose(domain: Iterable[Any]) -> Any:
     """Any one element of `domain`; the checker follows every choice. Natively: the next pick given to the run."""
     picks = PICKS.get()
     if picks is None or picks.used >= len(picks.given):
-        raise ModelError(
+        raise NoPick(
             "choose(...) was reached with no pick given",
             loc=caller(),
             remedy="run the action with model.run(..., picks=(value, ...)), one value per choose in order",

@@ -5,42 +5,93 @@ from __future__ import annotations
 import ast
 import linecache
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from streamproof.system.errors import Loc, ModelError
 
 
-@lru_cache(maxsize=256)
-def _tree(filename: str) -> ast.Module | None:
-    lines = linecache.getlines(filename)
-    return ast.parse("".join(lines), filename) if lines else None
+@lru_cache(maxsize=64)
+def _parsed(filename: str, source: str) -> tuple[dict[tuple[str, int], ast.FunctionDef], types.CodeType]:
+    """Every ``def`` of a file by name and first line, and the file's code."""
+    tree = ast.parse(source, filename)
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            found[node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])] = node
+    return found, compile(source, filename, "exec", dont_inherit=True)
 
 
-def definition(function: Callable[..., Any]) -> ast.FunctionDef:
-    """The ``def`` of a plain Python function. `ModelError` when its source is not to be had."""
-    return _definition(function.__code__, function.__name__)
-
-
-@lru_cache(maxsize=4096)
-def _definition(code: types.CodeType, name: str) -> ast.FunctionDef:
-    loc = Loc(code.co_filename, code.co_firstlineno, name)
-    tree = _tree(code.co_filename)
-    if tree is not None:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and node.name == name:
-                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                if first == code.co_firstlineno:
-                    return node
+def definition(function: types.FunctionType) -> ast.FunctionDef:
+    """The ``def`` of a plain Python function. `ModelError` when its source is not to be had or has changed."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    key = (code.co_name, code.co_firstlineno)
+    if source:
+        try:
+            found, module = _parsed(code.co_filename, source)
+        except SyntaxError:
+            raise _changed(function) from None
+        if key in found:
+            if not any(c.co_code == code.co_code for c in _codes(module) if (c.co_name, c.co_firstlineno) == key):
+                raise _changed(function)
+            return found[key]
     raise ModelError(
-        f"the source of {name!r} cannot be read",
-        loc=loc,
+        f"the source of {function.__name__!r} cannot be read",
+        loc=place(function),
         remedy="define it with 'def' in a file; a lambda or a function made at run time has no source to lower",
     )
 
 
-@lru_cache(maxsize=65536)
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code object and all those inside it."""
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            yield from _codes(part)
+
+
+def _changed(function: types.FunctionType) -> ModelError:
+    return ModelError(
+        f"the file of {function.__name__!r} has changed since it was loaded",
+        loc=place(function),
+        remedy="load it again",
+    )
+
+
+def place(function: Callable[..., Any]) -> Loc | None:
+    """Where a function is defined."""
+    code = getattr(function, "__code__", None)
+    return Loc(code.co_filename, code.co_firstlineno, function.__name__) if code else None
+
+
+@lru_cache(maxsize=4096)
 def text(node: ast.AST) -> str:
-    """The code of `node` on one line. Nodes are kept for the life of the process, so the text is made once."""
+    """The code of `node` on one line."""
     return " ".join(ast.unparse(node).split())
+
+
+@lru_cache(maxsize=1024)
+def local_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
+    """The names that are local to a function: its parameters and whatever its own body assigns."""
+    spec = node.args
+    every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
+    names = {a.arg for a in every}
+    if isinstance(node, ast.FunctionDef):
+        for statement in node.body:
+            names.update(_assigned(statement))
+    return frozenset(names)
+
+
+def _assigned(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+        return
+    if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        yield from _assigned(child)

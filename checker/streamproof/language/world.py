@@ -1,31 +1,46 @@
-"""What lowering keeps while it walks an action: the state so far, local containers, guards, checks, the path taken."""
+"""What lowering keeps while it walks an action: the state so far, local containers, guards, checks, the path taken.
+
+State and heap are replaced, never changed in place, so that a branch can go back to what was there before it.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamproof.language.terms import Cell, StateRef, Term, Undefined, as_constant, merge, symbolic
+from streamproof.language.facts import Facts
+from streamproof.language.lift import merge
+from streamproof.language.terms import Cell, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Conjunct
 from streamproof.system.sorts import BOOL, Sort
 
-CALL_DEPTH = 60
 UNROLL_LIMIT = 200_000
+
+_NOWHERE = object()
+
+Content = tuple[Term, ...] | Mapping[Any, Term]
+"""What a local list (its elements) or dict holds."""
+
+
+class Halt(Exception):
+    """The path being lowered ends here: the action is not enabled on it, or it is certainly a mistake (noted as a check)."""
 
 
 @dataclass(slots=True)
 class Frame:
-    """One function being lowered: its locals and how far it has returned or left a loop (conditions)."""
+    """One function being lowered: its locals and the conditions under which it has returned or left a loop."""
 
     function: Any
     file: str
     locals: dict[str, Term]
     globals: dict[str, Any]
+    own: frozenset[str] = frozenset()
+    """Names that are local to the function, assigned yet or not."""
     parent: Frame | None = None
     returned: Expr = b.FALSE
     result: Term = None
@@ -37,7 +52,7 @@ class Frame:
 @dataclass(slots=True)
 class _Snapshot:
     state: dict[str, Expr]
-    heap: dict[int, Any]
+    heap: dict[int, Content]
     locals: dict[str, Term]
     flags: tuple[Expr, Term, Expr, Expr]
 
@@ -51,83 +66,124 @@ class PendingCheck:
 
 
 @dataclass(slots=True)
+class Pick:
+    """One choice: its name, the value taken, and the condition under which the action comes to it."""
+
+    name: str
+    value: Any
+    reached: Expr
+
+
+@dataclass(slots=True)
 class World:
     """The mutable side of one lowering run."""
 
     sorts: dict[str, Sort]
     state: dict[str, Expr]
+    label: str
+    """What is being lowered, for messages: ``send(c=1)``."""
     script: tuple[int, ...] = ()
-    heap: dict[int, Any] = field(default_factory=dict)
+    heap: dict[int, Content] = field(default_factory=dict)
     path: Expr = b.TRUE
     guards: list[Conjunct] = field(default_factory=list)
     checks: list[PendingCheck] = field(default_factory=list)
-    picks: list[tuple[str, Any]] = field(default_factory=list)
+    picks: list[Pick] = field(default_factory=list)
     widths: list[int] = field(default_factory=list)
-    written: dict[str, Loc] = field(default_factory=dict)
     unrolled: int = 0
     in_action: bool = True
+    _cells: int = 0
+    _facts: Facts = field(default_factory=Facts)
 
-    def allocate(self, content: Any) -> Cell:
+    # --- local containers
+
+    def allocate(self, content: Content) -> Cell:
         """A new local list or dict."""
-        number = len(self.heap)
-        self.heap[number] = content
-        return Cell(number)
+        cell = Cell(self._cells)
+        self._cells += 1
+        self.put(cell, content)
+        return cell
 
-    def enabled_so_far(self) -> Expr:
-        """Guards written so far and the conditions of the branches entered."""
-        return b.and_([*(g.expr for g in self.guards), self.path])
+    def content(self, cell: Cell) -> Content:
+        """What a local list or dict holds now."""
+        return self.heap[cell.number]
+
+    def put(self, cell: Cell, content: Content) -> None:
+        """Replaces what a local list or dict holds."""
+        self.heap = {**self.heap, cell.number: content}
+
+    # --- guards and checks
+
+    def guard(self, condition: Expr, label: str, loc: Loc) -> None:
+        """A condition, which accounts for the path already, for the action to be enabled."""
+        if condition is not b.TRUE:
+            self.guards.append(Conjunct(condition, label, loc))
 
     def check(self, condition: Expr, message: str, loc: Loc, *operands: tuple[str, Expr]) -> None:
-        """Notes that `condition` here is a mistake; refused at once when it is certain and unconditional."""
+        """Notes that `condition` here is a mistake. Raises `ModelError` when it is one in every state, `Halt` on a path."""
         if condition is b.FALSE:
             return
-        if condition is b.TRUE and self.path is b.TRUE and not self.guards:
-            shown = "; ".join(f"{t} = {x.sort}" if not _is_const(x) else f"{t} = {_const(x)}" for t, x in operands)
-            raise ModelError(message + (f" ({shown})" if shown else ""), loc=loc, remedy="this happens in every state")
+        self._facts.learn(self.guards, self.path)
+        if self._facts.refute(condition):
+            return
+        certain = condition is b.TRUE
+        if certain and self.path is b.TRUE and not self.guards:
+            shown = "; ".join(f"{text} = {describe_operand(term)}" for text, term in operands)
+            raise ModelError(
+                f"{message} in every state of {self.label}" + (f" ({shown})" if shown else ""),
+                loc=loc,
+                remedy="guard it with require(...), or widen the sort if the value is meant to be possible",
+            )
         whole = b.and_([*(g.expr for g in self.guards), self.path, condition])
-        if whole is not b.FALSE:
+        if whole is not b.FALSE and all(p.check.condition is not whole for p in self.checks):
             self.checks.append(PendingCheck(Check(whole, message, loc, operands), len(self.guards)))
+        if certain:
+            raise Halt
 
-    def snapshot(self, frame: Frame) -> _Snapshot:
-        """What a branch may change."""
-        heap = {n: (list(c) if isinstance(c, list) else dict(c)) for n, c in self.heap.items()}
-        flags = (frame.returned, frame.result, frame.broke, frame.continued)
-        return _Snapshot(dict(self.state), heap, dict(frame.locals), flags)
-
-    def restore(self, frame: Frame, snap: _Snapshot) -> None:
-        """Puts a snapshot back."""
-        self.state, self.heap, frame.locals = snap.state, snap.heap, snap.locals
-        frame.returned, frame.result, frame.broke, frame.continued = snap.flags
+    # --- branches
 
     def branch(self, frame: Frame, cond: Expr, then: Callable[[], None], other: Callable[[], None], loc: Loc) -> None:
-        """Runs both branches of a condition on copies and merges what they did."""
+        """Runs both branches of a condition on copies and merges what they did; `Halt` when neither goes on."""
         outer = self.path
         yes, no = b.and_((outer, cond)), b.and_((outer, b.not_(cond)))
         if yes is b.FALSE:
-            return other()
-        if no is b.FALSE:
-            return then()
-        before = self.snapshot(frame)
-        again = self.snapshot(frame)
-        self.restore(frame, before)
-        self.path = yes
-        then()
-        taken = self.snapshot(frame)
-        self.restore(frame, again)
-        self.path = no
-        other()
-        skipped = self.snapshot(frame)
-        self.path = outer
-        self.restore(frame, self._merged(cond, taken, skipped, loc))
-        return None
+            other()
+        elif no is b.FALSE:
+            then()
+        else:
+            before = self._snapshot(frame)
+            taken = self._arm(frame, yes, then)
+            self.path = outer
+            self._restore(frame, before)
+            skipped = self._arm(frame, no, other)
+            self.path = outer
+            if taken is None and skipped is None:
+                raise Halt
+            if taken is None or skipped is None:
+                self._restore(frame, taken or skipped or before)
+            else:
+                self._restore(frame, self._merged(cond, taken, skipped, loc))
+
+    def _arm(self, frame: Frame, path: Expr, run: Callable[[], None]) -> _Snapshot | None:
+        self.path = path
+        try:
+            run()
+        except Halt:
+            return None
+        return self._snapshot(frame)
+
+    def _snapshot(self, frame: Frame) -> _Snapshot:
+        flags = (frame.returned, frame.result, frame.broke, frame.continued)
+        return _Snapshot(self.state, self.heap, dict(frame.locals), flags)
+
+    def _restore(self, frame: Frame, snap: _Snapshot) -> None:
+        self.state, self.heap, frame.locals = snap.state, snap.heap, dict(snap.locals)
+        frame.returned, frame.result, frame.broke, frame.continued = snap.flags
 
     def _merged(self, cond: Expr, a: _Snapshot, c: _Snapshot, loc: Loc) -> _Snapshot:
-        state = {
-            n: (a.state[n] if a.state[n] is c.state[n] else b.ite(cond, a.state[n], c.state[n], loc)) for n in a.state
-        }
+        state, heap = self._merged_stores(cond, (a.state, a.heap), (c.state, c.heap), loc)
+        unset = Undefined("is assigned on some paths only", "give it a value before the if or the loop")
         names = dict.fromkeys([*a.locals, *c.locals])
-        merged = {n: merge(cond, a.locals.get(n, Undefined(n)), c.locals.get(n, Undefined(n)), loc) for n in names}
-        heap = {n: self._merge_cell(cond, a.heap.get(n), c.heap.get(n), loc) for n in dict.fromkeys([*a.heap, *c.heap])}
+        merged = {n: merge(cond, a.locals.get(n, unset), c.locals.get(n, unset), loc) for n in names}
         (ra, va, ba, ca), (rb, vb, bb, cb) = a.flags, c.flags
         if ra is b.FALSE:
             result = vb
@@ -135,36 +191,88 @@ class World:
             result = va
         else:
             result = merge(cond, va, vb, loc)
-        flags = (b.ite(cond, ra, rb), result, b.ite(cond, ba, bb), b.ite(cond, ca, cb))
-        return _Snapshot(state, heap, merged, flags)
+        return _Snapshot(state, heap, merged, (b.ite(cond, ra, rb), result, b.ite(cond, ba, bb), b.ite(cond, ca, cb)))
 
-    @staticmethod
-    def _merge_cell(cond: Expr, a: Any, c: Any, loc: Loc) -> Any:
-        if a is None or c is None:
-            return c if a is None else a
-        if isinstance(a, list) and isinstance(c, list):
-            if len(a) != len(c):
-                raise ModelError(
-                    "the length of a local list depends on the state",
-                    loc=loc,
-                    remedy="keep it the same on both branches: a fixed list of truth values, or a Queue or Set of the state",
-                )
-            return [merge(cond, x, y, loc) for x, y in zip(a, c, strict=True)]
-        if a.keys() != c.keys():
+    def _merged_stores(
+        self,
+        cond: Expr,
+        a: tuple[dict[str, Expr], dict[int, Content]],
+        c: tuple[dict[str, Expr], dict[int, Content]],
+        loc: Loc,
+    ) -> tuple[dict[str, Expr], dict[int, Content]]:
+        state = a[0]
+        if a[0] is not c[0]:
+            state = {n: (t if t is c[0][n] else b.ite(cond, t, c[0][n], loc)) for n, t in a[0].items()}
+        heap = a[1]
+        if a[1] is not c[1]:
+            heap = {**c[1], **a[1]}
+            for number in a[1].keys() & c[1].keys():
+                if a[1][number] is not c[1][number]:
+                    heap[number] = _merge_contents(cond, a[1][number], c[1][number], loc)
+        return state, heap
+
+    def under(self, cond: Expr, run: Callable[[], Term], loc: Loc) -> Term:
+        """The value of an expression that is evaluated only where `cond` holds; what it changes, it changes only there.
+
+        Raises `Halt` when the evaluation ends there, or is never reached.
+        """
+        outer, before = self.path, (self.state, self.heap)
+        inner = b.and_((outer, cond))
+        if inner is b.FALSE:
+            raise Halt
+        if inner is outer:
+            return run()
+        self.path = inner
+        try:
+            value = run()
+        except Halt:
+            self.state, self.heap = before
+            raise
+        finally:
+            self.path = outer
+        if self.state is not before[0] or self.heap is not before[1]:
+            self.state, self.heap = self._merged_stores(cond, (self.state, self.heap), before, loc)
+        return value
+
+    def either(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
+        """The value of a conditional expression; `Halt` when neither side goes on."""
+        values: list[Term] = []
+        for side, run in ((cond, then), (b.not_(cond), other)):
+            try:
+                values.append(self.under(side, run, loc))
+            except Halt:
+                values.append(_NOWHERE)
+        if values[0] is _NOWHERE and values[1] is _NOWHERE:
+            raise Halt
+        if values[0] is _NOWHERE or values[1] is _NOWHERE:
+            return values[1] if values[0] is _NOWHERE else values[0]
+        return merge(cond, values[0], values[1], loc)
+
+
+def _merge_contents(cond: Expr, a: Content, c: Content, loc: Loc) -> Content:
+    if isinstance(a, tuple) and isinstance(c, tuple):
+        if len(a) != len(c):
             raise ModelError(
-                "the keys of a local dict depend on the state",
+                "the length of a local list depends on the state",
                 loc=loc,
-                remedy="create every key first, then change its value under the condition",
+                remedy="keep it the same on both branches: a fixed list of truth values, or a Queue or Set of the state",
             )
-        return {k: merge(cond, a[k], c[k], loc) for k in a}
+        return tuple(merge(cond, x, y, loc) for x, y in zip(a, c, strict=True))
+    assert isinstance(a, Mapping)
+    assert isinstance(c, Mapping)
+    if list(a) != list(c):
+        raise ModelError(
+            "the keys of a local dict, or their order, depend on the state",
+            loc=loc,
+            remedy="create every key first, then change its value under the condition",
+        )
+    return {k: merge(cond, a[k], c[k], loc) for k in a}
 
 
-def _is_const(term: Expr) -> bool:
-    return as_constant(term)[0]
-
-
-def _const(term: Expr) -> Any:
-    return as_constant(term)[1]
+def describe_operand(term: Expr) -> str:
+    """An operand of a check in a message written while lowering: its value if known, else its sort."""
+    is_known, host = known(term)
+    return str(host) if is_known else str(term.sort)
 
 
 def where(frame: Frame, node: ast.AST) -> Loc:
@@ -173,16 +281,14 @@ def where(frame: Frame, node: ast.AST) -> Loc:
     return Loc(frame.file, getattr(node, "lineno", 0), name)
 
 
-def boolean(value: Term, frame: Frame, node: ast.AST) -> Expr:
+def boolean(value: Term, loc: Loc) -> Expr:
     """A condition; Python's truthiness of numbers and containers is refused, so that no test is silently constant."""
-    known, host = as_constant(value)
-    if known:
-        return b.truth(bool(host))
-    sort = getattr(value, "sort", None)
-    if sort == BOOL and not isinstance(value, StateRef) and symbolic(value):
-        return value  # type: ignore[no-any-return]
+    if is_expr(value) and value.sort == BOOL:
+        return value
+    if not is_expr(value) and known(value)[0]:
+        return b.truth(bool(value))
     raise ModelError(
-        f"a condition must be a Bool, got {sort or 'no truth value'}",
-        loc=where(frame, node),
+        f"a condition must be a Bool, got {describe(value)}",
+        loc=loc,
         remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
     )

@@ -1,0 +1,80 @@
+"""Taking a condition apart into conjuncts, so that a report can say which one failed, with the text of each."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from functools import partial
+from typing import TYPE_CHECKING
+
+from streamproof.language.elements import elements
+from streamproof.language.sources import text
+from streamproof.language.terms import known
+from streamproof.language.world import Frame, Halt, where
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+
+if TYPE_CHECKING:
+    from streamproof.language.functions import Functions
+
+Part = tuple[Expr, str, ast.expr]
+
+
+def conjuncts(lowering: Functions, node: ast.expr, frame: Frame, suffix: str = "") -> list[Part]:
+    """The parts of a condition that must each hold, with their text: ``and`` and ``all(...)`` are taken apart.
+
+    A later part is judged only where the earlier ones hold, as Python would come to it.
+    """
+    world = lowering.world
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        parts: list[Part] = []
+        for operand in node.values:
+            reached = b.and_(c for c, _, _ in parts)
+            try:
+                judge = partial(conjuncts, lowering, operand, frame, suffix)
+                parts += world.under(reached, judge, where(frame, operand))
+            except Halt:
+                if reached is b.TRUE:
+                    raise
+                break
+        return parts
+    if _is_plain_all(lowering, node, frame):
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.args[0], ast.GeneratorExp)
+        return _each(lowering, node.args[0], frame, suffix)
+    return [(lowering.condition(node, frame), text(node) + suffix, node)]
+
+
+def _is_plain_all(lowering: Functions, node: ast.expr, frame: Frame) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and lowering.names(node.func, builtins.all, frame)
+        and len(node.args) == 1
+        and isinstance(node.args[0], ast.GeneratorExp)
+        and len(node.args[0].generators) == 1
+        and not node.args[0].generators[0].ifs
+        and not node.args[0].generators[0].is_async
+    )
+
+
+def _each(lowering: Functions, node: ast.GeneratorExp, frame: Frame, suffix: str) -> list[Part]:
+    loop, world = node.generators[0], lowering.world
+    names = frozenset(n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name))
+    inner = Frame(frame.function, frame.file, {}, frame.globals, names, parent=frame, depth=frame.depth)
+    items = elements(world, lowering.value(loop.iter, frame), where(frame, loop.iter))
+    parts: list[Part] = []
+    for there, item in items:
+        lowering.bind(loop.target, item, inner)
+        is_known, host = known(item)
+        note = suffix + (f"  [{text(loop.target)}={host}]" if is_known else "")
+        reached = b.and_([*(c for c, _, _ in parts), there])
+        try:
+            judge = partial(conjuncts, lowering, node.elt, inner, note)
+            found = world.under(reached, judge, where(frame, node))
+        except Halt:
+            if reached is b.TRUE:
+                raise
+            continue
+        parts += [(b.implies(there, cond), label, at) for cond, label, at in found]
+    return parts

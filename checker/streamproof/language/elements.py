@@ -1,0 +1,103 @@
+"""What iterating over a value meets: each element with the condition under which it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from streamproof.language import places
+from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, simple, symbolic
+from streamproof.language.world import World
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import ArraySort, QueueSort, SetSort, cardinality, values
+
+SET_LIMIT = 4096
+
+
+def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
+    """The elements as they are now, in order."""
+    if isinstance(value, Cell):
+        return [(b.TRUE, v) for v in world.content(value)]
+    if isinstance(value, Several):
+        return list(value.items)
+    if isinstance(value, Ref) and isinstance(value.sort, ArraySort):
+        keys = values(value.sort.index)
+        return [(b.TRUE, places.settle(world, places.item(world, value, k, loc, str(k)))) for k in keys]
+    whole = places.plain(world, value)
+    if is_expr(whole):
+        return _of_term(whole, loc)
+    if isinstance(whole, Cases):
+        raise ModelError(
+            "what is iterated over depends on the state",
+            loc=loc,
+            remedy="iterate over everything and test the condition inside",
+        )
+    if (symbolic(whole) and not isinstance(whole, tuple)) or not isinstance(whole, Iterable):
+        raise ModelError(
+            f"{describe(whole)} cannot be iterated over",
+            loc=loc,
+            remedy="iterate over a range, a list, or an Array, Queue or Set of the state",
+        )
+    return [(b.TRUE, v) for v in in_order(whole)]
+
+
+def in_order(host: Iterable[Any]) -> list[Any]:
+    """The elements of a host collection; those of a Python set in a fixed order, so that every run sees the same."""
+    if not isinstance(host, AbstractSet):
+        return list(host)
+    try:
+        return sorted(host)
+    except TypeError:
+        return sorted(host, key=repr)
+
+
+def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:
+    match term.sort:
+        case ArraySort(index, _):
+            return [(b.TRUE, simple(b.select(term, b.const(index, k), loc))) for k in values(index)]
+        case QueueSort(_, capacity):
+            n = b.length(term)
+            slots = [(b.less(b.num(i), n), simple(b.peek(term, b.num(i), loc))) for i in range(capacity)]
+            return [(there, v) for there, v in slots if there is not b.FALSE]
+        case SetSort(element):
+            if cardinality(element) > SET_LIMIT:
+                raise ModelError(
+                    f"{term.sort} is too large to iterate over", loc=loc, remedy="use a smaller element sort"
+                )
+            members = [(b.member(term, b.const(element, v)), simple(b.const(element, v))) for v in values(element)]
+            return [(there, v) for there, v in members if there is not b.FALSE]
+    raise ModelError(
+        f"{describe(term)} cannot be iterated over",
+        loc=loc,
+        remedy="iterate over an Array, Queue, Set or range; a Record by naming its fields",
+    )
+
+
+def unconditional(world: World, value: Term, loc: Loc) -> list[Term]:
+    """The elements of a collection whose length is known while lowering."""
+    items = elements(world, value, loc)
+    if any(there is not b.TRUE for there, _ in items):
+        raise ModelError(
+            "how many elements there are depends on the state",
+            loc=loc,
+            remedy="use any, all, sum, min, max, len or a for loop over it directly",
+        )
+    return [v for _, v in items]
+
+
+def distinct(world: World, items: list[tuple[Expr, Term]], equal: Any, loc: Loc) -> Several:
+    """A local set: an element is there unless it equals an earlier one that is."""
+    kept: list[tuple[Expr, Term]] = []
+    for there, v in items:
+        again = [b.and_((c, _as_expr(equal(world, v, w, loc)))) for c, w in kept]
+        here = b.and_((there, b.not_(b.or_(again))))
+        if here is not b.FALSE:
+            kept.append((here, v))
+    return Several(tuple(kept), once=False)
+
+
+def _as_expr(value: Term) -> Expr:
+    return value if is_expr(value) else b.truth(bool(value))

@@ -1,0 +1,337 @@
+"""Calls: what is known runs as ordinary Python, functions that meet the state are inlined, `choose` splits the run."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import types
+from abc import abstractmethod
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterator
+from typing import Any
+
+from streamproof.language import calls, methods, operators, places
+from streamproof.language.elements import elements, in_order
+from streamproof.language.expressions import Expressions, closed_over
+from streamproof.language.lift import merge
+from streamproof.language.primitives import Disabled, NoPick, choose, require
+from streamproof.language.sources import definition, local_names, text
+from streamproof.language.terms import (
+    Closure,
+    Method,
+    Several,
+    Term,
+    describe,
+    is_expr,
+    known,
+    simple,
+    symbolic,
+)
+from streamproof.language.world import Frame, Halt, Pick, where
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError, StreamproofError
+from streamproof.system.sorts import SetSort
+
+CALL_DEPTH = 60
+
+MUTABLE = (list, dict, set, bytearray, deque, OrderedDict, defaultdict, Counter)
+CHANGES = {
+    *(
+        "append",
+        "appendleft",
+        "extend",
+        "extendleft",
+        "insert",
+        "pop",
+        "popleft",
+        "popitem",
+        "clear",
+        "remove",
+        "rotate",
+    ),
+    *("sort", "reverse", "add", "discard", "update", "setdefault", "subtract", "move_to_end", "difference_update"),
+    *("intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__ior__"),
+}
+EFFECTS = frozenset({"random", "time", "secrets", "uuid", "datetime", "os", "socket", "subprocess", "threading"})
+EFFECTFUL = (print, input, open, exec, eval, setattr, delattr, globals, locals, vars, breakpoint, iter, next)
+
+
+class Functions(Expressions):
+    """Evaluates calls."""
+
+    @abstractmethod
+    def block(self, body: list[ast.stmt], frame: Frame) -> None:
+        """Walks the statements of a function body."""
+
+    def names(self, node: ast.expr, target: Any, frame: Frame) -> bool:
+        """Whether a name, plain or behind a module, means `target`."""
+        if isinstance(node, ast.Name):
+            scope: Frame | None = frame
+            while scope is not None:
+                if node.id in scope.locals or node.id in scope.own:
+                    return scope.locals.get(node.id) is target
+                scope = scope.parent
+            cells = closed_over(frame)
+            default = cells.get(node.id, frame.globals.get(node.id, getattr(builtins, node.id, None)))
+            return default is target
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = frame.globals.get(node.value.id)
+            return isinstance(module, types.ModuleType) and getattr(module, node.attr, None) is target
+        return False
+
+    def call(self, node: ast.Call, frame: Frame, name: str | None = None) -> Term:
+        """A call; `name` is the variable its value is assigned to, if any."""
+        loc = where(frame, node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+            return self._super(node, frame)
+        function = self.value(node.func, frame)
+        if function is choose:
+            return self.choice(node, frame, name)
+        if function is require:
+            raise ModelError("require(...) is a statement of its own", loc=loc, remedy="write it on a line by itself")
+        if function in (builtins.all, builtins.any) and len(node.args) == 1 and not node.keywords:
+            only = node.args[0]
+            if isinstance(only, ast.GeneratorExp):
+                return self.quantified(only, frame, function.__name__)
+        args = list(self.spread(node.args, frame))
+        kwargs: dict[str, Term] = {}
+        for k in node.keywords:
+            if k.arg is None:
+                raise ModelError("'**' in a call is not part of the language", loc=loc, remedy="name the arguments")
+            kwargs[k.arg] = self.value(k.value, frame)
+        if isinstance(function, Method):
+            label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
+            return methods.method(self.world, function, args, kwargs, loc, label)
+        return self._applied(function, args, kwargs, frame, node)
+
+    def _applied(self, function: Term, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call) -> Term:
+        """Calls anything: natively when all is known, else as a built-in or inlined."""
+        loc = where(frame, node)
+        if frame.depth >= CALL_DEPTH:
+            raise ModelError(
+                f"calls nest deeper than {CALL_DEPTH}",
+                loc=loc,
+                remedy="recursion must end on values known while lowering; bound it by an argument",
+            )
+        if isinstance(function, Closure):
+            return self._call_closure(function, args, kwargs, frame, node)
+        if symbolic(function):
+            raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
+        _refuse_effects(function, text(node), loc)
+        python = isinstance(function, types.FunctionType | types.MethodType)
+        owner = getattr(function, "__self__", None)
+        if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
+            try:
+                return self._native(function, args, kwargs, loc)
+            except (Disabled, NoPick):  # it requires or chooses: that is for the language to see
+                pass
+        if symbolic(owner):
+            raise ModelError(f"{text(node.func)!r} cannot be called here", loc=loc, remedy="write the loop out")
+        result = calls.builtin(self.world, function, args, kwargs, loc)
+        if result is not calls.UNKNOWN:
+            return result
+        if python:
+            return self.inline(function, args, kwargs, frame.depth + 1, loc)
+        raise ModelError(
+            f"{getattr(function, '__name__', function)}() cannot be called with values of the state",
+            loc=loc,
+            remedy="it is not written in Python, or it makes an object: compute with the state in plain Python instead",
+        )
+
+    def _native(self, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+        """An ordinary Python call; lists and dicts that it makes anew become local ones."""
+        try:
+            result = function(*args, **kwargs)
+        except (Disabled, NoPick):
+            raise
+        except StreamproofError as error:
+            raise ModelError(error.message, loc=error.loc or loc, remedy=error.remedy) from None
+        except operators.CERTAIN as error:
+            self.world.check(b.TRUE, f"{type(error).__name__} in {_called(function)}(): {error}", loc)
+            raise Halt from None
+        except Exception as error:
+            raise ModelError(
+                f"{type(error).__name__} in {_called(function)}(): {error}",
+                loc=loc,
+                remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
+            ) from error
+        if isinstance(result, Iterator):
+            return Several(tuple((b.TRUE, v) for v in result), once=True)
+        if function in (list, sorted) or (function is dict and result is not None):
+            return self.world.allocate(tuple(result) if isinstance(result, list) else dict(result))
+        return frozenset(result) if function is set else result
+
+    # --- functions written in Python
+
+    def inline(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc) -> Term:
+        """The result of a function's body on values of the state."""
+        frame = self.enter(function, args, kwargs, depth, loc)
+        self.block(definition(underlying(function)).body, frame)
+        return _result(frame, loc)
+
+    def enter(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc | None) -> Frame:
+        """A frame with the arguments bound."""
+        plain = underlying(function)
+        if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
+            raise ModelError(
+                f"{plain.__name__}() is a generator or coroutine",
+                loc=loc or Loc(plain.__code__.co_filename, plain.__code__.co_firstlineno, plain.__name__),
+                remedy="return a tuple or list instead; an action changes the state and returns nothing",
+            )
+        if isinstance(function, types.MethodType):
+            args = [function.__self__, *args]
+        signature = inspect.signature(plain, follow_wrapped=False)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
+        bound.apply_defaults()
+        local = dict(bound.arguments)
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                local[name] = self.world.allocate(local[name])
+        node = definition(plain)
+        return Frame(plain, plain.__code__.co_filename, local, plain.__globals__, local_names(node), depth=depth)
+
+    def closure(self, node: ast.Lambda | ast.FunctionDef, frame: Frame) -> Closure:
+        """A function made inside a rule; its defaults are evaluated now, as Python does."""
+        spec, loc = node.args, where(frame, node)
+        if spec.vararg or spec.kwarg or spec.posonlyargs or getattr(node, "decorator_list", None):
+            raise ModelError(
+                "a function inside a rule has plain parameters and no decorators", loc=loc, remedy="define it outside"
+            )
+        named = [a.arg for a in spec.args]
+        defaults = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
+        defaults += [(a.arg, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
+        return Closure(node, frame, tuple((n, self.value(d, frame)) for n, d in defaults))
+
+    def _call_closure(
+        self, closure: Closure, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call
+    ) -> Term:
+        spec, home, loc = closure.node.args, closure.frame, where(frame, node)
+        names, keyword = [a.arg for a in spec.args], [a.arg for a in spec.kwonlyargs]
+        local = dict(zip(names, args, strict=False))
+        doubled = local.keys() & kwargs.keys()
+        local = {**dict(closure.defaults), **local, **kwargs}
+        if len(args) > len(names) or doubled or set(local) != {*names, *keyword}:
+            raise ModelError(
+                "the call does not match the function's parameters", loc=loc, remedy=f"they are {text(spec)}"
+            )
+        own = local_names(closure.node)
+        inner = Frame(home.function, home.file, local, home.globals, own, parent=home, depth=frame.depth + 1)
+        if isinstance(closure.node, ast.Lambda):
+            return self.value(closure.node.body, inner)
+        if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
+            raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
+        self.block(closure.node.body, inner)
+        return _result(inner, loc)
+
+    def _super(self, node: ast.Call, frame: Frame) -> Term:
+        cls = closed_over(frame).get("__class__")
+        first = next(iter(inspect.signature(frame.function).parameters), None)
+        scope: Frame | None = frame
+        while scope is not None and first not in scope.locals:
+            scope = scope.parent
+        if cls is None or first is None or scope is None:
+            raise ModelError("super() outside a method", loc=where(frame, node), remedy="call the function by its name")
+        return super(cls, scope.locals[first])
+
+    # --- nondeterminism
+
+    def choice(self, node: ast.Call, frame: Frame, name: str | None) -> Term:
+        """One branch of a `choose`: which one is given by the script; the driver runs them all."""
+        world, loc = self.world, where(frame, node)
+        if not world.in_action:
+            raise ModelError(
+                "choose(...) outside an action", loc=loc, remedy="properties look at states, they do not choose"
+            )
+        if len(node.args) != 1 or node.keywords:
+            raise ModelError("choose takes one argument", loc=loc, remedy="write choose(range(3))")
+        options = self._options(self.value(node.args[0], frame), loc)
+        if not options:
+            world.guard(b.not_(world.path), text(node), loc)
+            raise Halt
+        at = world.script[len(world.widths)] if len(world.widths) < len(world.script) else 0
+        world.widths.append(len(options))
+        there, value, shown = options[at]
+        world.picks.append(Pick(_unused(name or "choice", [p.name for p in world.picks]), shown, world.path))
+        # Where the choice is not reached, its first option alone stands for all, so that no step is counted twice.
+        world.guard(b.and_((world.path, there)) if at else b.implies(world.path, there), text(node), loc)
+        return value
+
+    def _options(self, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any]]:
+        """What there is to choose from: the condition under which it is there, the value, and the value to show."""
+        ready = places.plain(self.world, domain)
+        if not symbolic(ready) and isinstance(ready, int):
+            raise ModelError(f"choose({ready}) has no elements", loc=loc, remedy=f"write choose(range({ready}))")
+        pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
+        options = []
+        for there, v in pairs or elements(self.world, domain, loc):
+            is_known, host = known(v)
+            if is_expr(v) and not is_known and is_expr(ready) and isinstance(ready.sort, SetSort):
+                is_known, host = True, getattr(v, "value", None)
+            if not is_known:
+                raise ModelError(
+                    "the values to choose from depend on the state",
+                    loc=loc,
+                    remedy="choose an index or a value from a fixed domain, then require(...) what it must satisfy",
+                )
+            try:
+                hash(host)
+            except TypeError:
+                raise ModelError(
+                    f"{describe(host)} cannot be chosen: it is not hashable",
+                    loc=loc,
+                    remedy="choose from tuples, names or numbers",
+                ) from None
+            options.append((there, v, host))
+        return options
+
+
+def _unused(name: str, taken: list[str]) -> str:
+    """`name`, numbered from the second use on."""
+    at, candidate = 1, name
+    while candidate in taken:
+        at += 1
+        candidate = f"{name}_{at}"
+    return candidate
+
+
+def _result(frame: Frame, loc: Loc) -> Term:
+    """What a call gives: None where the function ends without a return."""
+    if frame.returned is b.TRUE:
+        return simple(frame.result)
+    if frame.returned is b.FALSE:
+        return None
+    return merge(frame.returned, frame.result, None, loc)
+
+
+def _called(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _refuse_effects(function: Any, shown: str, loc: Loc) -> None:
+    """Refuses calls that change Python objects, or answer differently each time."""
+    owner, name = getattr(function, "__self__", None), _called(function)
+    if isinstance(owner, MUTABLE) and name in CHANGES:
+        raise ModelError(
+            f"{shown!r} changes a Python object that is not part of the state",
+            loc=loc,
+            remedy="everything that changes belongs to the state: declare it in state(); a local list starts with []",
+        )
+    modules = {getattr(function, "__module__", None), type(owner).__module__ if owner is not None else None}
+    modules |= {owner.__name__} if isinstance(owner, types.ModuleType) else set()
+    if function in EFFECTFUL or {str(m).split(".")[0] for m in modules} & EFFECTS:
+        raise ModelError(
+            f"{name}() has effects, or answers differently each time",
+            loc=loc,
+            remedy="nondeterminism comes from choose(...), and a rule changes the state only",
+        )
+
+
+def underlying(function: Any) -> types.FunctionType:
+    """The plain function of a function or method."""
+    plain = function.__func__ if isinstance(function, types.MethodType) else function
+    assert isinstance(plain, types.FunctionType)
+    return plain

@@ -1,0 +1,213 @@
+"""From what a rule computes to expressions of a sort: host values, local containers, and the merging of two branches.
+
+Integers keep the interval their own expression has, inside containers too: whether they lie in the sort of the place they
+are stored in is decided there, by `build.in_domain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import reduce
+from typing import Any
+
+from streamproof.language.coerce import mismatch, unknown_member
+from streamproof.language.terms import Cases, Cell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    cardinality,
+    compatible,
+    values,
+)
+
+
+def lift(value: Term, sort: Sort, loc: Loc | None) -> Expr:
+    """`value` as an expression that can stand where `sort` is wanted; `ModelError` when it cannot.
+
+    `value` holds no `Ref` and no `Cell`: those are read before (`operators.resolved`).
+    """
+    if is_expr(value):
+        return _fit(value, sort, loc)
+    if isinstance(value, Cases):
+        return b.ite(value.cond, lift(value.then, sort, loc), lift(value.other, sort, loc), loc)
+    if isinstance(value, Undefined):
+        raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
+    match sort:
+        case OptionSort(element):
+            return b.const(sort, None, loc) if value is None else b.some(lift(value, element, loc), loc)
+        case BoolSort() if isinstance(value, bool):
+            return b.truth(value)
+        case RangeSort() if isinstance(value, int) and not isinstance(value, bool):
+            return b.num(value)
+        case EnumSort(members) if isinstance(value, str):
+            if value not in members:
+                raise unknown_member(sort, value, loc)
+            return b.const(sort, value, loc)
+        case RecordSort(fields) if isinstance(value, Mapping):
+            return _record(sort, _by_name(sort, [n for n, _ in fields], value, loc), loc)
+        case RecordSort(fields) if isinstance(value, tuple | list) and len(value) == len(fields):
+            return _record(sort, value, loc)
+        case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(values(index)):
+            return _array(sort, [value[k] for k in values(index)], loc)
+        case ArraySort(index, _) if isinstance(value, tuple | list) and len(value) == cardinality(index):
+            return _array(sort, value, loc)
+        case QueueSort() if isinstance(value, tuple | list):
+            return _queue(sort, value, loc)
+        case SetSort() if isinstance(value, Several) and not value.once:
+            return _set(sort, value.items, loc)
+        case SetSort() if isinstance(value, AbstractSet):
+            return _set(sort, [(b.TRUE, v) for v in sorted(value, key=repr)], loc)
+    raise mismatch(sort, describe(value), loc)
+
+
+def _fit(term: Expr, sort: Sort, loc: Loc | None) -> Expr:
+    if isinstance(sort, OptionSort) and not isinstance(term.sort, OptionSort):
+        return b.some(_fit(term, sort.element, loc), loc)
+    if compatible(term.sort, sort):
+        return term
+    raise mismatch(sort, describe(term), loc)
+
+
+def _by_name(sort: RecordSort, names: list[str], value: Mapping[Any, Any], loc: Loc | None) -> list[Any]:
+    for key in value:
+        if key not in names:
+            raise ModelError(f"no field {key!r} in {sort}", loc=loc, remedy=f"its fields are {', '.join(names)}")
+    missing = [n for n in names if n not in value]
+    if missing:
+        raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=loc, remedy="give every field")
+    return [value[n] for n in names]
+
+
+def _record(sort: RecordSort, parts: Iterable[Any], loc: Loc | None) -> Expr:
+    made = [lift(v, s, loc) for v, (_, s) in zip(parts, sort.fields, strict=True)]
+    own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
+    return b.make_record(own, made, loc)
+
+
+def _joined(element: Sort, parts: list[Expr]) -> Sort:
+    """The sort of the parts' own values; that of the declared element where there are none."""
+    return reduce(b.join, (p.sort for p in parts)) if parts else element
+
+
+def _array(sort: ArraySort, parts: Iterable[Any], loc: Loc | None) -> Expr:
+    made = [lift(v, sort.element, loc) for v in parts]
+    return b.make_array(ArraySort(sort.index, _joined(sort.element, made)), made, loc)
+
+
+def _queue(sort: QueueSort, parts: tuple[Any, ...] | list[Any], loc: Loc | None) -> Expr:
+    if len(parts) > sort.capacity:
+        raise ModelError(f"{len(parts)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity")
+    made = [lift(v, sort.element, loc) for v in parts]
+    queue = b.const(QueueSort(_joined(sort.element, made), sort.capacity), (), loc)
+    for part in made:
+        queue = b.push(queue, part, loc)
+    return queue
+
+
+def _set(sort: SetSort, items: Iterable[tuple[Expr, Any]], loc: Loc | None) -> Expr:
+    made = [(present, lift(v, sort.element, loc)) for present, v in items]
+    result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), loc)
+    for present, part in made:
+        result = b.ite(present, b.insert(result, part, loc), result, loc)
+    return result
+
+
+def natural(value: Term, loc: Loc | None) -> Expr | None:
+    """`value` as an expression by its own type alone (booleans and integers), or None."""
+    if is_expr(value):
+        return value
+    if isinstance(value, bool):
+        return b.truth(value)
+    if isinstance(value, int):
+        return b.num(value)
+    if isinstance(value, Cases):
+        then, other = natural(value.then, loc), natural(value.other, loc)
+        if then is None or other is None or not compatible(then.sort, other.sort):
+            return None
+        return b.ite(value.cond, then, other, loc)
+    return None
+
+
+def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
+    """The value that is `then` where `cond` holds and `other` elsewhere.
+
+    Values that no sort can hold both of become `Undefined`: an error only if they are used.
+    """
+    if then is other or same(then, other):
+        return then
+    for side in (then, other):
+        if isinstance(side, Undefined):
+            return side
+    if type(then) is tuple and type(other) is tuple and len(then) == len(other):
+        return tuple(merge(cond, x, y, loc) for x, y in zip(then, other, strict=True))
+    try:
+        if is_expr(then) and is_expr(other):
+            return _merge_terms(cond, then, other, loc)
+        if is_expr(then) and _liftable(other):
+            return b.ite(cond, then, _lift_beside(other, then, loc), loc) if other is not None else _absent(cond, then)
+        if is_expr(other) and _liftable(then):
+            return (
+                b.ite(cond, _lift_beside(then, other, loc), other, loc)
+                if then is not None
+                else _absent(b.not_(cond), other)
+            )
+    except ModelError as error:
+        return Undefined(f"has values of different sorts on different paths: {error.message}", "use one sort")
+    left, right = natural(then, loc), natural(other, loc)
+    if left is not None and right is not None and left.sort == BOOL == right.sort:
+        return b.ite(cond, left, right, loc)
+    if (
+        left is not None
+        and right is not None
+        and isinstance(left.sort, RangeSort)
+        and isinstance(right.sort, RangeSort)
+    ):
+        return b.ite(cond, left, right, loc)
+    return Cases(cond, then, other)
+
+
+def _liftable(value: Term) -> bool:
+    return not symbolic(value) or isinstance(value, Cases)
+
+
+def _lift_beside(value: Term, term: Expr, loc: Loc | None) -> Expr:
+    return lift(value, term.sort, loc)
+
+
+def _absent(present: Expr, term: Expr) -> Expr:
+    """`term` where `present` holds, None elsewhere."""
+    whole = term if isinstance(term.sort, OptionSort) else b.some(term)
+    return b.ite(present, whole, b.const(whole.sort, None))
+
+
+def same(a: Term, c: Term) -> bool:
+    """Whether two values are certainly the same, types included (so that True is not taken for 1)."""
+    if type(a) is not type(c):
+        return False
+    if isinstance(a, Ref | Cell):
+        return bool(a == c)
+    if symbolic(a) or symbolic(c):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(c) and all(same(x, y) for x, y in zip(a, c, strict=True))
+    return isinstance(a, bool | int | str | bytes | None) and bool(a == c)
+
+
+def _merge_terms(cond: Expr, then: Expr, other: Expr, loc: Loc | None) -> Expr:
+    if isinstance(then.sort, OptionSort) and not isinstance(other.sort, OptionSort):
+        other = b.some(other, loc)
+    elif isinstance(other.sort, OptionSort) and not isinstance(then.sort, OptionSort):
+        then = b.some(then, loc)
+    return b.ite(cond, then, other, loc)

@@ -1,0 +1,226 @@
+"""The methods of queues and sets of the state, and of local lists and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from streamproof.language import places
+from streamproof.language.elements import unconditional
+from streamproof.language.lift import merge
+from streamproof.language.operators import equal, host, integer
+from streamproof.language.terms import Cases, Cell, Method, Ref, Term, is_expr, known, simple, symbolic
+from streamproof.language.world import Content, World
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import QueueSort, RangeSort, SetSort, Sort
+
+QUEUE = "a Queue has push, pop, clear, head, full, len, in and []"
+SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
+LIST = "a local list has append, extend, insert, pop, clear, copy, reverse, count, len, in and []"
+DICT = "a local dict has get, items, keys, values, copy, len, in and []"
+
+
+def method(world: World, m: Method, args: list[Term], kwargs: dict[str, Term], loc: Loc, text: str) -> Term:
+    """A method call on a place of the state or on a local list or dict; `text` is how the owner was written."""
+    if kwargs:
+        raise ModelError(f"{m.name}() takes no keyword arguments", loc=loc, remedy="pass the value alone")
+    if isinstance(m.owner, Cell):
+        content = world.content(m.owner)
+        if isinstance(content, Mapping):
+            return _dict_method(world, content, m.name, args, loc)
+        return _list_method(world, m.owner, content, m.name, args, loc)
+    ref = m.owner
+    if isinstance(ref, Cases):
+        raise ModelError(
+            f"which {text} is meant depends on the state",
+            loc=loc,
+            remedy="call the method under an 'if', once for each of them",
+        )
+    assert isinstance(ref, Ref)
+    if isinstance(ref.sort, QueueSort):
+        return _queue_method(world, ref, m.name, args, loc, text)
+    if isinstance(ref.sort, SetSort):
+        return _set_method(world, ref, m.name, args, loc, text)
+    raise no_method(ref.sort, m.name, loc)
+
+
+def no_method(sort: Sort, name: str, loc: Loc) -> ModelError:
+    """The error for an attribute that values of `sort` do not have."""
+    match sort:
+        case QueueSort():
+            return ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
+        case SetSort():
+            return ModelError(f"a Set has no {name!r}", loc=loc, remedy=SET)
+        case _:
+            return ModelError(
+                f"{sort} has no {name!r}",
+                loc=loc,
+                remedy="only records have fields, only queues and sets have methods; arrays are indexed",
+            )
+
+
+def _arity(name: str, args: list[Term], least: int, most: int, loc: Loc, remedy: str) -> None:
+    if not least <= len(args) <= most:
+        wanted = "no argument" if most == 0 else f"{most} argument{'s' if most > 1 else ''}"
+        raise ModelError(f"{name}() takes {wanted}, got {len(args)}", loc=loc, remedy=remedy)
+
+
+def _queue_method(world: World, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+    sort = ref.sort
+    assert isinstance(sort, QueueSort)
+    match name:
+        case "push" | "append":
+            _arity(name, args, 1, 1, loc, f"write {text}.push(value)")
+            value = places.fitted(world, args[0], sort.element, loc, "the value")
+            whole = places.read(world, ref)
+            full = b.less_eq(b.num(sort.capacity), b.length(whole))
+            world.check(full, f"push on the full queue {text}", loc, (text, whole))
+            world.check(
+                b.not_(b.in_domain(value, sort.element)),
+                f"the value pushed on {text} leaves {sort.element}",
+                loc,
+                ("value", value),
+            )
+            places.store(world, ref, b.push(whole, value, loc), loc)
+            return None
+        case "pop" | "popleft":
+            _arity(name, args, 0, 0, loc, f"write {text}.pop(): it takes the head")
+            whole = places.read(world, ref)
+            head = queue_item(world, whole, 0, loc, text)
+            places.store(world, ref, b.pop(whole, loc), loc)
+            return head
+        case "clear":
+            _arity(name, args, 0, 0, loc, f"write {text}.clear()")
+            places.store(world, ref, b.const(sort, ()), loc)
+            return None
+    raise no_method(sort, name, loc)
+
+
+def queue_item(world: World, whole: Expr, at: Term, loc: Loc, text: str) -> Term:
+    """An element of a queue; negative positions count from the end, as in Python."""
+    n, index = b.length(whole), integer(world, at, loc, "position")
+    assert isinstance(index.sort, RangeSort)
+    if index.sort.lo < 0:
+        index = b.ite(b.less(index, b.num(0)), b.add(n, index), index, loc)
+    if at == 0 and not symbolic(at):
+        world.check(b.less_eq(n, b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
+    else:
+        bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index)))
+        world.check(bad, f"position outside the queue {text}", loc, ("position", index), (text, whole))
+    return simple(b.peek(whole, index, loc))
+
+
+def _set_method(world: World, ref: Ref, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+    sort = ref.sort
+    assert isinstance(sort, SetSort)
+    match name:
+        case "add" | "discard" | "remove":
+            _arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
+            value = places.fitted(world, args[0], sort.element, loc, "the value")
+            whole = places.read(world, ref)
+            if name == "add":
+                world.check(
+                    b.not_(b.in_domain(value, sort.element)),
+                    f"the value added to {text} leaves {sort.element}",
+                    loc,
+                    ("value", value),
+                )
+            if name == "remove":
+                world.check(
+                    b.not_(b.member(whole, value)), f"remove() of a value that is not in {text}", loc, ("value", value)
+                )
+            made = b.insert(whole, value, loc) if name == "add" else b.remove(whole, value, loc)
+            places.store(world, ref, made, loc)
+            return None
+        case "clear":
+            _arity(name, args, 0, 0, loc, f"write {text}.clear()")
+            places.store(world, ref, b.const(sort, frozenset()), loc)
+            return None
+    raise no_method(sort, name, loc)
+
+
+def _dict_method(world: World, content: Mapping[object, Term], name: str, args: list[Term], loc: Loc) -> Term:
+    pairs: dict[str, Callable[[], Term]] = {
+        "items": lambda: tuple(content.items()),
+        "keys": lambda: tuple(content),
+        "values": lambda: tuple(content.values()),
+        "copy": lambda: world.allocate(dict(content)),
+    }
+    if name in pairs:
+        _arity(name, args, 0, 0, loc, DICT)
+        return pairs[name]()
+    if name == "get":
+        _arity(name, args, 1, 2, loc, DICT)
+        is_known, key = known(args[0])
+        if is_known:
+            return content.get(key, args[1] if len(args) > 1 else None)
+    raise ModelError(f"dict.{name}() cannot be lowered here", loc=loc, remedy=DICT)
+
+
+def _list_method(world: World, cell: Cell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc) -> Term:
+    match name:
+        case "append":
+            _arity(name, args, 1, 1, loc, LIST)
+            world.put(cell, (*content, args[0]))
+        case "extend":
+            _arity(name, args, 1, 1, loc, LIST)
+            world.put(cell, (*content, *unconditional(world, args[0], loc)))
+        case "insert" if len(args) == 2 and isinstance(args[0], int):
+            changed = list(content)
+            changed.insert(args[0], args[1])
+            world.put(cell, tuple(changed))
+        case "pop" if all(isinstance(a, int) for a in args):
+            _arity(name, args, 0, 1, loc, LIST)
+            changed = list(content)
+            taken = host(world, lambda: changed.pop(*args), loc)
+            world.put(cell, tuple(changed))
+            return taken
+        case "clear":
+            _arity(name, args, 0, 0, loc, LIST)
+            world.put(cell, ())
+        case "reverse":
+            _arity(name, args, 0, 0, loc, LIST)
+            world.put(cell, content[::-1])
+        case "copy":
+            _arity(name, args, 0, 0, loc, LIST)
+            return world.allocate(content)
+        case "count":
+            _arity(name, args, 1, 1, loc, LIST)
+            total: Expr = b.num(0)
+            for v in content:
+                same = equal(world, v, args[0], loc)
+                total = b.add(total, b.ite(same if is_expr(same) else b.truth(same), b.num(1), b.num(0)), loc)
+            return simple(total)
+        case _:
+            raise ModelError(f"list.{name}() cannot be lowered", loc=loc, remedy=LIST)
+    return None
+
+
+def pick_from_list(world: World, content: Content, index: Term, loc: Loc, text: str) -> Term:
+    """Element of a known sequence at a position that depends on the state; negative ones count from the end."""
+    assert not isinstance(content, Mapping)
+    term, size = integer(world, index, loc, text), len(content)
+    assert isinstance(term.sort, RangeSort)
+    bad = b.or_((b.less(term, b.num(-size)), b.less_eq(b.num(size), term)))
+    world.check(bad, f"index outside a sequence of {size}", loc, (text, term))
+    if term.sort.lo < 0:
+        term = b.ite(b.less(term, b.num(0)), b.add(term, b.num(size)), term, loc)
+    result: Term = content[-1]
+    for at in reversed(range(size - 1)):
+        result = merge(b.eq(term, b.num(at)), content[at], result, loc)
+    return result
+
+
+def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc: Loc, text: str) -> Term:
+    """Value of a known dict at a key that depends on the state."""
+    hits: list[tuple[Expr, Term]] = []
+    for k, v in content.items():
+        same = equal(world, key, k, loc)
+        hits.append((same if is_expr(same) else b.truth(bool(same)), v))
+    operands = ((text, key),) if is_expr(key) else ()
+    world.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
+    result: Term = hits[-1][1]
+    for cond, value in reversed(hits[:-1]):
+        result = merge(cond, value, result, loc)
+    return result
