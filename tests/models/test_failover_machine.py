@@ -68,9 +68,34 @@ def test_losing_an_executor_is_survived(executors: int, topology: str) -> None:
     assert {f.property for f in result.findings if f.verdict is not Verdict.HOLDS} == set()
 
 
+def _not_holding(variant: str | None, **parameters: object) -> set[str]:
+    result = explore(SPEC.system(variant, **parameters))
+    return {f.property for f in result.findings if f.verdict is not Verdict.HOLDS}
+
+
 def test_no_fence_is_harmless_where_schedulers_leave_no_gap() -> None:
     """On a chain no task can be left CREATED beside a failing consumer, so the missing fence does not show there."""
-    result = explore(SPEC.system("no-fence", topology="chain"))
+    assert _not_holding("no-fence", topology="chain") == set()
+
+
+def test_a_scheduler_without_delay_needs_a_second_input_to_fall_into_the_gap() -> None:
+    """With eager scheduling the missing fence is harmless on the diamond and shows on the join; the fence mends both."""
+    assert _not_holding("no-fence", eager=True) == set()
+    assert _not_holding("no-fence", topology="join", eager=True) == {"consistent_result", "survives"}
+    assert _not_holding(None, topology="join", eager=True) == set()
+
+
+@pytest.mark.parametrize("topology", sorted(JOB_GRAPHS))
+def test_stopping_at_created_regions_is_harmless(topology: str) -> None:
+    """With the fence, the search may stop at regions never scheduled on every named job graph."""
+    assert _not_holding("stop-at-created", topology=topology) <= {"finishes_after_restart"}
+
+
+@pytest.mark.long
+def test_three_failures_and_three_losses() -> None:
+    """The medium size, exactly."""
+    result = explore(SPEC.system(**Failover.sizes["medium"]))
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == (925397, 2163539, 62)
     assert {f.property for f in result.findings if f.verdict is not Verdict.HOLDS} == set()
 
 

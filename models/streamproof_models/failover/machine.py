@@ -56,6 +56,8 @@ class Failover(Model):
     """Release a partition when all the regions that read it have finished, as Flink's JobMaster does."""
     fenced: bool = True
     """Schedule nothing onto the output of a task that is about to be restarted."""
+    eager: bool = False
+    """Schedule whatever has become consumable in the same step, as Flink's scheduler does; else at any later time."""
     merging: str = "topology"
     """Where regions in a cycle are merged: `topology` (sound), `logical-region` (Flink 2.3), `none`."""
     overtaking: bool = False
@@ -221,10 +223,20 @@ class Failover(Model):
         require(self.consumable(s, r))
         if self.nodes:
             require(all(s.executor[self.place[t]] == "ALIVE" for t in self.unit_named[r]))
-        for t in self.unit_named[r]:
+        self.take_up(s, self.unit_named[r])
+
+    def take_up(self, s: Any, unit: tuple[str, ...]) -> None:
+        """All tasks of a unit wait for slots."""
+        for t in unit:
             s.status[t] = "SCHEDULED"
             if not self.detailed:
                 self.track(s, t)
+
+    def schedule_ready(self, s: Any) -> None:
+        """Takes up every unit that has become consumable."""
+        for name, unit in self.unit_named.items():
+            if all(s.status[t] == "CREATED" for t in unit) and self.consumable(s, name):
+                self.take_up(s, unit)
 
     def track(self, s: Any, t: str) -> None:
         """The JobMaster starts to track what `t` will produce."""
@@ -278,6 +290,8 @@ class Failover(Model):
             s.partition[p] = "STORED"
         if self.release:
             self.release_inputs(s, t)
+        if self.eager:
+            self.schedule_ready(s)
 
     def delivered(self, s: Any, c: str) -> Any:
         """Whether everything on channel `c` can have been read."""
@@ -472,6 +486,8 @@ class Failover(Model):
             if t in s.restarting[k] and self.current(s, t, k):
                 self.reset(s, t)
         s.restarting[k].clear()
+        if self.eager:
+            self.schedule_ready(s)
 
     def current(self, s: Any, t: str, k: int) -> Any:
         """Whether recovery `k` is the newest that claimed `t`."""
