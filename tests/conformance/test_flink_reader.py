@@ -214,6 +214,35 @@ def test_two_jobs_are_told_apart(flink_logs: Path, tmp_path: Path) -> None:
             assert len([e for e in run.of_job(job) if e.event == family]) == alone.counts[family], family
 
 
+def test_jobs_that_start_at_the_same_time(tmp_path: Path) -> None:
+    """Vertices tell jobs apart whose graphs are built in turns; what nothing tells apart is nobody's."""
+    one, two = "1" * 32, "2" * 32
+    head = "2026-11-21 03:17:55,749 {} org.apache.flink.runtime.{} [] - {}\n"
+    graph, topology = "executiongraph.ExecutionGraph", "scheduler.adapter.DefaultExecutionTopology"
+    lines = [
+        (graph, f"Created execution graph {'a' * 32} for job {one}."),
+        (graph, f"Created execution graph {'b' * 32} for job {two}."),
+        (graph, f"Connecting ExecutionJobVertex {'c' * 32} (X) to 0 predecessors."),
+        (graph, f"Connecting ExecutionJobVertex {'d' * 32} (Y) to 0 predecessors."),
+        (topology, "Built 1 new pipelined regions in 0 ms, total 1 pipelined regions currently."),
+        (graph, f"X (1/1) ({'a' * 32}_{'c' * 32}_0_0) switched from CREATED to SCHEDULED."),
+        (graph, f"Y (1/1) ({'b' * 32}_{'d' * 32}_0_0) switched from CREATED to SCHEDULED."),
+        (graph, "Ignoring transition of vertex X (1/1) - execution #0 to FAILED while being FINISHED."),
+    ]
+    (tmp_path / "jobmanager.log").write_text("".join(head.format("DEBUG", *line) for line in lines))
+    traces = [(event.event, event.trace) for event in read_run(tmp_path).events]
+    assert traces == [
+        ("job.graph", one),
+        ("job.graph", two),
+        ("graph.vertex", one),
+        ("graph.vertex", two),
+        ("region.built", ""),
+        ("exec.transition", one),
+        ("exec.transition", two),
+        ("exec.ignored", one),
+    ]
+
+
 def test_the_whole_archive_is_covered(flink_logs: Path, flink_credit: Path) -> None:
     """Every run in the archives has its counts."""
     found = [run.name for folder in (flink_logs, flink_credit) for run in find_runs(folder)]

@@ -386,7 +386,12 @@ class Form:
     def read(self, message: str) -> dict[str, Any] | None:
         """Arguments of the event, or None if `message` is another one."""
         found = self.pattern.fullmatch(message)
-        return None if found is None else _arguments(self.family, found.groupdict())
+        if found is None:
+            return None
+        try:
+            return _arguments(self.family, found.groupdict())
+        except ValueError:  # a number of thousands of digits, which only damage makes
+            return None
 
 
 def _arguments(family: str, groups: Mapping[str, str | None]) -> dict[str, Any]:
@@ -413,7 +418,7 @@ def _arguments(family: str, groups: Mapping[str, str | None]) -> dict[str, Any]:
 def _index() -> dict[str, tuple[Form, ...]]:
     forms: dict[str, list[Form]] = {}
     for family, loggers, pattern in _TABLE:
-        form = Form(family, re.compile(pattern))
+        form = Form(family, re.compile(pattern, re.ASCII))
         for logger in loggers:
             forms.setdefault(logger, []).append(form)
     return {logger: tuple(found) for logger, found in forms.items()}

@@ -17,8 +17,8 @@ HEX: Final = r"[0-9a-f]{32}"
 ATTEMPT_TEXT: Final = rf"{HEX}_{HEX}_\d+_\d+"
 PARTITION_TEXT: Final = rf"{HEX}#\d+@{ATTEMPT_TEXT}"
 
-_ATTEMPT: Final = re.compile(rf"({HEX})_({HEX})_(\d+)_(\d+)")
-_PARTITION: Final = re.compile(rf"({HEX})#(\d+)@({ATTEMPT_TEXT})")
+_ATTEMPT: Final = re.compile(rf"({HEX})_({HEX})_(\d+)_(\d+)", re.ASCII)
+_PARTITION: Final = re.compile(rf"({HEX})#(\d+)@({ATTEMPT_TEXT})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -37,11 +37,16 @@ class Draft:
 
 @dataclass(slots=True)
 class Joins:
-    """What a run tells about which identifier belongs to which job."""
+    """What a run tells about which identifier belongs to which job.
+
+    Jobs have names; execution graphs, slot allocations and slot requests belong to one job each. A vertex may be one of
+    several jobs: its identifier is made from the program, so the same program run twice has the same vertices.
+    """
 
     graphs: dict[str, str] = field(default_factory=dict)
     allocations: dict[str, str] = field(default_factory=dict)
     requests: dict[str, str] = field(default_factory=dict)
+    vertices: dict[str, set[str]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -72,6 +77,9 @@ class Joins:
                 joins.allocations.setdefault(allocation, joins.graphs[graph])
             elif allocation in joins.allocations:
                 joins.graphs[graph] = joins.allocations[allocation]
+        for draft in drafts:
+            if draft.args.get("graph") in joins.graphs and "vertex" in draft.args:
+                joins.vertices.setdefault(draft.args["vertex"], set()).add(joins.graphs[draft.args["graph"]])
         joins.requests = {
             request: joins.allocations[allocation]
             for request, allocation in reserved.items()
@@ -114,10 +122,10 @@ def resolve(drafts: list[Draft]) -> tuple[list[str], Joins]:
     """
     joins = Joins.of(drafts)
     jobs: list[str] = []
-    # Per process: the latest attempt of a task by its place and number, the latest of its place, the latest graph.
+    # Per process: the latest attempt of a task by its place and number, the latest of its place, the jobs being built.
     attempts: dict[tuple[str, str, int, int], str] = {}
     latest: dict[tuple[str, str, int], str] = {}
-    building: dict[str, str] = {}
+    building: dict[str, list[str]] = {}
     for draft in drafts:
         args = draft.args
         attempt = args.get("attempt")
@@ -132,7 +140,9 @@ def resolve(drafts: list[Draft]) -> tuple[list[str], Joins]:
                     args["by"] = attempts[place]
         job = joins.direct(draft)
         if draft.family == "job.graph":
-            building[draft.process] = args["job"]
+            building.setdefault(draft.process, []).append(args["job"])
+        elif draft.family == "job.transition" and args["old"] == "CREATED":
+            building[draft.process] = [other for other in building.get(draft.process, ()) if other != job]
         elif not job and not draft.family.startswith(_CLUSTER):
             job = _by_neighbours(draft, joins, attempts, latest, building)
         jobs.append(job)
@@ -144,7 +154,7 @@ def _by_neighbours(
     joins: Joins,
     attempts: Mapping[tuple[str, str, int, int], str],
     latest: Mapping[tuple[str, str, int], str],
-    building: Mapping[str, str],
+    building: Mapping[str, list[str]],
 ) -> str:
     """The job of an event that names no identifier of its own: by its task, its thread, or what was being built."""
     if joins.only_job:
@@ -156,6 +166,11 @@ def _by_neighbours(
         attempt = attempts.get((*place, args["number"])) if "number" in args else latest.get(place)
     if attempt:
         return joins.graphs.get(attempt[:32], "")
+    of_vertex = joins.vertices.get(args.get("vertex", ""), set())
+    if len(of_vertex) == 1:
+        return next(iter(of_vertex))
     if draft.family in ("graph.vertex", "graph.edge", "region.built", "sched.strategy"):
-        return building.get(draft.process, "")
+        # Between a graph's creation and its job's start; if two are being built at once, it may be either's.
+        jobs = building.get(draft.process, [])
+        return jobs[0] if len(jobs) == 1 else ""
     return ""

@@ -178,8 +178,7 @@ def _attempts(subtasks: object, vertices: tuple[Vertex, ...], file: str) -> tupl
         return ()
     attempts = []
     for vertex in vertices:
-        for item in subtasks.get(vertex.id, ()):
-            item = _expect(item, dict, f"subtasks of {vertex.id}", file)
+        for item in _objects(subtasks, vertex.id, file) if vertex.id in subtasks else ():
             tm = item.get("taskmanager-id")
             attempts.append(
                 RestAttempt(
