@@ -1,7 +1,9 @@
 """The symbolic engine: what a solver can say about all behaviours up to a depth, and about all behaviours at once."""
 
 from streamproof.symbolic.bmc import Bounded, bmc
+from streamproof.symbolic.induction import NO_MISTAKE, Cti
+from streamproof.symbolic.proof import Proof, prove
 from streamproof.symbolic.replay import ReplayFailure
 from streamproof.symbolic.solver import Effort
 
-__all__ = ["Bounded", "Effort", "ReplayFailure", "bmc"]
+__all__ = ["NO_MISTAKE", "Bounded", "Cti", "Effort", "Proof", "ReplayFailure", "bmc", "prove"]

@@ -81,17 +81,17 @@ def verdict(search: Search, prop: Property, stopped: str | None) -> Finding:
     if search.mistake is not None:
         return Finding(prop.name, prop.kind, Verdict.ERROR, *search.mistake)
     if goal in search.given_up:
-        because = f"the solver gave up after {_so_far(search.given_up[goal])}; raise the timeout, or use check"
+        because = f"the solver gave up after {so_far(search.given_up[goal])}; raise the timeout, or use check"
         return goal.finding(Verdict.INCONCLUSIVE, because)
     if search.exhausted:
         return _exhausted(search, goal)
-    so_far = _so_far(search.depth)
+    covered = so_far(search.depth)
     if stopped is not None:
-        return goal.finding(Verdict.INCONCLUSIVE, f"{stopped}: {_nothing(goal)} in {so_far}")
+        return goal.finding(Verdict.INCONCLUSIVE, f"{stopped}: {_nothing(goal)} in {covered}")
     if search.blind:
-        because = f"the solver gave up on evaluation errors after {so_far}; raise the timeout, or use check"
+        because = f"the solver gave up on evaluation errors after {covered}; raise the timeout, or use check"
         return goal.finding(Verdict.INCONCLUSIVE, because)
-    because = f"{_nothing(goal)} in {so_far}; raise the depth, prove it by induction, or use check"
+    because = f"{_nothing(goal)} in {covered}; raise the depth, prove it by induction, or use check"
     return goal.finding(Verdict.INCONCLUSIVE, because)
 
 
@@ -109,7 +109,8 @@ def _nothing(goal: Goal) -> str:
     return "not reached" if goal.prop.kind is Kind.REACHABLE else "no violation"
 
 
-def _so_far(depth: int) -> str:
+def so_far(depth: int) -> str:
+    """What behaviours of up to `depth` steps amount to, in words."""
     if depth < 0:
         return "no state at all"
     return "the initial states" if depth == 0 else f"the first {_steps(depth)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.theory import Term
-from streamproof.system.errors import UsageError
+from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import Finding, Verdict
 
@@ -17,7 +17,7 @@ class Goal:
     """A property of the original system (`prop`) with the formula that decides it where it is true.
 
     `event` is a violation, a mistake in evaluating the property, or a witness of reachability. It speaks of the current
-    state, or, for step properties (`step`), of the current and the following one. `lemma` goals have no verdict.
+    state, or, for step properties (`step`), of the current and the following one.
     """
 
     prop: Property
@@ -51,12 +51,31 @@ def chosen(system: System, names: Sequence[str] | None) -> tuple[Property, ...]:
     return tuple(p for p in system.properties if p.name in names)
 
 
-def goals(encoding: Encoding, properties: Iterable[Property], *, lemmas: Iterable[Property] = ()) -> tuple[Goal, ...]:
-    """A goal per property that has events at states or steps, and per lemma; termination has none and is left out."""
+def goals(encoding: Encoding, properties: Iterable[Property]) -> tuple[Goal, ...]:
+    """A goal for each of the properties of the original system; termination has none and is left out."""
     scalar = {p.name: p for p in encoding.system.properties}
-    scalar_lemmas = {p.name: p for p in encoding.system.lemmas}
-    found = [Goal(p, _event(encoding, scalar[p.name])) for p in properties if p.kind is not Kind.TERMINATION]
-    return (*found, *(Goal(p, _event(encoding, scalar_lemmas[p.name]), lemma=True) for p in lemmas))
+    return tuple(Goal(p, _event(encoding, scalar[p.name])) for p in properties if p.kind is not Kind.TERMINATION)
+
+
+def lemma_goals(encoding: Encoding, besides: Iterable[Property]) -> tuple[Goal, ...]:
+    """A goal for each lemma that does not repeat one of the properties `besides`.
+
+    Raises `ModelError` for a lemma that is neither an invariant nor a property of steps.
+    """
+    known = {(p.kind, p.expr) for p in besides}
+    originals, scalars = encoding.scalarised.original.lemmas, encoding.system.lemmas
+    for lemma in originals:
+        if lemma.kind not in (Kind.INVARIANT, Kind.STEP):
+            raise ModelError(
+                f"lemma {lemma.name} is of kind {lemma.kind.value}",
+                loc=lemma.loc,
+                remedy="a lemma says what is true of every state (an invariant) or of every step",
+            )
+    return tuple(
+        Goal(lemma, _event(encoding, scalar), lemma=True)
+        for lemma, scalar in zip(originals, scalars, strict=True)
+        if (lemma.kind, lemma.expr) not in known
+    )
 
 
 def _event(encoding: Encoding, prop: Property) -> Term:

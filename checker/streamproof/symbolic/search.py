@@ -46,6 +46,10 @@ class Search:
         while self.depth < depth and not self.over:
             self._deeper()
 
+    def settle(self, goals: Collection[Goal]) -> None:
+        """Look for these no longer: they have been decided by other means."""
+        self._drop(goals)
+
     def close(self) -> bool:
         """Whether every behaviour of `depth` steps visits some state twice; then the search is exhausted."""
         if self.depth < 0 or self.over:

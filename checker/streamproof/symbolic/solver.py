@@ -116,6 +116,10 @@ class Solver:
         """The solver's model of the last query that was possible."""
         return self._model
 
+    def true(self, formula: Term) -> bool:
+        """Whether that model makes `formula` true."""
+        return bool(self._z3.is_true(self._model.eval(formula, model_completion=True)))
+
     def core(self, assumptions: Sequence[Term]) -> tuple[int, ...]:
         """Which of the assumptions the last impossible query needed, by position."""
         names = {c.decl().name() for c in self._core}
