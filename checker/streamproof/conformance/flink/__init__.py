@@ -2,11 +2,11 @@
 
 from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Vertex
 from streamproof.conformance.flink.identifiers import Attempt, Partition
-from streamproof.conformance.flink.jobgraph import graph_from_log, graph_of
+from streamproof.conformance.flink.jobgraph import graph_from_log, graph_of, only_job
 from streamproof.conformance.flink.logfiles import RunFiles, find_runs
 from streamproof.conformance.flink.reader import read_run
 from streamproof.conformance.flink.records import Problem
-from streamproof.conformance.flink.rest import RestAttempt, RestFailure, RestJob, read_rest
+from streamproof.conformance.flink.rest import NoAnswer, RestAttempt, RestFailure, RestJob, read_rest
 from streamproof.conformance.flink.run import FlinkRun, Process
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Edge",
     "FlinkRun",
     "JobGraph",
+    "NoAnswer",
     "Partition",
     "Problem",
     "Process",
@@ -26,6 +27,7 @@ __all__ = [
     "find_runs",
     "graph_from_log",
     "graph_of",
+    "only_job",
     "read_rest",
     "read_run",
 ]
