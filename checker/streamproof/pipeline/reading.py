@@ -39,7 +39,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Why nothing more can be read from a piece."""
+    """Why nothing more can be read from a piece; position -1 when that is true of the file as a whole."""
 
     position: int
     reason: str
@@ -112,17 +112,28 @@ def _lines(piece: Piece) -> Iterator[Found | Broken]:
                 if position >= piece.end and not source.gzip:
                     return
                 if not line.isspace():
-                    yield Found(position, json.loads(line, parse_constant=_refuse))
+                    yield Found(position, json.loads(line.rstrip(), parse_constant=_refuse))
                 position += len(line)
     except (ValueError, RecursionError) as failure:
-        reason = "not UTF-8 text" if isinstance(failure, UnicodeDecodeError) else f"not one JSON value: {failure}"
-        yield Broken(position, f"this line is {reason}")
+        yield Broken(position, f"this line is {_why(failure)}")
     except (OSError, EOFError, zlib.error) as failure:
         yield Broken(position, f"the file cannot be read on from here: {failure}")
 
 
+def _why(failure: Exception) -> str:
+    match failure:
+        case UnicodeDecodeError():
+            return "not UTF-8 text"
+        case json.JSONDecodeError():
+            return f"not one JSON value: {failure.msg} at column {failure.colno}"
+        case RecursionError():
+            return "nested too deeply"
+        case _:
+            return f"not JSON: {failure}"
+
+
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
+    raise ValueError(f"{constant} is no number")
 
 
 def _document(source: Source) -> Iterator[Found | Broken]:
@@ -130,13 +141,13 @@ def _document(source: Source) -> Iterator[Found | Broken]:
         with opened(source.path, source.gzip) as file:
             document: Any = json.loads(file.read(), parse_constant=_refuse)
     except (ValueError, RecursionError, OSError, EOFError, zlib.error) as failure:
-        yield Broken(0, f"not a JSON document: {failure}")
+        yield Broken(-1, f"not a JSON document: {failure}")
         return
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != "streamproof.validate/1":
-        yield Broken(0, f"a document of schema {schema!r}, where streamproof.validate/1 is read")
+        yield Broken(-1, f"a document of schema {schema!r}, where streamproof.validate/1 is read")
     elif not isinstance(document.get("verdicts"), list):
-        yield Broken(0, "the document has no list `verdicts`")
+        yield Broken(-1, "the document has no list `verdicts`")
     else:
         yield from (Found(number, record) for number, record in enumerate(document["verdicts"]))
 

@@ -131,14 +131,11 @@ def verdict_row(data: object) -> tuple[Any, ...]:
 def _recovery(item: object, number: int) -> dict[str, Any]:
     place = f"recoveries[{number - 1}]"
     data = _mapping(item, place)
-    decided = _time(data.get("decided"), f"{place}.decided")
-    if decided is None:
-        raise BadRecord(f"`{place}` has no `decided` time")
     tasks = [_text(task, f"{place}.tasks") for task in _sequence(data.get("tasks"), f"{place}.tasks")]
     announced = data.get("announced")
     return {
         "number": number,
-        "decided": decided,
+        "decided": _time(data.get("decided"), f"{place}.decided"),
         "recovered": _time(data.get("recovered"), f"{place}.recovered"),
         "failed": _optional(data.get("failed"), f"{place}.failed"),
         "cause": _optional(data.get("cause"), f"{place}.cause"),

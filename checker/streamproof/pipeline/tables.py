@@ -128,7 +128,8 @@ def refuse_broken(rows: DataFrame, sources: Sequence[Source]) -> None:
         case "parquet":
             raise InputError(f"{source.path}, row {position + 1}: {problem}")
         case "document":
-            raise InputError(f"{source.path}, verdicts[{position}]: {problem}")
+            place = f", verdicts[{position}]" if position >= 0 else ""
+            raise InputError(f"{source.path}{place}: {problem}")
 
 
 def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
@@ -191,7 +192,8 @@ def tabulate(events: DataFrame, verdicts: DataFrame) -> Mapping[str, DataFrame]:
         .withColumn("seconds", F.when(elapsed >= 0, elapsed))
         .withColumn(
             "outcome",
-            F.when(F.col("recovered").isNull(), "not recovered")
+            F.when(F.col("decided").isNull(), "time not known")
+            .when(F.col("recovered").isNull(), "not recovered")
             .when(elapsed < 0, "clock ran backwards")
             .otherwise("recovered"),
         ),

@@ -12,6 +12,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from streamproof.report import html_charts, html_facts
 
+_KINDS = {
+    "action": "No action of the model explains the event",
+    "state": "The model cannot be in the state that was recorded",
+    "contradiction": "The log contradicts itself",
+    "property": "The run breaks an invariant",
+}
+"""What the kinds of rejection that validation knows mean; others are shown as they are."""
+
 
 def render_report(
     tables: Mapping[str, pa.Table], *, title: str, read: Sequence[str], skipped: Sequence[tuple[str, str]]
@@ -37,6 +45,13 @@ def render_report(
     )
 
 
+def _events(row: html_facts.Row) -> int:
+    """All that a run's bar of events shows: lines unknown to the binding are not among the events read."""
+    parts = [row[f"events_{name}"] for name in ("matched", "ignored", "unknown")]
+    log: int = row["log_events"] or 0
+    return log if None in parts else max(sum(parts), log)
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -56,6 +71,7 @@ def _environment() -> Environment:
         matrix_head=html_charts.matrix_head,
         matrix_row=html_charts.matrix_row,
         marks={"accepted": "✓", "rejected": "✗", "inconclusive": "?", "error": "!", "not validated": "·"},
+        kinds=_KINDS,
     )
     return environment
 

@@ -100,6 +100,7 @@ class Recoveries:
     runs: int
     unfinished: int
     backwards: int
+    untimed: int
     misannounced: int
     tasks: int
     sizes: Spread | None
@@ -225,6 +226,7 @@ def _recoveries(table: pa.Table) -> Recoveries:
         runs=len({row["run"] for row in rows}),
         unfinished=outcomes["not recovered"],
         backwards=outcomes["clock ran backwards"],
+        untimed=outcomes["time not known"],
         misannounced=misannounced,
         tasks=sum(sizes),
         sizes=Spread.of(sizes),
@@ -244,9 +246,9 @@ def size_bins(sizes: Sequence[int]) -> tuple[Bin, ...]:
     if most - min(counts) < 16:
         return tuple(Bin(str(size), counts[size]) for size in range(min(counts), most + 1))
     bins: list[Bin] = []
-    low, high = min(0, min(counts)), 1
+    low, high = 0, 1
     while low <= most:
-        label = str(low) if high == low + 1 else f"{low}–{high - 1}"  # noqa: RUF001 (a range is set with an en dash)
+        label = str(low) if high == low + 1 else f"{low}-{high - 1}"
         bins.append(Bin(label, sum(count for size, count in counts.items() if low <= size < high)))
         low, high = high, high * 2
     return _trimmed(bins)
@@ -258,15 +260,14 @@ def second_bins(seconds: Sequence[float]) -> tuple[Bin, ...]:
         return ()
     bounds = [0.0]
     exponent = -2
-    while bounds[-1] < max(seconds):
+    while bounds[-1] < max(seconds) or len(bounds) == 1:
         bounds += [step * 10.0**exponent for step in (1, 2, 5)]
         exponent += 1
-    return _trimmed(
-        [
-            Bin(f"≤ {duration(high)}", sum(low < s <= high or (s == low == 0) for s in seconds))
-            for low, high in pairwise(bounds)
-        ]
-    )
+    bars = [
+        Bin(f"≤ {duration(high)}", sum(value <= high and (value > low or low == 0) for value in seconds))
+        for low, high in pairwise(bounds)
+    ]
+    return _trimmed(bars)
 
 
 def _trimmed(bins: list[Bin]) -> tuple[Bin, ...]:

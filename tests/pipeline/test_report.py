@@ -1,0 +1,379 @@
+"""The report on many runs: exact tables, one meaning for every form of input, nothing half written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from streamproof.pipeline import ReportResult, build_report
+from streamproof.pipeline.inputs import Skipped
+from streamproof.pipeline.tables import SCHEMAS
+from streamproof.system.errors import InputError, SystemFailure
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def _at(second: float) -> datetime:
+    return datetime(2026, 11, 21, 3, 27, int(second), round(second % 1 * 1_000_000), tzinfo=UTC)
+
+
+def _ts(second: float) -> str:
+    return _at(second).isoformat(timespec="milliseconds")
+
+
+def _tables(out: Path) -> dict[str, pa.Table]:
+    return {name: pq.read_table(out / "tables" / f"{name}.parquet") for name in SCHEMAS}
+
+
+def _recovery(decided: float, recovered: float | None, size: int, **more: Any) -> dict[str, Any]:
+    return {
+        "decided": _ts(decided),
+        "recovered": None if recovered is None else _ts(recovered),
+        "failed": "B (1/2)#0",
+        "cause": None,
+        "announced": size,
+        "size": size,
+        "tasks": [f"T{number}" for number in range(size)],
+    } | more
+
+
+@pytest.fixture(scope="module")
+def logs(event: Any) -> dict[str, list[dict[str, Any]]]:
+    """Events of three runs, the last one of two jobs and of none."""
+    return {
+        "r1": [
+            event("start", "jm", ts=_ts(1)),
+            event("start", "jm", ts=_ts(2.5)),
+            event("finish", "tm-0", ts=_ts(4)),
+            event("heartbeat", "tm-0"),
+        ],
+        "r2": [event("start", "jm", ts=_ts(1)), event("start", "tm-0", ts=_ts(3))],
+        "r3": [event("start", "jm", "job-1"), event("start", "jm", "job-2"), event("heartbeat", "jm", "")],
+    }
+
+
+@pytest.fixture(scope="module")
+def verdicts(verdict: Any) -> list[dict[str, Any]]:
+    """Verdicts on the three runs, one of them by two models."""
+    recoveries = [_recovery(2, 2.75, 3), _recovery(5, None, 1), _recovery(9, 8, 2, announced=4)]
+    rejection = {"index": 1, "event": "start", "kind": "action", "file": "jm.log", "line": 17, "message": "not enabled"}
+    return [
+        verdict("r1", recoveries=recoveries),
+        verdict("r1", "inconclusive", model="slots", actions={"give": 1}, model_actions=["give"], recoveries=recoveries),
+        verdict(
+            "r2", "rejected", reason="not enabled", actions={"start": 1}, rejection=rejection,
+            events={"read": 2, "matched": 1, "ignored": 0, "unknown": 0},
+        ),
+        verdict("r3", "error", reason="broken log", actions={}, events={}),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(
+    tmp_path_factory: pytest.TempPathFactory, write: Any, logs: Any, verdicts: Any, spark: Any
+) -> tuple[Path, ReportResult]:
+    """The report on those runs."""
+    home = tmp_path_factory.mktemp("report")
+    for run, events in logs.items():
+        write(home / "in" / f"{run}.ndjson", events)
+    write(home / "in" / "verdicts.json", verdicts)
+    (home / "in" / "notes.txt").write_text("hello")
+    return home, build_report([home / "in"], home / "out")
+
+
+def test_the_result_says_what_was_made(made: tuple[Path, ReportResult]) -> None:
+    """Paths, counts per verdict and the files left out."""
+    home, result = made
+    assert result == ReportResult(
+        html=home / "out" / "report.html",
+        tables={name: home / "out" / "tables" / f"{name}.parquet" for name in SCHEMAS},
+        verdicts={"accepted": 1, "rejected": 1, "inconclusive": 1, "error": 1},
+        runs=3,
+        not_validated=1,
+        events=9,
+        skipped=(Skipped(str(home / "in" / "notes.txt"), "neither JSON lines nor Parquet"),),
+    )
+    assert sorted(str(path.relative_to(home / "out")) for path in (home / "out").rglob("*")) == [
+        "report.html",
+        "tables",
+        *(f"tables/{name}.parquet" for name in sorted(SCHEMAS)),
+    ]
+
+
+def test_every_table_has_the_promised_columns(made: tuple[Path, ReportResult]) -> None:
+    """Names, order and types of columns are an interface."""
+    assert {name: table.schema for name, table in _tables(made[0] / "out").items()} == SCHEMAS
+
+
+def test_runs_are_verdicts_joined_with_their_logs(made: tuple[Path, ReportResult]) -> None:
+    """One row per run, job and model; a job without a verdict is a row of its own, events of no job are none."""
+    columns = [
+        "run",
+        "trace",
+        "model",
+        "verdict",
+        "events_read",
+        "actions",
+        "recoveries",
+        "restarted_tasks",
+        "log_events",
+    ]
+    rows = _tables(made[0] / "out")["runs"].select(columns).to_pylist()
+    assert [tuple(row.values()) for row in rows] == [
+        ("r1", "job-1", "failover", "accepted", 4, 3, 3, 6, 4),
+        ("r1", "job-1", "slots", "inconclusive", 4, 1, 3, 6, 4),
+        ("r2", "job-1", "failover", "rejected", 2, 1, 0, 0, 2),
+        ("r3", "job-1", "failover", "error", 0, 0, 0, 0, 1),
+        ("r3", "job-2", None, "not validated", None, None, None, None, 1),
+    ]
+
+
+def test_a_run_row_holds_span_and_rejection(made: tuple[Path, ReportResult]) -> None:
+    """Where the first rejected event is, and when the log began and ended."""
+    row = _tables(made[0] / "out")["runs"].to_pylist()[2]
+    assert {key: row[key] for key in row if key.startswith("rejected")} == {
+        "rejected_kind": "action",
+        "rejected_event": "start",
+        "rejected_file": "jm.log",
+        "rejected_line": 17,
+        "rejected_message": "not enabled",
+    }
+    assert (row["first_ts"], row["last_ts"], row["log_processes"]) == (_at(1), _at(3), 2)
+    assert (row["variant"], row["parameters"], row["reason"]) == (None, '{"workers":2}', "not enabled")
+
+
+def test_events_are_counted_by_run_process_and_kind(made: tuple[Path, ReportResult]) -> None:
+    """Every event of every log, those of no job included."""
+    assert [tuple(row.values()) for row in _tables(made[0] / "out")["events"].to_pylist()] == [
+        ("r1", "jm", "start", 2),
+        ("r1", "tm-0", "finish", 1),
+        ("r1", "tm-0", "heartbeat", 1),
+        ("r2", "jm", "start", 1),
+        ("r2", "tm-0", "start", 1),
+        ("r3", "jm", "heartbeat", 1),
+        ("r3", "jm", "start", 2),
+    ]
+
+
+def test_actions_and_coverage(made: tuple[Path, ReportResult]) -> None:
+    """Actions by run and model; an action of a model that no run took is there, marked."""
+    tables = _tables(made[0] / "out")
+    assert [tuple(row.values()) for row in tables["actions"].to_pylist()] == [
+        ("r1", "failover", "finish", 1),
+        ("r1", "failover", "start", 2),
+        ("r1", "slots", "give", 1),
+        ("r2", "failover", "start", 1),
+    ]
+    assert [tuple(row.values()) for row in tables["coverage"].to_pylist()] == [
+        ("failover", "finish", 1, 1, False),
+        ("failover", "give_up", 0, 0, True),
+        ("failover", "start", 2, 3, False),
+        ("slots", "give", 1, 1, False),
+    ]
+
+
+def test_recoveries_count_once_however_many_models_tell_of_them(made: tuple[Path, ReportResult]) -> None:
+    """Times are exact; a recovery that never ended, or ended before it began, has no time but a reason."""
+    rows = _tables(made[0] / "out")["recoveries"].to_pylist()
+    assert [
+        (row["run"], row["number"], row["seconds"], row["outcome"], row["announced"], row["size"]) for row in rows
+    ] == [
+        ("r1", 1, 0.75, "recovered", 3, 3),
+        ("r1", 2, None, "not recovered", 1, 1),
+        ("r1", 3, None, "clock ran backwards", 4, 2),
+    ]
+    assert (rows[0]["decided"], rows[0]["recovered"], rows[0]["tasks"]) == (_at(2), _at(2.75), ["T0", "T1", "T2"])
+
+
+def test_rejections_by_kind_with_an_example(made: tuple[Path, ReportResult]) -> None:
+    """One row per kind and event, with the place of the first."""
+    assert _tables(made[0] / "out")["rejections"].to_pylist() == [
+        {
+            "kind": "action",
+            "event": "start",
+            "count": 1,
+            "example_run": "r2",
+            "example_file": "jm.log",
+            "example_line": 17,
+            "example_message": "not enabled",
+        }
+    ]
+
+
+@pytest.mark.parametrize(("logs_as", "verdicts_as"), [("parquet", "parquet"), ("ndjson.gz", "ndjson")])
+def test_every_form_gives_the_same_tables(
+    tmp_path: Path,
+    write: Any,
+    logs: Any,
+    verdicts: Any,
+    made: tuple[Path, ReportResult],
+    logs_as: str,
+    verdicts_as: str,
+) -> None:
+    """NDJSON, compressed or not, the JSON document and Parquet are one input in different clothes."""
+    for run, events in logs.items():
+        write(tmp_path / "in" / f"{run}.{logs_as}", events)
+    write(tmp_path / "in" / f"verdicts.{verdicts_as}", verdicts)
+    build_report([tmp_path / "in"], tmp_path / "out")
+    assert _tables(tmp_path / "out") == _tables(made[0] / "out")
+
+
+def test_equal_inputs_give_equal_bytes_and_leave_other_files(made: tuple[Path, ReportResult]) -> None:
+    """A second report over the first one changes nothing, and keeps what others put there."""
+    home, _ = made
+    (home / "out" / "notes.md").write_text("mine")
+    before = {path: path.read_bytes() for path in (home / "out").rglob("*") if path.is_file()}
+    build_report([home / "in"], home / "out")
+    assert {path: path.read_bytes() for path in (home / "out").rglob("*") if path.is_file()} == before
+    (home / "out" / "notes.md").unlink()
+
+
+def test_verdicts_alone_and_logs_alone_make_a_report(tmp_path: Path, write: Any, event: Any, verdict: Any) -> None:
+    """Either kind of input will do; the tables of the other are there and empty."""
+    build_report([write(tmp_path / "v.ndjson", [verdict("r")])], tmp_path / "a")
+    assert {name: table.num_rows for name, table in _tables(tmp_path / "a").items()} == {
+        "runs": 1, "events": 0, "actions": 2, "coverage": 3, "recoveries": 0, "rejections": 0,
+    }  # fmt: skip
+    result = build_report([write(tmp_path / "l.ndjson", [event("start", run="named")])], tmp_path / "b")
+    assert (result.verdicts["accepted"], result.not_validated) == (0, 1)
+    assert _tables(tmp_path / "b")["runs"]["run"].to_pylist() == ["named"]
+    assert "No verdicts were given" in result.html.read_text()
+
+
+def test_a_repeated_verdict_counts_once(tmp_path: Path, write: Any, verdict: Any) -> None:
+    """The same record in two files, its keys in another order, is one verdict."""
+    record = verdict("r")
+    write(tmp_path / "in" / "a.ndjson", [record])
+    write(tmp_path / "in" / "b.json", [dict(reversed(record.items()))])
+    result = build_report([tmp_path / "in"], tmp_path / "out")
+    assert result.verdicts == {"accepted": 1, "rejected": 0, "inconclusive": 0, "error": 0}
+    assert [row["count"] for row in _tables(tmp_path / "out")["actions"].to_pylist()] == [1, 2]
+
+
+def test_contradicting_verdicts_are_refused(tmp_path: Path, write: Any, verdict: Any) -> None:
+    """Which of two verdicts on one run holds is not for a report to guess."""
+    a = write(tmp_path / "a.ndjson", [verdict("r")])
+    b = write(tmp_path / "b.ndjson", [verdict("r", "inconclusive")])
+    with pytest.raises(InputError) as refused:
+        build_report([a, b], tmp_path / "out")
+    assert refused.value.message == (
+        f"two different verdicts of model failover on run r: accepted in {a} and inconclusive in {b}"
+    )
+
+
+def test_two_logs_of_one_name_are_refused(tmp_path: Path, write: Any, event: Any) -> None:
+    """Runs are not merged because their files share a name, nor counted twice because a log is there in two forms."""
+    a = write(tmp_path / "a" / "r.ndjson", [event("start")])
+    b = write(tmp_path / "b" / "r.parquet", [event("start")])
+    with pytest.raises(InputError) as refused:
+        build_report([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    assert refused.value.message == f"two event logs for run 'r': {a} and {b}"
+
+
+def test_logs_that_name_their_run_and_parts_of_a_data_set_add_up(tmp_path: Path, write: Any, event: Any) -> None:
+    """A run may be spread over files when the events say so, or when the files are parts of one data set."""
+    for number in range(2):
+        write(tmp_path / "in" / f"tm-{number}.ndjson", [event("start", run="r")])
+        write(tmp_path / "in" / "s.parquet" / f"part-{number}.parquet", [event("start")])
+    build_report([tmp_path / "in"], tmp_path / "out")
+    assert [tuple(row.values()) for row in _tables(tmp_path / "out")["events"].to_pylist()] == [
+        ("r", "jm", "start", 2),
+        ("s", "jm", "start", 2),
+    ]
+
+
+_DOCUMENT = '{\n"schema": "streamproof.validate/1",\n"verdicts": ['
+_GOOD = '{"trace": "t", "process": "p", "seq": 1, "event": "e"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.ndjson", _GOOD + "\n" + _GOOD[:-9], "x.ndjson:3: this line is not one JSON value: Unterminated string"),
+        ("x.ndjson", _GOOD + _GOOD.strip() + _GOOD, "x.ndjson:2: this line is not one JSON value: Extra data"),
+        ("x.ndjson", _GOOD + '{"event": "e"}\n', "x.ndjson:2: the event has no `trace`"),
+        ("x.json", _DOCUMENT + '{"run": "r"}]}', "x.json, verdicts[0]: the verdict has no `model`"),
+        ("x.json", '{"schema": "streamproof.validate/1"}', "x.json: the document has no list `verdicts`"),
+        ("x.json", _DOCUMENT, "x.json: not a JSON document: Expecting value: line 3"),
+    ],
+)  # fmt: skip
+def test_input_that_is_not_understood_is_named_and_nothing_written(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    """File and line, or the record's place, in one sentence; the earlier report stays as it was."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "good.ndjson").write_text(_GOOD)
+    (tmp_path / "in" / name).write_text(content)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "report.html").write_text("earlier")
+    with pytest.raises(InputError) as refused:
+        build_report([tmp_path / "in"], tmp_path / "out")
+    assert str(refused.value).startswith(f"{tmp_path}/in/{message}")
+    assert [(path.name, path.read_text()) for path in (tmp_path / "out").iterdir()] == [("report.html", "earlier")]
+
+
+def test_the_first_bad_line_is_found_behind_other_pieces_and_compression(tmp_path: Path) -> None:
+    """Line numbers count from the start of the file, also when it was read in pieces or is compressed."""
+    text = _GOOD * 60_000 + "no event\n" + _GOOD
+    (tmp_path / "large.ndjson").write_text(text)
+    with pytest.raises(InputError) as refused:
+        build_report([tmp_path / "large.ndjson"], tmp_path / "out")
+    assert (refused.value.loc and refused.value.loc.line) == 60_001
+    (tmp_path / "packed.ndjson.gz").write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(InputError) as refused:
+        build_report([tmp_path / "packed.ndjson.gz"], tmp_path / "out")
+    assert (refused.value.loc and refused.value.loc.line) == 60_001
+
+
+def test_a_bad_row_of_parquet_is_named(tmp_path: Path, write: Any, event: Any) -> None:
+    """Rows count from 1, as lines do."""
+    path = write(tmp_path / "x.parquet", [event("start"), event("start"), event(None)])
+    with pytest.raises(InputError) as refused:
+        build_report([path], tmp_path / "out")
+    assert refused.value.message == f"{path}, row 3: the event has no `event`"
+
+
+def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    """A file in the way is said before any input is read by Spark."""
+    (tmp_path / "a.ndjson").write_text(_GOOD)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(SystemFailure, match=f"^{tmp_path}/file is a file"):
+        build_report([tmp_path / "a.ndjson"], tmp_path / "file")
+    with pytest.raises(SystemFailure, match=f"^cannot write the report to {tmp_path}/file/out: Not a directory"):
+        build_report([tmp_path / "a.ndjson"], tmp_path / "file" / "out")
+    assert sorted(os.listdir(tmp_path)) == ["a.ndjson", "file"]
+
+
+def test_hostile_names_reach_tables_whole_and_the_page_escaped(
+    tmp_path: Path, write: Any, event: Any, verdict: Any
+) -> None:
+    """A script in a task name is text, in the tables as in the page."""
+    evil = "<script>alert('x')</script> & \"B\" (1/2)#0"
+    log = write(tmp_path / "r.ndjson", [event(evil)])
+    record = verdict("r", actions={evil: 1}, recoveries=[_recovery(1, 2, 1, failed=evil, tasks=[evil])])
+    build_report([log, write(tmp_path / "v.json", [record])], tmp_path / "out", title=evil)
+    assert _tables(tmp_path / "out")["recoveries"]["failed"].to_pylist() == [evil]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;") >= 5
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    """Whoever waits hears what is being done."""
+    (tmp_path / "a.ndjson").write_text(json.dumps(json.loads(_GOOD)))
+    heard: list[str] = []
+    build_report([tmp_path / "a.ndjson"], tmp_path / "out", progress=heard.append)
+    said = [line for line in heard if not line.endswith("tasks")]
+    assert said == [
+        "reading 1 event logs and 0 verdict files on local[*]",
+        "making the tables",
+        f"writing {tmp_path / 'out'}",
+    ]

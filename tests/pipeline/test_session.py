@@ -1,0 +1,102 @@
+"""Sessions: what is missing is said plainly, what is running is joined and left alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamproof.pipeline.session import java_version, spark_failures, spark_session
+from streamproof.system.errors import SystemFailure
+
+
+def _java(folder: Path, version: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / "java").write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    (folder / "java").chmod(0o755)
+
+
+@pytest.mark.parametrize(("text", "number"), [("17.0.15", 17), ("21", 21), ("25-ea", 25)])
+def test_java_is_found_on_the_path_and_by_java_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, number: int
+) -> None:
+    """JAVA_HOME wins over PATH, as it does in Spark's own scripts."""
+    _java(tmp_path / "home" / "bin", text)
+    _java(tmp_path / "path", "99")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    assert java_version() == number
+    monkeypatch.delenv("JAVA_HOME")
+    assert java_version() == 99
+
+
+def test_missing_and_old_java_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence and a remedy, not a stack trace of the JVM."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemFailure, match=r"^Spark needs Java, and there is no `java` on PATH") as none:
+        java_version()
+    assert "apt-get install openjdk-17-jre-headless" in none.value.remedy
+    _java(tmp_path / "bin", "1.8.0_392")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    with pytest.raises(SystemFailure, match=r"^Spark needs Java 17 or later, and .*/java is Java 8"):
+        java_version()
+
+
+def test_missing_pyspark_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark is an optional part of the installation."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with (
+        pytest.raises(SystemFailure, match=r"^this needs Apache Spark, and Python cannot import it") as missing,
+        spark_session(),
+    ):
+        pass
+    assert "pip install 'streamproof[spark]'" in missing.value.remedy
+
+
+@pytest.mark.spark
+def test_a_running_session_is_joined_and_kept(spark: Any) -> None:
+    """Settings of the block stay in the block, and its end stops nothing that it did not start."""
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with spark_session() as joined:
+        assert joined.sparkContext is spark.sparkContext
+        assert joined.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    assert spark.range(3).count() == 3
+
+
+@pytest.mark.spark
+def test_another_master_than_the_running_one_is_refused(spark: Any) -> None:
+    """A process has one Spark: asking for a cluster beside it must not silently run here."""
+    with (
+        pytest.raises(
+            SystemFailure, match=r"^this process already runs Spark on local\[2\], so it cannot use spark://elsewhere:1"
+        ),
+        spark_session("spark://elsewhere:1"),
+    ):
+        pass
+
+
+@pytest.mark.spark
+def test_workers_run_the_driver_s_interpreter(spark: Any) -> None:
+    """Another interpreter would lack this package."""
+
+    def interpreter(_: int) -> str:
+        import sys
+
+        return sys.executable
+
+    assert spark.sparkContext.parallelize([0], 1).map(interpreter).collect() == [sys.executable]
+
+
+@pytest.mark.spark
+def test_what_spark_raises_becomes_one_message(spark: Any) -> None:
+    """A failure inside Spark names what was being done, and is no stack trace of the JVM."""
+    with (
+        pytest.raises(SystemFailure, match=r"^Spark failed while dividing: \[DIVIDE_BY_ZERO\]") as failed,
+        spark_failures("dividing"),
+    ):
+        spark.sql("SELECT 1 / (id - id) FROM range(1)").collect()
+    assert "\n\tat " not in failed.value.message

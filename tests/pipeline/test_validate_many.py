@@ -1,0 +1,71 @@
+"""Many runs validated at once, by whatever function the caller brings."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamproof.pipeline import validate_many
+from streamproof.pipeline.records import verdict_row
+from streamproof.system.errors import UsageError
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def test_records_come_back_in_the_order_of_the_runs(tmp_path: Path) -> None:
+    """One record or several per run, each seen with the run's own files."""
+    for number in range(5):
+        (tmp_path / f"run-{number}").mkdir()
+        (tmp_path / f"run-{number}" / "jobs").write_text("x" * number)
+
+    def judge(path: Path) -> list[dict[str, Any]]:
+        return [{"run": path.name, "trace": str(job)} for job in range(len((path / "jobs").read_text()))]
+
+    runs = [tmp_path / f"run-{number}" for number in (3, 0, 1)]
+    assert validate_many(runs, judge) == [
+        {"run": "run-3", "trace": "0"},
+        {"run": "run-3", "trace": "1"},
+        {"run": "run-3", "trace": "2"},
+        {"run": "run-1", "trace": "0"},
+    ]
+
+
+def test_a_run_that_raises_becomes_an_error_and_costs_no_other(tmp_path: Path) -> None:
+    """The record of a failed run is a complete one, which `report` can read."""
+
+    def judge(path: Path) -> dict[str, Any]:
+        if path.name == "bad":
+            raise ValueError("no job in this log")
+        return {"run": path.name, "verdict": "accepted"}
+
+    good, bad = validate_many([tmp_path / "good", tmp_path / "bad"], judge)
+    assert good == {"run": "good", "verdict": "accepted"}
+    assert (bad["run"], bad["verdict"], bad["reason"]) == ("bad", "error", "ValueError: no job in this log")
+    assert verdict_row(bad)[0] == "bad"
+
+
+def test_a_record_that_is_no_json_is_an_error_of_its_run(tmp_path: Path) -> None:
+    """What cannot be written to a file later fails where it was made."""
+    (record,) = validate_many([tmp_path / "r"], lambda path: {"run": path.name, "rate": float("nan")})
+    assert record["verdict"] == "error"
+    assert record["reason"].startswith("ValueError: Out of range float values are not JSON compliant")
+
+
+def test_a_function_that_cannot_travel_is_refused_before_spark_sees_it(tmp_path: Path) -> None:
+    """A lock, an open file or a solver held by the function is the caller's mistake, said as such."""
+    lock = threading.Lock()
+
+    def judge(path: Path) -> dict[str, Any]:
+        with lock:
+            return {"run": path.name}
+
+    with pytest.raises(UsageError, match=r"judge cannot be sent to Spark workers: .*lock"):
+        validate_many([tmp_path], judge)
+
+
+def test_no_runs_no_records() -> None:
+    """Nothing to do is done without Spark."""
+    assert validate_many([], lambda path: {}, master="spark://nowhere:1") == []
