@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
 from streamproof.language.declare import State
 from streamproof.language.frames import ordinary
-from streamproof.language.primitives import MARK
+from streamproof.language.primitives import MARK, PropertyMark
 from streamproof.language.sources import place
 from streamproof.system.errors import Loc, ModelError, UsageError
 from streamproof.system.model import System
@@ -217,3 +217,6 @@ def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
                 else:
                     found[name] = (found[name][0], member)
     return found
+
+
+__all__ = ["RESERVED", "Model", "PropertyMark", "Spec", "marked"]

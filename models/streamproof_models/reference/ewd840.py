@@ -2,7 +2,7 @@
 
 Edsger W. Dijkstra, W.H.J. Feijen, A.J.M. van Gasteren, "Derivation of a termination detection algorithm for
 distributed computations", EWD 840, 1983. A message activates its receiver at once. Published for n = 2..6 machines:
-54, 302, 1,566, 7,742, 36,990 states.
+54, 302, 1,566, 7,742, 36,990 states; where there are several reasons for a step, each of them counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Ewd840(Model):
     check_deadlock = False  # after a conclusive round nothing happens any more
 
     def state(self):
-        machine, colour = Range(0, self.n - 1), Enum("white", "black")
+        machine = range(self.n)
         return State(
             active=Array(machine, Bool(init=ANY)),
             colour=Array(machine, Enum("white", "black", init=ANY)),

@@ -25,10 +25,9 @@ class MissionariesAndCannibals(Model):
         self.boatloads = [*((p,) for p in people), *combinations(people, 2)]
 
     def state(self):
-        everyone, nobody = set(self.people), set()
         return State(
             boat=Enum("east", "west"),
-            bank=Array(["east", "west"], Set(Enum(*self.people)), init={"east": everyone, "west": nobody}),
+            bank=Array(["east", "west"], Set(Enum(*self.people)), init={"east": self.people, "west": []}),
         )
 
     def require_safe(self, group):
