@@ -16,12 +16,15 @@ from streamproof.system.model import Property
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of a proof: `proven` is inductive of strength `k` beside what the rounds before it proved."""
+    """One round of a proof: `proven` is inductive of strength `k` beside what the rounds before it proved.
+
+    `safe`: it was shown in this round that the model makes no mistake. `simple`: only loop-free fragments were looked at.
+    """
 
     k: int
     proven: tuple[Property, ...]
+    safe: bool
     simple: bool
-    """Whether only loop-free fragments were looked at."""
 
 
 def confirms(first: Encoding, rounds: Sequence[Round], budget: Budget) -> bool:
@@ -53,12 +56,12 @@ def _steps(encoding: Encoding, rounds: Sequence[Round], proven: list[list[Goal]]
         fragment = Fragment(encoding, r.k, simple=r.simple)
         solver = Solver(encoding, budget)
         solver.add(*fragment.frame(safe=safe), *map(fragment.never, facts), *map(fragment.kept, claims))
-        for event in (*map(fragment.broken, claims), *(() if safe else (fragment.misbehaved(),))):
+        for event in (*map(fragment.broken, claims), *((fragment.misbehaved(),) if r.safe and not safe else ())):
             match solver.ask(event):
                 case Answer.YES:
                     raise ReplayFailure(f"a claim that was proved is not inductive of strength {r.k}")
                 case Answer.UNKNOWN:
                     return False
         facts += claims
-        safe = True
-    return True
+        safe = safe or r.safe
+    return safe

@@ -4,10 +4,14 @@ One round of strength k looks at every fragment of a behaviour, k steps long, th
 states nothing that is to be proved has happened. If then it cannot happen in the last state (or the last step) either,
 and behaviours of up to k - 1 steps from the initial states do not show it, it never happens.
 
-Everything is proved together: properties and lemmas may rest on each other, and all rest on the two things that make
-the formulas mean what the interpreter means (`Encoding.wellformed` holds, `Encoding.mistake` does not), which are proved
-with them or nothing is. What does not follow is taken out of the hypothesis and the rest is tried again; what stays is
-the largest set that supports itself, so a lemma that fails costs nothing but what rests on it.
+Everything is proved together: properties and lemmas may rest on each other. What does not follow is taken out of the
+hypothesis and the rest is tried again; what stays is the largest set that supports itself, so a lemma that fails costs
+nothing but what rests on it.
+
+All of it rests on two things that make the formulas mean what the interpreter means: `Encoding.wellformed` holds and
+`Encoding.mistake` does not. Both are assumed along every fragment and are claims to be proved themselves, called being
+*safe* below. What is proved while they are not is true up to the first mistake of the model: enough to build on in a
+later round (whose fragments make no mistake before their end either), not enough for a verdict.
 """
 
 from __future__ import annotations
@@ -54,7 +58,7 @@ class Fragment:
         self._simple = simple
 
     def frame(self, *, safe: bool) -> list[Term]:
-        """Any k steps of a well-behaved system; `safe`: it is already proved that the last state is well-behaved too."""
+        """Any k steps of a well-behaved system; `safe`: the last state is known to be, too."""
         at, states = self._encoding.at, range(self.k)
         behaved = [at(self._encoding.wellformed, n) for n in (*states, *([self.k] if safe else []))]
         behaved += [at(self._encoding.no(self._encoding.mistake), n) for n in (*states, *([self.k] if safe else []))]
@@ -93,8 +97,9 @@ class Fragment:
 class Round:
     """What one round proved, and why not more.
 
-    `proven` is empty unless well-behavedness is proved (`safe`) now or before. `rests_on` says, per proven goal and for
-    well-behavedness (None), on which goals the solver's proof rests. `unknown`: goals on which it gave up.
+    Unless the system is known to be `safe`, now or before, what is `proven` is true up to its first mistake only.
+    `rests_on` says, per proven goal and for being safe (None), on which goals the solver's proof rests. `unknown`: goals
+    on which it gave up.
     """
 
     k: int
@@ -137,10 +142,7 @@ class Induction:
             for goal in lost:
                 del broken[goal]
             result.proven = [g for g in result.proven if g not in lost]
-            if None in lost:
-                result.proven = []
-                return result
-        result.safe = True
+        result.safe = safe or None in broken
         self._trace_back(solver, {**given, **{g: kept[g] for g in result.proven}}, broken, result)
         return result
 

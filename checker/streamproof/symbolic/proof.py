@@ -116,16 +116,17 @@ class _Attempt:
             self._search.to(k - 1)
             if self._search.over or not self._open():
                 return
-            result = induction.round(k, self._search.open, tuple(self._proven), safe=self._safe)
+            candidates = [g for g in self._search.open if g not in self._proven]
+            result = induction.round(k, candidates, tuple(self._proven), safe=self._safe)
             self._ctis.update(result.ctis)
             self._unknown |= result.unknown
-            if not result.safe:
-                continue
-            self._safe = True
             self._rests_on.update(result.rests_on)
             self._proven.update(dict.fromkeys(result.proven, k))
-            self._rounds.append(Round(k, tuple(g.prop for g in result.proven), simple and k > 1))
-            self._search.settle(result.proven)
+            newly_safe = result.safe and not self._safe
+            self._rounds.append(Round(k, tuple(g.prop for g in result.proven), newly_safe, simple and k > 1))
+            self._safe = result.safe
+            if self._safe:
+                self._search.settle(self._proven)
 
     def look_for_counterexamples(self, depth: int) -> None:
         """Search for what would decide the properties that are still open. Raises `Stopped`."""
@@ -136,7 +137,7 @@ class _Attempt:
 
     def confirm(self) -> None:
         """Check the proof again over the other kind of numbers. Raises `Stopped`."""
-        if any(g in self._proven for g in self._claims):
+        if self._safe and any(g in self._proven for g in self._claims):
             self._confirmed = False
             timeout = min(self._budget.timeout or _CONFIRM_TIMEOUT, _CONFIRM_TIMEOUT)
             again = replace(self._budget, timeout=timeout)
@@ -148,15 +149,16 @@ class _Attempt:
     def answer(self, max_k: int) -> Proof:
         """What was found, so far as it was found."""
         findings = tuple(self._finding(prop, max_k) for prop in self._asked)
-        lemmas = tuple(self._lemma(goal, max_k) for goal in self._lemmas)
-        needed = {g for claim in self._claims if claim in self._proven for g in self._needs(claim)}
+        lemmas = tuple(self._lemma(goal) for goal in self._lemmas)
+        proven = {g: k for g, k in self._proven.items() if self._safe}
+        needed = {g for claim in self._claims if claim in proven for g in self._needs(claim)}
         settled = {*self._proven, *self._search.findings, *([None] if self._safe else [])}
         return Proof(
             findings,
-            {g.name: self._proven[g] for g in self._claims if g in self._proven},
+            {g.name: proven[g] for g in self._claims if g in proven},
             lemmas,
             tuple(g.name for g in self._lemmas if g in needed),
-            tuple(g.name for g in self._lemmas if g not in self._proven),
+            tuple(g.name for g in self._lemmas if g not in proven),
             {cti.of: cti for claim, cti in self._ctis.items() if claim not in settled},
             self._confirmed,
             self._search.depth,
@@ -166,6 +168,7 @@ class _Attempt:
         )
 
     def _open(self) -> bool:
+        """Whether some property is undecided; those proved up to the first mistake are, unless there is none."""
         return any(not g.lemma for g in self._search.open)
 
     def _needs(self, claim: Goal) -> set[Goal]:
@@ -181,7 +184,7 @@ class _Attempt:
 
     def _finding(self, prop: Property, max_k: int) -> Finding:
         goal = next((g for g in self._claims if g.prop is prop), None)
-        if goal is not None and goal in self._proven:
+        if goal is not None and goal in self._proven and self._safe:
             return self._proved(goal)
         found = verdict(self._search, prop, self.stopped)
         decided = found.verdict is not Verdict.INCONCLUSIVE
@@ -204,26 +207,36 @@ class _Attempt:
     def _why_open(self, goal: Goal, max_k: int) -> str:
         seen = "not reached" if goal.prop.kind is Kind.REACHABLE else "no violation"
         covered = f"{seen} in {so_far(self._search.depth)}"
-        if None in self._ctis and not self._safe:
-            why = self._ctis[None].because.splitlines()[0]
-            return (
-                f"{covered}; nothing is proved, as the model may make a mistake for all that induction knows ({why}): add a "
-                f"lemma that excludes the first state of the counterexample to induction, raise k above {max_k}, or use check"
-            )
-        if self._unknown & {goal, None} and goal not in self._ctis:
+        if goal in self._proven:
+            return f"{covered}, and by induction none before the model's first mistake; {self._unsafe(max_k)}"
+        if goal in self._unknown:
             return f"{covered}; the solver gave up on induction: raise the timeout, add a lemma, or use check"
         return (
             f"{covered}, but not inductive up to k={max_k}: add a lemma that excludes the first state of the "
             f"counterexample to induction, raise k, or use check"
         )
 
-    def _lemma(self, goal: Goal, max_k: int) -> Finding:
+    def _unsafe(self, max_k: int) -> str:
+        """Why it is open whether the model makes a mistake."""
+        if None in self._unknown:
+            return "whether it makes one, the solver does not know: raise the timeout, add a lemma, or use check"
+        why = self._ctis[None].because.splitlines()[0]
+        return (
+            f"for all that induction up to k={max_k} knows it may make one ({why}): add a lemma that excludes the first "
+            f"state of the counterexample to induction, raise k, or use check"
+        )
+
+    def _lemma(self, goal: Goal) -> Finding:
         if goal in self._proven:
-            return goal.finding(Verdict.HOLDS, f"by k-induction, k={self._proven[goal]}, for this instance")
+            because = f"by k-induction, k={self._proven[goal]}, for this instance"
+            if self._safe:
+                return goal.finding(Verdict.HOLDS, because)
+            return goal.finding(Verdict.INCONCLUSIVE, f"true up to the model's first mistake, {because}")
         if goal in self._search.findings:
             return self._search.findings[goal]
+        if goal in self._unknown:
+            return goal.finding(Verdict.INCONCLUSIVE, "the solver gave up on it: raise the timeout")
         if goal in self._ctis:
             because = f"not inductive of strength {self._ctis[goal].k}: {self._ctis[goal].because.splitlines()[0]}"
             return goal.finding(Verdict.INCONCLUSIVE, because)
-        because = "the solver gave up on it" if goal in self._unknown else "not needed, or not come to"
-        return goal.finding(Verdict.INCONCLUSIVE, because)
+        return goal.finding(Verdict.INCONCLUSIVE, "the attempt ended before it was tried")
