@@ -24,7 +24,8 @@ def models(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> l
 
 def _of_target(offer: Callable[[Target, str | None], Iterable[tuple[str, str]]]) -> Complete:
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        model = ctx.params.get("model")
+        # While an option still lacks its value, click leaves the arguments before it unassigned.
+        model = ctx.params.get("model") or next(iter(ctx.args), None)
         if not model:
             return []
         try:

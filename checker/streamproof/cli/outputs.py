@@ -36,7 +36,7 @@ def expect_writable(path: Path, *, folder: bool = False) -> None:
         raise SystemFailure(f"{path} is a folder", remedy="name a file")
     if folder and path.exists() and not path.is_dir():
         raise SystemFailure(f"{path} is a file", remedy="name a folder")
-    place = path if path.is_dir() else path.absolute().parent
+    place = path if path.is_dir() else path.parent
     while not place.exists() and place != place.parent:
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -106,16 +107,18 @@ def _code(records: Sequence[Mapping[str, Any]]) -> Exit:
 
 def _lines(records: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
     """One line per job, the explanation of each rejection under it, the totals."""
+    several = {run for run, count in Counter(r["run"] for r in records).items() if count > 1}
     for record in records:
-        yield from _job(record)
+        yield from _job(record, named=record["run"] in several)
     totals = [(v, sum(r["verdict"] == v for r in records)) for v in _STYLES]
     yield BLANK
     yield line(f"{len(records)} job{'' if len(records) == 1 else 's'}: ", ", ".join(f"{n} {v}" for v, n in totals if n))
 
 
-def _job(record: Mapping[str, Any]) -> Iterator[Line]:
+def _job(record: Mapping[str, Any], *, named: bool) -> Iterator[Line]:
+    """`named`: say which of the run's jobs it is."""
     verdict, events = record["verdict"], record.get("events") or {}
-    name = f"{record['run']} {record['trace']}".strip() + (f" ({record['title']})" if record.get("title") else "")
+    name = ", ".join(filter(None, (record["run"], record["trace"] if named else "", record.get("title"))))
     restarts = len(record.get("recoveries") or ())
     facts = f"{events.get('matched', 0)} of {events.get('read', 0)} events matched"
     if restarts:

@@ -1,0 +1,132 @@
+"""Every wrong word on the command line gets one message that says what to write instead, and its exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FILES = {
+    "zero.py": "from streamproof import Model\nx = 1 / 0\n",
+    "syntax.py": "class A(:\n    pass\n",
+    "leaves.py": "import sys\nsys.exit(3)\n",
+    "empty.py": "",
+    "imports.py": "import nowhere_to_be_found\n",
+    "notes.txt": "not Python",
+    "trace.json": "[]",
+    "raises.py": "from streamproof import Model, Range, State, action\n\n\nclass Raises(Model):\n    def state(self):\n"
+    "        return State(n=Range(0, self.nothing))\n\n    @action\n    def go(self, s):\n        s.n = 0\n",
+}
+
+CASES = [
+    # models
+    ("check nosuch", 2, "there is no model 'nosuch'"),
+    ("check failovr", 2, "there is no model 'failovr'\n  did you mean failover?"),
+    ("check die_hard", 2, "there is no model 'die_hard'\n  did you mean reference.die_hard?"),
+    ("check missing.py", 2, "missing.py does not exist\n  check the path"),
+    ("check notes.txt", 2, "notes.txt is not a Python file\n  name a file that ends in .py"),
+    ("check ./", 2, "./ is a folder\n  name a file that ends in .py"),
+    ("check empty.py", 2, "empty.py defines no model"),
+    ("check two.py", 2, "two.py defines 2 models\n  name one of them: two.py:Stops, two.py:Overflows"),
+    ("check two.py:Stop", 2, "two.py has no 'Stop'\n  did you mean Stops?\n  its models: Stops, Overflows"),
+    ("check two.py:helper", 2, "helper in two.py is a function, neither a Spec nor a Model class"),
+    (
+        "check counter.py:Jumping",
+        2,
+        "Jumping is the variant 'jumping' of counter\n  check the model with --variant jumping",
+    ),
+    ("check no_such_module:Name", 2, "there is no module no_such_module"),
+    ("check counter:Nobody", 2, "counter has no 'Nobody'\n  its models: Counter"),
+    # the user's code
+    ("check zero.py", 150, "zero.py:2: ZeroDivisionError: division by zero\n  correct the model"),
+    ("check syntax.py", 150, "syntax.py:1: SyntaxError: invalid syntax\n    class A(:\n  correct the file"),
+    ("check leaves.py", 150, "leaves.py:2: the file ends the program while it is imported"),
+    ("check imports.py", 150, "imports.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
+    ("check raises.py", 150, "raises.py:6: AttributeError: 'Raises' object has no attribute 'nothing'"),
+    # names within a model
+    (
+        "check counter.py --variant jump",
+        2,
+        "counter has no variant 'jump'\n  did you mean jumping?\n  its variants: jumping",
+    ),
+    ("check counter.py --size huge", 2, "counter has no size 'huge'\n  its sizes: small, medium"),
+    (
+        "check counter.py -p limits=3",
+        2,
+        "counter has no parameter 'limits'\n  did you mean limit?\n  its parameters: limit",
+    ),
+    ("check counter.py -p limit", 2, "-p limit: no value\n  write -p name=value"),
+    ("check counter.py -p limit=x", 2, "limit='x' is not a value of type int\n  give an integer"),
+    (
+        "check counter.py -p limit=101",
+        2,
+        "counter.py:15: the limit is at most 100\n  the model refuses its parameters: limit=101",
+    ),
+    (
+        "check counter.py --property lo",
+        2,
+        "counter has no property 'lo'\n  did you mean low?\n  its properties: low, grows, full",
+    ),
+    # limits and engines
+    ("check counter.py --max-states 0", 2, "Invalid value for '--max-states': 0 is not in the range x>=1."),
+    ("check counter.py --time-limit 0", 2, "Invalid value for '--time-limit': 0.0 is not in the range x>0."),
+    (
+        "check counter.py --engine bmc --max-states 5",
+        2,
+        "bmc counts no states\n  limit it with --depth or --time-limit",
+    ),
+    ("check counter.py --depth 5", 2, "--depth is how far bmc looks\n  add --engine bmc, or use --max-depth"),
+    ("check counter.py --engine bmc --dot g.dot", 2, "bmc knows no graph of states to draw"),
+    ("check counter.py --engine spin", 2, "Invalid value for '--engine': 'spin' is not one of 'explicit', 'bmc'."),
+    # places
+    ("check counter.py --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
+    ("check counter.py --out notes.txt/x", 153, "notes.txt/x cannot be written: "),
+    ("check counter.py --json notes.txt", 153, "notes.txt exists and is not JSON\n  name another file, or remove it"),
+    ("check counter.py --json ./", 153, ". is a folder\n  name a file"),
+    ("check counter.py --dot ./", 153, ". is a folder\n  name a file"),
+    ("report trace.json --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
+    # verbs and options
+    ("frobnicate", 2, "No such command 'frobnicate'.\n  streamproof --help explains"),
+    ("check", 2, "Missing argument 'MODEL'.\n  streamproof check --help explains"),
+    ("check counter.py --propery low", 2, "No such option '--propery'."),
+    ("completion tcsh", 2, "Invalid value for '{bash|zsh|fish}': 'tcsh' is not one of 'bash', 'zsh', 'fish'."),
+    # traces and logs
+    ("replay missing.itf.json", 2, "missing.itf.json does not exist\n  check the path"),
+    ("replay notes.txt", 2, "notes.txt:1: not JSON: Expecting value"),
+    ("replay trace.json", 2, "trace.json: not a trace in ITF: no list of states"),
+    ("validate missing", 2, "Invalid value for 'PATHS...': Path 'missing' does not exist."),
+    ("report missing --out r", 2, "missing: no such file or folder"),
+    ("export counter.py --format itf --out a.itf.json --action x --property low", 2, "--action and --property exclude"),
+    ("export counter.py --format itf --out t --svg", 2, "--svg draws what --format dot writes"),
+    ("export counter.py --format itf --out a.itf.json", 2, "a.itf.json is one file, and there are 2 traces: low, full"),
+    (
+        "export counter.py --format itf --out t --property grows",
+        2,
+        "no property has a trace (grows holds: true of 3 steps",
+    ),
+    ("export counter.py --format dot --out g.dot --limit 2", 152, "the graph of counter has more than 2 states"),
+    ("export counter.py --format dot --out notes.txt", 153, "notes.txt exists and is not DOT\n  name another file"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "message"), CASES, ids=[line for line, _, _ in CASES])
+def test_bad_input(streamproof: Any, folder: Path, line: str, code: int, message: str) -> None:
+    """The command ends with its code, writes nothing to standard output, one message to standard error, and no file."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    done = streamproof(*line.split())
+    assert done.code == code, done.err
+    assert done.err.startswith(f"streamproof: error: {message}")
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_developers_get_the_traceback(streamproof: Any, folder: Path) -> None:
+    """`--traceback`, before or after the verb, lets the exception through."""
+    (folder / "zero.py").write_text(FILES["zero.py"])
+    for arguments in (("--traceback", "check", "zero.py"), ("check", "zero.py", "--traceback")):
+        with pytest.raises(Exception, match="ZeroDivisionError"):
+            streamproof(*arguments)
