@@ -11,6 +11,7 @@ from streamproof.explicit.coverage import coverage
 from streamproof.explicit.findings import Mistake, judge
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
 from streamproof.explicit.search import Search
+from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.scalarise import Scalarised, scalarise
@@ -90,9 +91,11 @@ def explore(
     chosen = _chosen(system, properties, deadlock)
     begun = time.perf_counter()
     scalarised = scalarise(system)
+    simple = simplify(scalarised.system)
     search = Search(
         scalarised=scalarised,
-        properties=[scalarised.system.property(p.name) for p in chosen],
+        system=simple,
+        properties=[simple.property(p.name) for p in chosen],
         budget=budget,
         on_progress=on_progress,
         stop_when_decided=stop_when_decided,

@@ -57,7 +57,7 @@ class _Judge:
             return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, str(mistake.error))
         if self.search.stopped is not None:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, advice(self.search))
-        return self._covered(number, prop)
+        return self._covered(prop)
 
     def _of_event(self, prop: Property, event: Event) -> Finding:
         instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
@@ -80,13 +80,12 @@ class _Judge:
             because += f": not {failing.text}"
         return _violated(prop, trace, because)
 
-    def _covered(self, number: int, prop: Property) -> Finding:
+    def _covered(self, prop: Property) -> Finding:
         """The verdict on a property that a complete search did not decide on its way."""
         states = _count(len(self.search.seen), "reachable state")
         match prop.kind:
             case Kind.INVARIANT:
-                scalar = self.search.properties[number]
-                assumed = antecedents(scalar)
+                assumed = antecedents(self.search.scalarised.system.property(prop.name))
                 if assumed and not any(ever_true(self.search.system, assumed, self.search.seen)):
                     because = f"vacuous: what it takes for granted is true in none of {states}"
                     return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)

@@ -40,8 +40,10 @@ class Search:
     """The search and everything it has found so far. States are numbered in the order of discovery."""
 
     scalarised: Scalarised
+    system: System
+    """The scalar system, simplified: the one that is searched."""
     properties: Sequence[Property]
-    """Scalarised; those of kind deadlock and termination are decided from `stuck` and `edges`."""
+    """Of `system`; those of kind deadlock and termination are decided from `stuck` and `edges`."""
     budget: Budget
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
@@ -65,11 +67,6 @@ class Search:
     _inspect: Inspect | None = None
     _inspected: int = 0
     _reported: float = 0.0
-
-    @property
-    def system(self) -> System:
-        """The scalar system that is searched."""
-        return self.scalarised.system
 
     @property
     def total(self) -> int:

@@ -30,9 +30,10 @@ from streamproof.explicit.watch import unpacking
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance, Property, State, System
-from streamproof.system.substitute import Substitution, facts
+from streamproof.system.substitute import Substitution
 
 StepHit: TypeAlias = tuple[int, int, int, bool]
 """Which step property, the source's number, which instance, and whether it is a mistake in the property itself."""
@@ -86,7 +87,7 @@ class _Rule:
 
 
 def expander(system: System, steps: Sequence[tuple[int, Property]], *, edges: bool) -> Expand:
-    """The successor function of a scalar system, which checks the numbered step properties on its way.
+    """The successor function of a simplified scalar system, which checks the numbered step properties on its way.
 
     With `edges`, the number of each successor is appended to `_edges`, and -1 after the last one of each state.
     """
@@ -118,20 +119,18 @@ def expander(system: System, steps: Sequence[tuple[int, Property]], *, edges: bo
 def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple[int, Property]]) -> _Rule:
     guard: list[Expr] = []
     for conjunct in instance.guard:
-        rest = Substitution(facts(guard))(conjunct.expr)
+        rest = Assuming(guard)(conjunct.expr)
         guard.extend(rest.args if isinstance(rest, e.And) else (rest,))
-    known = facts(guard)
-    here = Substitution(known)
-    updates = {name: here(term) for name, term in instance.updates}
+    updates = dict(instance.updates)
     before = [b.var(v.name, v.sort) for v in system.variables]
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
-    nexts: dict[Expr, Expr] = {b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)}
-    step = Substitution({**known, **nexts})
-    told = [(k, step(b.or_(c.condition for c in p.checks)), step(b.not_(p.expr))) for k, p in steps]
+    here = Assuming(guard)
+    step = Substitution({b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)})
+    told = [(k, here(step(b.or_(c.condition for c in p.checks))), here(step(b.not_(p.expr)))) for k, p in steps]
     return _Rule(
         number,
         tuple(term for term in guard if term is not b.TRUE),
-        here(b.or_(check.condition for check in instance.effect_checks)),
+        b.or_(check.condition for check in instance.effect_checks),
         tuple(after),
         after != before,
         tuple((k, mistake, broken) for k, mistake, broken in told if not (mistake is broken is b.FALSE)),

@@ -8,7 +8,7 @@ from typing import assert_never
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import ArraySort, RecordSort, is_scalar
+from streamproof.system.sorts import ArraySort, RecordSort
 
 
 class Substitution:
@@ -22,13 +22,14 @@ class Substitution:
         if term not in self._done:
             for part in e.subterms(term):
                 if part not in self._done:
-                    self._done[part] = self._rebuild(part)
+                    self._done[part] = self.rebuild(part)
         return self._done[term]
 
     def _all(self, terms: Iterable[Expr]) -> tuple[Expr, ...]:
         return tuple(self._done[t] for t in terms)
 
-    def _rebuild(self, term: Expr) -> Expr:
+    def rebuild(self, term: Expr) -> Expr:
+        """`term` from its parts, which have been replaced already."""
         of, loc = self._done.__getitem__, term.loc
         match term:
             case e.Const() | e.Var() | e.Next():
@@ -103,28 +104,3 @@ class Substitution:
                 return b.size(of(x), loc)
             case _:
                 assert_never(term)
-
-
-def facts(conditions: Iterable[Expr]) -> dict[Expr, Expr]:
-    """What may be replaced by what where all of `conditions` are true: conditions by truth, pinned variables by values."""
-    known: dict[Expr, Expr] = {}
-    pending = list(conditions)
-    while pending:
-        condition = pending.pop()
-        known[condition] = b.TRUE
-        match condition:
-            case e.And(args=args):
-                pending.extend(args)
-            case e.Not(arg=x):
-                known[x] = b.FALSE
-                if isinstance(x, e.Or):
-                    pending.extend(b.not_(part) for part in x.args)
-            case e.Eq(left=e.Var() as x, right=e.Const() as value) if is_scalar(x.sort):
-                known[x] = value
-            case e.Less(left=x, right=y):
-                known[b.less_eq(y, x)] = b.FALSE
-            case e.LessEq(left=x, right=y):
-                known[b.less(y, x)] = b.FALSE
-            case _:
-                pass
-    return {condition: value for condition, value in known.items() if not isinstance(condition, e.Const)}

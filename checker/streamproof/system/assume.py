@@ -1,0 +1,193 @@
+"""Simplification under assumptions: what a term comes to where some conditions are known to be true.
+
+An engine that evaluates an instance's updates and checks only where its guard is true may first simplify them so: most
+checks of a careful model disappear, and with them most conditionals of queues. Comparisons of integers are brought into
+one form, ``t <= k`` or its negation with constants moved to the right, so that what is assumed is recognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.model import Check, Conjunct, Instance, Property, System
+from streamproof.system.sorts import RangeSort, is_scalar
+from streamproof.system.substitute import Substitution
+
+
+class Assuming(Substitution):
+    """Simplifies terms; the result has the same value in every state that satisfies all of the conditions."""
+
+    def __init__(self, conditions: Iterable[Expr] = ()) -> None:
+        super().__init__({})
+        self._facts: dict[Expr, Expr] = {}
+        self._bounds: dict[Expr, tuple[int, int]] = {}
+        for condition in tuple(conditions):
+            self._assume(self(condition))
+            self._done = dict(self._facts)
+
+    def rebuild(self, term: Expr) -> Expr:
+        """`term` from its simplified parts, in the common form, and decided where the assumptions decide it."""
+        match term:
+            case e.LessEq(left=x, right=y):
+                result = _at_most(self._done[x], self._done[y])
+            case e.Less(left=x, right=y):
+                result = b.not_(_at_most(self._done[y], self._done[x]))
+            case e.Eq(left=x, right=y):
+                result = _equal(self._done[x], self._done[y])
+            case _:
+                result = super().rebuild(term)
+        return self._decided(result)
+
+    def _decided(self, term: Expr) -> Expr:
+        if isinstance(term, e.Not):
+            return b.not_(self._decided(term.arg))
+        if term in self._facts:
+            return self._facts[term]
+        match term:
+            case e.LessEq(left=x, right=e.Const(value=k)):
+                lo, hi = self._range(x)
+                return b.TRUE if hi <= k else b.FALSE if lo > k else term
+            case e.Eq(left=x, right=e.Const(value=k)) if isinstance(x.sort, RangeSort):
+                lo, hi = self._range(x)
+                return b.FALSE if not lo <= k <= hi else b.TRUE if lo == hi else term
+            case _:
+                return term
+
+    def _range(self, term: Expr) -> tuple[int, int]:
+        assert isinstance(term.sort, RangeSort)
+        return self._bounds.get(term, (term.sort.lo, term.sort.hi))
+
+    def _assume(self, condition: Expr) -> None:
+        """Take note of a simplified condition and of what follows from it at once."""
+        if isinstance(condition, e.Const):
+            return
+        self._facts[condition] = b.TRUE
+        match condition:
+            case e.And(args=args):
+                for part in args:
+                    self._assume(part)
+            case e.Not(arg=x):
+                self._facts[x] = b.FALSE
+                match x:
+                    case e.Or(args=args):
+                        for part in args:
+                            self._assume(b.not_(part))
+                    case e.LessEq(left=t, right=e.Const(value=k)):
+                        lo, hi = self._range(t)
+                        self._bounds[t] = (max(lo, k + 1), hi)
+                    case _:
+                        pass
+            case e.LessEq(left=t, right=e.Const(value=k)):
+                lo, hi = self._range(t)
+                self._bounds[t] = (lo, min(hi, k))
+            case e.Eq(left=t, right=e.Const() as value) if is_scalar(t.sort):
+                self._facts[t] = value
+            case _:
+                pass
+
+
+def simplify(system: System) -> System:
+    """The same transitions and verdicts with less to compute.
+
+    Updates and effect checks are simplified where the instance's guard is true, and mean nothing elsewhere; updates that
+    change nothing and checks that never fire are left out. Conjuncts of guards are simplified one by one.
+    """
+    plain = Assuming()
+    return replace(
+        system,
+        actions=tuple(
+            replace(a, instances=tuple(_instance(system, plain, i) for i in a.instances)) for a in system.actions
+        ),
+        properties=tuple(_property(plain, p) for p in system.properties),
+        initially=plain(system.initially),
+        terminal=None if system.terminal is None else plain(system.terminal),
+        lemmas=tuple(_property(plain, p) for p in system.lemmas),
+    )
+
+
+def _instance(system: System, plain: Assuming, instance: Instance) -> Instance:
+    guard = _conjuncts(plain, instance.guard)
+    here = Assuming(c.expr for c in guard)
+    updates = ((name, here(term)) for name, term in instance.updates)
+    return replace(
+        instance,
+        guard=guard,
+        updates=tuple((name, t) for name, t in updates if not (isinstance(t, e.Var) and t.name == name)),
+        guard_checks=_checks(instance.guard_checks, ()),
+        effect_checks=_checks(instance.effect_checks, tuple(c.expr for c in guard)),
+    )
+
+
+def _property(plain: Assuming, prop: Property) -> Property:
+    return replace(
+        prop, expr=plain(prop.expr), conjuncts=_conjuncts(plain, prop.conjuncts), checks=_checks(prop.checks, ())
+    )
+
+
+def _conjuncts(plain: Assuming, conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
+    return tuple(replace(c, expr=plain(c.expr)) for c in conjuncts)
+
+
+def _checks(checks: Iterable[Check], given: tuple[Expr, ...]) -> tuple[Check, ...]:
+    simple = (replace(check, condition=_fault(check.condition, given)) for check in checks)
+    return tuple(check for check in simple if check.condition is not b.FALSE)
+
+
+def _fault(condition: Expr, given: tuple[Expr, ...]) -> Expr:
+    """A check's condition where `given` holds; each part of a conjunction is also simplified under those before it."""
+    simple = Assuming(given)(condition)
+    if not isinstance(simple, e.And):
+        return simple
+    parts: list[Expr] = []
+    for part in simple.args:
+        parts.append(Assuming((*given, *parts))(part))
+    return b.and_(parts)
+
+
+def _offset(term: Expr) -> tuple[Expr | None, int]:
+    """An integer term as another one, or none, plus a constant."""
+    constant = 0
+    while True:
+        match term:
+            case e.Const(value=k):
+                return None, constant + k
+            case e.Add(left=t, right=e.Const(value=k)) | e.Add(left=e.Const(value=k), right=t):
+                term, constant = t, constant + k
+            case e.Sub(left=t, right=e.Const(value=k)):
+                term, constant = t, constant - k
+            case _:
+                return term, constant
+
+
+def _at_most(left: Expr, right: Expr) -> Expr:
+    """`left <= right`, as ``t <= k``, its negation, or a comparison of two terms."""
+    (x, m), (y, n) = _offset(left), _offset(right)
+    if x is None and y is None:
+        return b.truth(m <= n)
+    if y is None:
+        assert x is not None
+        return b.less_eq(x, b.num(n - m))
+    if x is None:
+        return b.not_(b.less_eq(y, b.num(m - n - 1)))
+    if x is y:
+        return b.truth(m <= n)
+    if n - m == -1:
+        return b.not_(b.less_eq(y, x))
+    return b.less_eq(x, b.add(y, b.num(n - m)))
+
+
+def _equal(left: Expr, right: Expr) -> Expr:
+    """`left == right`, with constants moved to the right where both are integers."""
+    if not (isinstance(left.sort, RangeSort) and isinstance(right.sort, RangeSort)):
+        return b.eq(left, right)
+    (x, m), (y, n) = _offset(left), _offset(right)
+    if x is None or y is None:
+        term = x if y is None else y
+        return b.truth(m == n) if term is None else b.eq(term, b.num(n - m if y is None else m - n))
+    if x is y:
+        return b.truth(m == n)
+    return b.eq(x, b.add(y, b.num(n - m)))
