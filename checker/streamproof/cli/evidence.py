@@ -7,7 +7,8 @@ from typing import TextIO
 
 from streamproof.cli.outputs import Folder
 from streamproof.exchange.itf import itf_text
-from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.errors import EvaluationError, Exit, StreamproofError
+from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import Finding, Trace, Verdict
 from streamproof.traces.render import About, render_text
@@ -59,25 +60,42 @@ def confirm(system: System, finding: Finding, engine: str, reproduce: str) -> Ev
     """The evidence for a finding, None when it has no trace. Raises `Unconfirmed`."""
     if finding.trace is None:
         return None
-    prop = system.property(finding.property) if finding.verdict is not Verdict.ERROR else None
+    prop = system.property(finding.property)
+    error: StreamproofError | None = None
     try:
-        if prop is None:
+        if finding.verdict is Verdict.ERROR:
             replay(system, finding.trace)
+            error = _mistake(system, prop, finding.trace)
         else:
             verify(system, prop, finding.trace)
-    except ReplayError as error:
+    except ReplayError as failure:
         raise Unconfirmed(
-            f"the {engine} engine's trace for {finding.property} is not confirmed by the interpreter: {error.message}",
+            f"the {engine} engine's trace for {prop.name} is not confirmed by the interpreter: {failure.message}",
             remedy="this is a defect of streamproof; please report it with the model",
-        ) from error
+        ) from failure
     # The way to a loop is the shortest one and so is the loop, but their sum need not be.
     least = finding.kind is not Kind.TERMINATION
-    about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce)
-    return Evidence(finding.property, system, finding.trace, prop, about)
+    about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce, error=error)
+    return Evidence(prop.name, system, finding.trace, None if error else prop, about)
 
 
-def behaviour(system: System, trace: Trace, engine: str, reproduce: str) -> Evidence:
+def _mistake(system: System, prop: Property, trace: Trace) -> EvaluationError:
+    """The mistake that shows at the end of a trace: of a step out of there, or of the property. Raises `ReplayError`."""
+    interpreter = Interpreter(system)
+    try:
+        for _ in interpreter.steps(trace.states[-1]):
+            pass
+        if prop.kind is not Kind.STEP:
+            interpreter.holds(prop, trace.states[-1])
+        elif len(trace.states) > 1:
+            interpreter.holds(prop, trace.states[-2], trace.states[-1])
+    except EvaluationError as error:
+        return error
+    raise ReplayError("no evaluation error shows at its end")
+
+
+def behaviour(system: System, trace: Trace, error: StreamproofError, engine: str, reproduce: str) -> Evidence:
     """The evidence for a mistake of the model: the way to the state in which it shows."""
     replay(system, trace)
-    about = About(engine=f"{engine} engine", shortest=True, replayed=True, reproduce=reproduce)
+    about = About(engine=f"{engine} engine", shortest=True, replayed=True, reproduce=reproduce, error=error)
     return Evidence(MISTAKE, system, trace, None, about)

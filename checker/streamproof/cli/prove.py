@@ -1,0 +1,178 @@
+"""``streamproof prove``: safety for every behaviour, however long, by induction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from streamproof.cli.answer import DEFAULT_OUT, Request, trace_folder
+from streamproof.cli.engines import DEFAULT_DEPTH, Outcome, effort_text
+from streamproof.cli.outputs import expect_json_writable, people
+from streamproof.cli.progress import Status
+from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
+from streamproof.cli.verbs import Verb
+from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.model import Kind, System
+from streamproof.system.sorts import show
+from streamproof.system.verdict import Verdict
+from streamproof.traces.lines import BLANK, Line, Span, line
+from streamproof.traces.places import changes
+
+if TYPE_CHECKING:
+    from streamproof.symbolic import Cti, Proof
+
+PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
+"""What induction is for; reachability needs a witness and termination the whole graph: `check` decides both."""
+DEFAULT_K = 4
+MAX_SHOWN = 2
+"""How many counterexamples to induction are written out; each is one state and a few steps."""
+
+
+@click.command(
+    "prove",
+    cls=Verb,
+    short_help="Prove safety by induction, without a bound.",
+    example="streamproof prove failover --property stops_before_restart",
+)
+@model_options
+@property_option
+@click.option(
+    "--k", type=click.IntRange(min=1), metavar="N", default=DEFAULT_K, show_default=True, help="Strength of induction."
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=DEFAULT_DEPTH,
+    show_default=True,
+    help="Steps of counterexamples looked for.",
+)
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help=f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]",
+)
+@click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no counterexamples, only the outcome.")
+@json_option
+def command(
+    model: str,
+    variant: str | None,
+    size: str | None,
+    parameters: Sequence[str],
+    properties: Sequence[str],
+    k: int,
+    depth: int,
+    timeout: float | None,
+    out: Path | None,
+    full: bool,
+    quiet: bool,
+    json_to: str | None,
+) -> int:
+    """Prove the invariants, step properties and deadlock freedom of MODEL for all behaviours, by k-induction.
+
+    The lemmas that the model offers are proved and used. What is not inductive is shown with a counterexample to
+    induction, and searched for a real one, which the interpreter replays. Ends with 0 when all is proved.
+    """
+    begun = time.perf_counter()
+    selection = select(model, variant, size, parameters, properties)
+    chosen = [p.name for p in selection.listed() if properties or p.kind in PROVABLE]
+    left_out = [p.name for p in selection.listed() if p.name not in chosen]
+    if not chosen:
+        raise UsageError(
+            f"{selection.target.name} has no invariant, step property or deadlock to prove",
+            remedy=f"streamproof check decides the others: {', '.join(left_out) or 'none'}",
+        )
+    expect_json_writable(json_to)
+    given = {"--k": (k, DEFAULT_K), "--depth": (depth, DEFAULT_DEPTH), "--timeout": (timeout, None)}
+    words = tuple(w for name, (v, usual) in given.items() if v != usual for w in (name, f"{v:g}"))
+    request = Request("prove", "induction", selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
+    try:
+        system = selection.system()
+        ready = time.perf_counter() - begun
+        proof = _attempt(system, chosen, k, depth, timeout, quiet=quiet)
+        outcome = Outcome(proof.findings, None, None, None, proof.interrupted, ready, proof.seconds, None)
+        if not quiet:
+            _show_open(system, proof, selection, json_to)
+        code = request.answer(system, outcome, _more(system, proof, left_out))
+    except StreamproofError as error:
+        request.fail(error)
+        raise
+    if left_out:
+        people(json_to).write(f"not by this engine: {', '.join(left_out)} (streamproof check decides them)\n")
+    return code
+
+
+def _attempt(system: System, chosen: Sequence[str], k: int, depth: int, timeout: float | None, *, quiet: bool) -> Proof:
+    from streamproof.symbolic import prove
+
+    with Status(live=not quiet) as status:
+        return prove(
+            system,
+            chosen,
+            max_k=k,
+            depth=depth,
+            seconds=timeout,
+            on_progress=lambda effort: status(effort_text(effort)),
+        )
+
+
+def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, Any]:
+    """What the JSON says of a proof beside what it says of every check."""
+    return {
+        "k": dict(proof.k),
+        "lemmas": [
+            {"name": f.property, "verdict": f.verdict.value, "because": f.because, "used": f.property in proof.used}
+            for f in proof.lemmas
+        ],
+        "confirmed": proof.confirmed,
+        "depth": proof.depth,
+        "queries": proof.queries,
+        "counterexamples_to_induction": [
+            {
+                "of": cti.of,
+                "k": cti.k,
+                "because": cti.because,
+                "first": {v.name: show(v.sort, value) for v, value in system.named(cti.trace.states[0])},
+                "steps": [instance.label for instance in cti.trace.steps],
+            }
+            for cti in proof.ctis.values()
+        ],
+        "not_for_this_engine": list(left_out),
+    }
+
+
+def _show_open(system: System, proof: Proof, selection: Selection, json_to: str | None) -> None:
+    """Why the properties (and lemmas) that stay open are not inductive."""
+    from streamproof.report.console import print_lines
+
+    undecided = {f.property for f in (*proof.findings, *proof.lemmas) if f.verdict is Verdict.INCONCLUSIVE}
+    known = {f.property for f in (*proof.findings, *proof.lemmas)}
+    ctis = [cti for cti in proof.ctis.values() if cti.of in undecided or (undecided and cti.of not in known)]
+    for cti in ctis[:MAX_SHOWN]:
+        print_lines((*_not_inductive(system, cti), BLANK), people(json_to))
+    others = [cti.of for cti in ctis[MAX_SHOWN:]]
+    if others:
+        some = f"{len(others)} more {'is' if len(others) == 1 else 'are'} not inductive"
+        text = f"{some} ({', '.join(others)}); --property NAME shows why."
+        print_lines((line(text), BLANK), people(json_to))
+
+
+def _not_inductive(system: System, cti: Cti) -> Iterator[Line]:
+    """A counterexample to induction: its first state, which may be unreachable, and the steps that break the claim."""
+    yield line(Span("Not inductive: ", "title"), Span(cti.of, "failed"), f" (k={cti.k})")
+    yield line("From this state, in which all that is assumed holds and which may be unreachable:", indent=2)
+    for variable, value in system.named(cti.trace.states[0]):
+        yield line(Span(variable.name, "place"), " = ", show(variable.sort, value), indent=6)
+    for number, instance in enumerate(cti.trace.steps, start=1):
+        yield line(Span(f"{number:>4}", "faint"), "  ", Span(instance.label, "action"), hang=8)
+        for change in changes(system, cti.trace.states[number - 1], cti.trace.states[number]):
+            yield line(str(change), indent=8)
+    yield line(Span(cti.because.partition("\n")[0], "failed"), indent=2, hang=2)
+    yield line("A lemma that excludes the first state, or a larger --k, may complete the proof.", indent=2, hang=2)
