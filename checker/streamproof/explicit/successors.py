@@ -118,13 +118,13 @@ def expander(system: System, steps: Sequence[tuple[int, Property]], *, edges: bo
 
 def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple[int, Property]]) -> _Rule:
     guard: list[Expr] = []
+    here = Assuming()
     for conjunct in instance.guard:
-        rest = Assuming(guard)(conjunct.expr)
+        rest = here.assume(conjunct.expr)
         guard.extend(rest.args if isinstance(rest, e.And) else (rest,))
     updates = dict(instance.updates)
     before = [b.var(v.name, v.sort) for v in system.variables]
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
-    here = Assuming(guard)
     step = Substitution({b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)})
     told = [(k, here(step(b.or_(c.condition for c in p.checks))), here(step(b.not_(p.expr)))) for k, p in steps]
     return _Rule(

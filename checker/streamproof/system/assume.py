@@ -25,9 +25,15 @@ class Assuming(Substitution):
         super().__init__({})
         self._facts: dict[Expr, Expr] = {}
         self._bounds: dict[Expr, tuple[int, int]] = {}
-        for condition in tuple(conditions):
-            self._assume(self(condition))
-            self._done = dict(self._facts)
+        for condition in conditions:
+            self.assume(condition)
+
+    def assume(self, condition: Expr) -> Expr:
+        """Take one more condition for granted; gives what it comes to under those before it."""
+        simple = self(condition)
+        self._note(simple)
+        self._done = dict(self._facts)
+        return simple
 
     def rebuild(self, term: Expr) -> Expr:
         """`term` from its simplified parts, in the common form, and decided where the assumptions decide it."""
@@ -61,21 +67,21 @@ class Assuming(Substitution):
         assert isinstance(term.sort, RangeSort)
         return self._bounds.get(term, (term.sort.lo, term.sort.hi))
 
-    def _assume(self, condition: Expr) -> None:
-        """Take note of a simplified condition and of what follows from it at once."""
+    def _note(self, condition: Expr) -> None:
+        """Remember a simplified condition and what follows from it at once."""
         if isinstance(condition, e.Const):
             return
         self._facts[condition] = b.TRUE
         match condition:
             case e.And(args=args):
                 for part in args:
-                    self._assume(part)
+                    self._note(part)
             case e.Not(arg=x):
                 self._facts[x] = b.FALSE
                 match x:
                     case e.Or(args=args):
                         for part in args:
-                            self._assume(b.not_(part))
+                            self._note(b.not_(part))
                     case e.LessEq(left=t, right=e.Const(value=k)):
                         lo, hi = self._range(t)
                         self._bounds[t] = (max(lo, k + 1), hi)
@@ -139,13 +145,9 @@ def _checks(checks: Iterable[Check], given: tuple[Expr, ...]) -> tuple[Check, ..
 
 def _fault(condition: Expr, given: tuple[Expr, ...]) -> Expr:
     """A check's condition where `given` holds; each part of a conjunction is also simplified under those before it."""
-    simple = Assuming(given)(condition)
-    if not isinstance(simple, e.And):
-        return simple
-    parts: list[Expr] = []
-    for part in simple.args:
-        parts.append(Assuming((*given, *parts))(part))
-    return b.and_(parts)
+    here = Assuming(given)
+    simple = here(condition)
+    return b.and_(here.assume(part) for part in simple.args) if isinstance(simple, e.And) else simple
 
 
 def _offset(term: Expr) -> tuple[Expr | None, int]:
