@@ -137,8 +137,8 @@ def _rejection(rejection: Mapping[str, Any]) -> Iterator[Line]:
     yield line(Span(str(rejection.get("message") or "rejected"), "failed"), indent=6, hang=6)
     index, states = rejection.get("index"), rejection.get("states")
     if index is not None:
-        where = f"; {states} state{'' if states == 1 else 's'} of the model fit it" if states else ""
-        yield line(f"the {index} event{'' if index == 1 else 's'} before it are accepted{where}", indent=6, hang=6)
+        fit = f"; {states} of the model's states fit them" if states else ""
+        yield line(f"accepted before it: {index} event{'' if index == 1 else 's'}{fit}", indent=6, hang=6)
     for candidate in rejection.get("candidates") or ():
         yield line(
             Span(str(candidate["action"]), "action"), f"  is not possible: {candidate['because']}", indent=6, hang=10

@@ -1,0 +1,171 @@
+"""`streamproof validate` and `streamproof report`: recorded runs in, verdicts and a page out."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamproof.system.errors import InputError
+
+RUNS = Path(__file__).parents[1] / "data" / "flink" / "logs.tar.xz"
+
+
+def record(run: str, verdict: str, **more: Any) -> dict[str, Any]:
+    """A verdict record as the validation gives it."""
+    return {
+        "schema": "streamproof.verdict/1",
+        "run": run,
+        "trace": "0dd71ca9",
+        "model": "failover",
+        "variant": None,
+        "parameters": {},
+        "verdict": verdict,
+        "reason": None,
+        "title": "word count",
+        "events": {"read": 12, "matched": 9, "ignored": 3, "unknown": 0},
+        "actions": {},
+        "model_actions": [],
+        "recoveries": [],
+        "rejection": None,
+        **more,
+    }
+
+
+REJECTION = {
+    "index": 1,
+    "event": "task.switch",
+    "kind": "impossible",
+    "file": "runs/b/jobmanager.log",
+    "line": 311,
+    "at": "Source (1/4) switched from FAILED to RUNNING",
+    "message": "no state of the model allows this event",
+    "candidates": [{"action": "run(t=A)", "because": "s.status[t] == 'SCHEDULED'   because  s.status[A] = FAILED"}],
+    "expected": ["restart(k=0)"],
+    "nearest": "Source (1/4) switched from CREATED to SCHEDULED",
+    "states": 3,
+}
+
+
+@pytest.fixture
+def validation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, Any]]]:
+    """Replaces the validation by the records given; returns the list of the calls it gets."""
+    (folder / "runs").mkdir()
+
+    def replace(*records: dict[str, Any]) -> list[dict[str, Any]]:
+        calls: list[dict[str, Any]] = []
+
+        def validate_paths(paths: Any, **options: Any) -> list[dict[str, Any]]:
+            calls.append({"paths": paths, **options})
+            return list(records)
+
+        monkeypatch.setattr("streamproof.conformance.validate.validate_paths", validate_paths)
+        return calls
+
+    return replace
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        (["accepted", "accepted"], 0),
+        (["accepted", "inconclusive"], 160),
+        (["inconclusive", "error"], 153),
+        (["error", "rejected", "inconclusive"], 161),
+    ],
+)
+def test_exit_codes_of_validation(streamproof: Any, validation: Any, verdicts: list[str], code: int) -> None:
+    """A rejection counts most, then a run that could not be validated, then an inconclusive one."""
+    validation(*(record(f"r{at}", verdict) for at, verdict in enumerate(verdicts)))
+    assert streamproof("validate", "runs").code == code
+
+
+def test_verdicts_are_explained(streamproof: Any, validation: Any, golden: Callable[[str, str], None]) -> None:
+    """One line per job; under a rejection the event, the place in the log, each candidate, and what would have fitted."""
+    validation(
+        record("a", "accepted", recoveries=[{"number": 1}]),
+        record("b", "rejected", rejection=REJECTION, reason=REJECTION["message"]),
+        record("b", "inconclusive", trace="11f0", reason="the log begins in the middle"),
+    )
+    done = streamproof("validate", "runs")
+    assert (done.code, done.err) == (161, "")
+    golden("validate", done.out)
+
+
+def test_verdicts_are_written_as_json(streamproof: Any, validation: Any) -> None:
+    """The document holds the records as they are."""
+    records = [record("a", "accepted"), record("b", "rejected", rejection=REJECTION)]
+    calls = validation(*records)
+    done = streamproof("validate", "runs", "--json", "-", "--events", "events", "--format", "parquet")
+    document = json.loads(done.out)
+    assert (document["schema"], document["exit_code"]) == ("streamproof.validate/1", 161)
+    assert document["verdicts"] == records
+    assert calls[0]["paths"] == [Path("runs")]
+    assert (calls[0]["model"], calls[0]["events_dir"], calls[0]["events_format"]) == (
+        "failover",
+        Path("events"),
+        "parquet",
+    )
+
+
+def test_a_folder_without_runs_is_bad_input(streamproof: Any, folder: Path) -> None:
+    """The real validation of a folder that holds no log ends with 2."""
+    (folder / "nothing").mkdir()
+    done = streamproof("validate", "nothing")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("streamproof: error: nothing: no log was found\n")
+
+
+def test_an_unknown_model_of_logs_is_named(streamproof: Any, folder: Path) -> None:
+    """A model without a binding ends with 2 and the models that have one."""
+    (folder / "nothing").mkdir()
+    done = streamproof("validate", "nothing", "--model", "credit-card")
+    assert (done.code, done.err.splitlines()[0]) == (
+        2,
+        "streamproof: error: no logs are known that speak about the model 'credit-card'",
+    )
+
+
+def test_errors_of_the_validation_are_shown(streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is not what it should be ends with 2, nothing written."""
+    (folder / "runs").mkdir()
+
+    def refuse(paths: Any, **options: Any) -> list[dict[str, Any]]:
+        raise InputError("runs/plan.json is not a job graph", remedy="give the answer of /jobs/ID/plan")
+
+    monkeypatch.setattr("streamproof.conformance.validate.validate_paths", refuse)
+    done = streamproof("validate", "runs", "--json", "v.json")
+    assert (done.code, done.out, (folder / "v.json").exists()) == (2, "", False)
+    assert done.err == "streamproof: error: runs/plan.json is not a job graph\n  give the answer of /jobs/ID/plan\n"
+
+
+@pytest.mark.spark
+def test_recorded_runs_become_a_report(streamproof: Any, folder: Path) -> None:
+    """Two recorded Flink runs are accepted, here and on Spark alike; the report on them is a page with tables."""
+    with tarfile.open(RUNS) as archive:
+        wanted = [m for m in archive if "/a-taskfail-1/" in m.name or "/f-clean-batch-1/" in m.name]
+        archive.extractall("runs", members=wanted, filter="data")
+    runs = sorted({str(log.parent) for log in Path("runs").rglob("jobmanager.log")})
+    assert len(runs) == 2
+    done = streamproof("validate", *runs, "--json", "verdicts.json", "--events", "events")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "2 jobs: 2 accepted")
+    verdicts = json.loads(Path("verdicts.json").read_text())["verdicts"]
+    done = streamproof("validate", *runs, "--json", "-", "--master", "local[2]")
+    assert done.code == 0
+    assert json.loads(done.out)["verdicts"] == verdicts
+    done = streamproof(
+        "report", "verdicts.json", "events", "--out", "report", "--title", "Two runs", "--json", "r.json"
+    )
+    assert done.code == 0
+    assert done.out.splitlines()[-1] == "report/report.html"
+    assert "Two runs" in Path("report/report.html").read_text()
+    assert json.loads(Path("r.json").read_text())["verdicts"] == {
+        "accepted": 2,
+        "rejected": 0,
+        "inconclusive": 0,
+        "error": 0,
+    }

@@ -1,0 +1,128 @@
+"""`streamproof replay` and `streamproof export`: traces as files, taken again and judged again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TRACE = Path("streamproof-out/counter/low.itf.json")
+
+
+@pytest.fixture
+def trace(streamproof: Any) -> Path:
+    """A counterexample of the counter, written by `check`."""
+    assert streamproof("check", "counter.py", "-q").code == 12
+    return TRACE
+
+
+def edit(path: Path, change: Any) -> None:
+    """Change the JSON document at `path` in place."""
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def test_a_trace_replays(streamproof: Any, trace: Path) -> None:
+    """The trace is shown again, with what it violates, and the exit code is 0."""
+    done = streamproof("replay", str(trace), "--model", "counter.py")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Counterexample: low is violated after step 3\n")
+    assert done.out.splitlines()[-1] == f"{trace}: replayed, 3 steps; it violates low"
+
+
+def test_a_witness_replays(streamproof: Any, trace: Path) -> None:
+    """A witness reaches its property."""
+    done = streamproof("replay", str(trace.with_name("full.itf.json")), "--model", "counter.py", "-q")
+    assert (done.code, done.out) == (0, "streamproof-out/counter/full.itf.json: replayed, 3 steps; it reaches full\n")
+
+
+def test_a_bundled_model_is_found_by_the_name_in_the_file(streamproof: Any) -> None:
+    """Without --model the file's own model, variant and parameters are taken."""
+    streamproof("check", "reference.die_hard", "-p", "goal=2", "--out", "out", "-q")
+    done = streamproof("replay", "out/measured.itf.json", "--json", "-", "-q")
+    document = json.loads(done.out)
+    assert (done.code, document["model"], document["parameters"]["goal"]) == (0, "reference.die_hard", 2)
+    assert (document["schema"], document["accepted"], document["exit_code"]) == ("streamproof.replay/1", True, 0)
+
+
+def test_a_file_of_an_unknown_model_asks_for_it(streamproof: Any, trace: Path) -> None:
+    """A model that is not bundled has to be named."""
+    done = streamproof("replay", str(trace))
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        f"streamproof: error: {trace} is of the model 'counter', which is not a bundled one\n"
+        "  say where it is: --model path/to/file.py\n"
+    )
+
+
+def test_a_tampered_step_is_rejected(streamproof: Any, trace: Path) -> None:
+    """A state that does not follow from the one before ends with 161 and says which step."""
+    edit(trace, lambda d: d["states"][2].update({"n": {"#bigint": "3"}}))
+    done = streamproof("replay", str(trace), "--model", "counter.py", "--json", "answer.json")
+    assert (done.code, done.out) == (161, "")
+    assert done.err.startswith("streamproof: error: step 2: increment() does not lead to the next state of the trace\n")
+    document = json.loads(Path("answer.json").read_text())
+    assert (document["accepted"], document["exit_code"]) == (False, 161)
+
+
+def test_a_trace_that_shows_nothing_is_rejected(streamproof: Any, trace: Path) -> None:
+    """A behaviour of the model that does not violate its property ends with 161."""
+    edit(trace, lambda d: d["states"].pop())
+    done = streamproof("replay", str(trace), "--model", "counter.py")
+    assert done.code == 161
+    assert done.err == ("streamproof: error: low is true in the last state, so the trace does not violate it\n")
+
+
+def test_another_variant_may_not_allow_the_trace(streamproof: Any, trace: Path) -> None:
+    """The same file on a variant that takes other steps is rejected."""
+    assert streamproof("replay", str(trace), "--model", "counter.py", "--variant", "jumping").code == 161
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda d: d["#meta"]["parameters"].update({"limits": 3}),
+            "#meta.parameters.limits: counter has no such parameter",
+        ),
+        (lambda d: d["#meta"]["parameters"].update({"limit": "3"}), "#meta.parameters.limit: '3' is not of type int"),
+        (lambda d: d["states"][1].pop("n"), "states[1]: the variable n is missing"),
+    ],
+)
+def test_a_broken_file_is_bad_input(streamproof: Any, trace: Path, change: Any, message: str) -> None:
+    """What the file says wrongly of itself ends with 2, the place in it and what was expected."""
+    edit(trace, change)
+    done = streamproof("replay", str(trace), "--model", "counter.py")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"streamproof: error: {trace}: {message}\n")
+
+
+def test_every_trace_is_exported(streamproof: Any, folder: Path) -> None:
+    """`export --format itf` writes the counterexample and the witness, and prints their paths."""
+    done = streamproof("export", "counter.py", "--format", "itf", "--out", "traces")
+    assert (done.code, done.out) == (0, "traces/low.itf.json\ntraces/full.itf.json\n")
+    assert streamproof("replay", "traces/low.itf.json", "--model", "counter.py", "-q").code == 0
+
+
+def test_a_trace_made_of_actions_is_exported(streamproof: Any, folder: Path) -> None:
+    """`--action` says step by step what happens; a step that is not possible is rejected."""
+    arguments = ("export", "counter.py", "--format", "itf", "--out", "two.itf.json", "--action", "increment()")
+    assert streamproof(*arguments, "--action", "increment").code == 0
+    states = json.loads((folder / "two.itf.json").read_text())["states"]
+    assert [state["n"] for state in states] == [{"#bigint": "0"}, {"#bigint": "1"}, {"#bigint": "2"}]
+    done = streamproof(*arguments, *(["--action", "increment"] * 3))
+    assert done.code == 161
+    assert done.err.startswith("streamproof: error: counter.py:23: step 4: increment() is not enabled\n")
+
+
+def test_graphs_and_traces_are_drawn(streamproof: Any, folder: Path) -> None:
+    """`--format dot` writes the reachable graph, or with a property its trace; `--svg` draws it."""
+    assert streamproof("export", "counter.py", "--format", "dot", "--out", "graph.dot").code == 0
+    assert (folder / "graph.dot").read_text().startswith('digraph "counter" {')
+    done = streamproof("export", "counter.py", "--format", "dot", "--property", "low", "--out", "low.dot", "--svg")
+    assert (done.code, done.out) == (0, "low.dot\nlow.svg\n")
+    assert (folder / "low.dot").read_text().startswith('digraph "counter: low" {')
+    assert "<svg" in (folder / "low.svg").read_text()
