@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.goals import TERMINATION_ADVICE, Goal, chosen, goals
+from streamproof.symbolic.goals import TERMINATION_ADVICE, chosen, finding, goals
 from streamproof.symbolic.search import Search
 from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
 from streamproof.system.errors import UsageError
@@ -73,40 +73,41 @@ def bmc(
 
 def verdict(search: Search, prop: Property, stopped: str | None) -> Finding:
     """What a search says of one property, `stopped` being what ended it early, if anything did."""
-    goal = next((g for g in (*search.findings, *search.given_up, *search.open) if g.prop is prop), None)
-    if goal is None:
-        return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, TERMINATION_ADVICE)
-    if goal in search.findings:
-        return search.findings[goal]
-    if search.mistake is not None:
+    if prop in search.findings:
+        return search.findings[prop]
+    if search.mistake is not None and prop.kind is not Kind.TERMINATION:
         return Finding(prop.name, prop.kind, Verdict.ERROR, *search.mistake)
-    if goal in search.given_up:
-        because = f"the solver gave up after {so_far(search.given_up[goal])}; raise the timeout, or use check"
-        return goal.finding(Verdict.INCONCLUSIVE, because)
-    if search.exhausted:
-        return _exhausted(search, goal)
+    if search.exhausted and prop.kind is not Kind.TERMINATION and prop not in search.given_up:
+        return _exhausted(search, prop)
+    return finding(prop, Verdict.INCONCLUSIVE, _advice(search, prop, stopped))
+
+
+def _advice(search: Search, prop: Property, stopped: str | None) -> str:
+    if prop.kind is Kind.TERMINATION:
+        return TERMINATION_ADVICE
+    if prop in search.given_up:
+        return f"the solver gave up after {so_far(search.given_up[prop])}; raise the timeout, or use check"
     covered = so_far(search.depth)
     if stopped is not None:
-        return goal.finding(Verdict.INCONCLUSIVE, f"{stopped}: {_nothing(goal)} in {covered}")
+        return f"{stopped}: {nothing(prop)} in {covered}"
     if search.blind:
-        because = f"the solver gave up on evaluation errors after {covered}; raise the timeout, or use check"
-        return goal.finding(Verdict.INCONCLUSIVE, because)
-    because = f"{_nothing(goal)} in {covered}; raise the depth, prove it by induction, or use check"
-    return goal.finding(Verdict.INCONCLUSIVE, because)
+        return f"the solver gave up on evaluation errors after {covered}; raise the timeout, or use check"
+    return f"{nothing(prop)} in {covered}; raise the depth, prove it by induction, or use check"
 
 
-def _exhausted(search: Search, goal: Goal) -> Finding:
+def _exhausted(search: Search, prop: Property) -> Finding:
+    final = Verdict.VIOLATED if prop.kind is Kind.REACHABLE else Verdict.HOLDS
     if search.empty:
-        verdict = Verdict.VIOLATED if goal.prop.kind is Kind.REACHABLE else Verdict.HOLDS
-        return Finding(goal.name, goal.prop.kind, verdict, None, "vacuous: there is no initial state", vacuous=True)
+        return Finding(prop.name, prop.kind, final, None, "vacuous: there is no initial state", vacuous=True)
     because = f"no behaviour reaches a new state after {_steps(search.depth)}"
-    if goal.prop.kind is Kind.REACHABLE:
-        return goal.finding(Verdict.VIOLATED, f"true in no reachable state: {because}")
-    return goal.finding(Verdict.HOLDS, f"{_nothing(goal)}, and {because}")
+    if prop.kind is Kind.REACHABLE:
+        return finding(prop, final, f"true in no reachable state: {because}")
+    return finding(prop, final, f"{nothing(prop)}, and {because}")
 
 
-def _nothing(goal: Goal) -> str:
-    return "not reached" if goal.prop.kind is Kind.REACHABLE else "no violation"
+def nothing(prop: Property) -> str:
+    """That what would decide the property was not seen, in words."""
+    return "not reached" if prop.kind is Kind.REACHABLE else "no violation"
 
 
 def so_far(depth: int) -> str:

@@ -1,67 +1,59 @@
-"""A second opinion on a finished proof: the same obligations, rebuilt over other numbers and decided by another procedure."""
+"""A second opinion on a finished proof: its obligations are decided again, with the other kind of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.goals import Goal, goals, lemma_goals
-from streamproof.symbolic.induction import Fragment
+from streamproof.symbolic.goals import goals
+from streamproof.symbolic.induction import Fragment, Round
 from streamproof.symbolic.replay import ReplayFailure
 from streamproof.symbolic.search import Search
 from streamproof.symbolic.solver import Answer, Budget, Solver
 from streamproof.system.model import Property
+from streamproof.system.scalarise import Scalarised
+
+PATIENCE = 5_000
+"""Milliseconds that one query may take: a second opinion must not cost more than the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One round of a proof: `proven` is inductive of strength `k` beside what the rounds before it proved.
+def confirms(scalarised: Scalarised, rounds: Sequence[Round], budget: Budget) -> bool:
+    """Whether the proof that the rounds make up is shown again by other means; False where the solver does not know.
 
-    `safe`: it was shown in this round that the model makes no mistake. `simple`: only loop-free fragments were looked at.
+    Each round is decided with the numbers it was not done with, in a new solver, claim by claim; the behaviours from the
+    initial states that it starts from are searched over integers. Raises `ReplayFailure` where the proof is found wrong,
+    and `Stopped`.
     """
-
-    k: int
-    proven: tuple[Property, ...]
-    safe: bool
-    simple: bool
+    budget.tell("confirming the proof", max(r.k for r in rounds), sum(len(r.proven) for r in rounds))
+    with budget.patience(PATIENCE):
+        return _starts(scalarised, rounds, budget) and _steps(scalarised, rounds, budget)
 
 
-def confirms(first: Encoding, rounds: Sequence[Round], budget: Budget) -> bool:
-    """Whether the other kind of numbers than that of the `first` encoding shows the same proof; False: it does not know.
-
-    Raises `ReplayFailure` where it finds the proof wrong, and `Stopped`.
-    """
-    encoding = Encoding(first.scalarised, integers=not first.integers)
-    asked = [p for r in rounds for p in r.proven]
-    every = (*goals(encoding, first.scalarised.original.properties), *lemma_goals(encoding, ()))
-    claims = {id(g.prop): g for g in every}
-    proven = [[claims[id(p)] for p in r.proven] for r in rounds]
-    budget.tell("confirming the proof", max(r.k for r in rounds), len(asked))
-    return _starts(encoding, rounds, proven, budget) and _steps(encoding, rounds, proven, budget)
-
-
-def _starts(encoding: Encoding, rounds: Sequence[Round], proven: list[list[Goal]], budget: Budget) -> bool:
-    search = Search(encoding, [g for claims in proven for g in claims], budget)
+def _starts(scalarised: Scalarised, rounds: Sequence[Round], budget: Budget) -> bool:
+    encoding = Encoding(scalarised, integers=True)
+    search = Search(encoding, goals(encoding, [p for r in rounds for p in r.proven]), budget)
     search.to(max(r.k for r in rounds) - 1)
     if search.findings or search.mistake is not None:
         raise ReplayFailure("a claim that was proved is false near the initial states")
     return not search.given_up and not search.blind
 
 
-def _steps(encoding: Encoding, rounds: Sequence[Round], proven: list[list[Goal]], budget: Budget) -> bool:
-    facts: list[Goal] = []
+def _steps(scalarised: Scalarised, rounds: Sequence[Round], budget: Budget) -> bool:
+    facts: list[Property] = []
     safe = False
-    for r, claims in zip(rounds, proven, strict=True):
+    for r in rounds:
+        encoding = Encoding(scalarised, integers=not r.integers)
         fragment = Fragment(encoding, r.k, simple=r.simple)
         solver = Solver(encoding, budget)
-        solver.add(*fragment.frame(safe=safe), *map(fragment.never, facts), *map(fragment.kept, claims))
+        claims = goals(encoding, r.proven)
+        given = goals(encoding, facts)
+        solver.add(*fragment.frame(safe=safe), *map(fragment.never, given), *map(fragment.kept, claims))
         for event in (*map(fragment.broken, claims), *((fragment.misbehaved(),) if r.safe and not safe else ())):
             match solver.ask(event):
                 case Answer.YES:
                     raise ReplayFailure(f"a claim that was proved is not inductive of strength {r.k}")
                 case Answer.UNKNOWN:
                     return False
-        facts += claims
-        safe = safe or r.safe
+        facts += r.proven
+        safe = r.safe
     return safe

@@ -22,21 +22,11 @@ class Goal:
 
     prop: Property
     event: Term
-    lemma: bool = False
-
-    @property
-    def name(self) -> str:
-        """The property's name."""
-        return self.prop.name
 
     @property
     def step(self) -> bool:
         """Whether the event is seen at a step rather than in a state."""
         return self.prop.kind is Kind.STEP
-
-    def finding(self, verdict: Verdict, because: str) -> Finding:
-        """A verdict without a trace."""
-        return Finding(self.prop.name, self.prop.kind, verdict, None, because)
 
 
 def chosen(system: System, names: Sequence[str] | None) -> tuple[Property, ...]:
@@ -51,31 +41,27 @@ def chosen(system: System, names: Sequence[str] | None) -> tuple[Property, ...]:
     return tuple(p for p in system.properties if p.name in names)
 
 
-def goals(encoding: Encoding, properties: Iterable[Property]) -> tuple[Goal, ...]:
-    """A goal for each of the properties of the original system; termination has none and is left out."""
-    scalar = {p.name: p for p in encoding.system.properties}
-    return tuple(Goal(p, _event(encoding, scalar[p.name])) for p in properties if p.kind is not Kind.TERMINATION)
-
-
-def lemma_goals(encoding: Encoding, besides: Iterable[Property]) -> tuple[Goal, ...]:
-    """A goal for each lemma that does not repeat one of the properties `besides`.
+def offered(system: System, besides: Iterable[Property]) -> tuple[Property, ...]:
+    """The lemmas of the system that do not repeat one of the properties `besides`.
 
     Raises `ModelError` for a lemma that is neither an invariant nor a property of steps.
     """
-    known = {(p.kind, p.expr) for p in besides}
-    originals, scalars = encoding.scalarised.original.lemmas, encoding.system.lemmas
-    for lemma in originals:
+    for lemma in system.lemmas:
         if lemma.kind not in (Kind.INVARIANT, Kind.STEP):
             raise ModelError(
                 f"lemma {lemma.name} is of kind {lemma.kind.value}",
                 loc=lemma.loc,
                 remedy="a lemma says what is true of every state (an invariant) or of every step",
             )
-    return tuple(
-        Goal(lemma, _event(encoding, scalar), lemma=True)
-        for lemma, scalar in zip(originals, scalars, strict=True)
-        if (lemma.kind, lemma.expr) not in known
-    )
+    known = {(p.kind, p.expr) for p in besides}
+    return tuple(lemma for lemma in system.lemmas if (lemma.kind, lemma.expr) not in known)
+
+
+def goals(encoding: Encoding, properties: Iterable[Property]) -> tuple[Goal, ...]:
+    """A goal for each of these properties and lemmas of the original system; termination has none and is left out."""
+    original, scalar = encoding.scalarised.original, encoding.system
+    twins = dict(zip((*original.properties, *original.lemmas), (*scalar.properties, *scalar.lemmas), strict=True))
+    return tuple(Goal(p, _event(encoding, twins[p])) for p in properties if p.kind is not Kind.TERMINATION)
 
 
 def _event(encoding: Encoding, prop: Property) -> Term:
@@ -88,6 +74,11 @@ def _event(encoding: Encoding, prop: Property) -> Term:
             return encoding.any_of([wrong, encoding.term(prop.expr)])
         case _:
             return encoding.any_of([wrong, encoding.no(encoding.term(prop.expr))])
+
+
+def finding(prop: Property, verdict: Verdict, because: str) -> Finding:
+    """A verdict without a trace."""
+    return Finding(prop.name, prop.kind, verdict, None, because)
 
 
 TERMINATION_ADVICE = "termination is decided on the whole graph of states: use check, which explores it"

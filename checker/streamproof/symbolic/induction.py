@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.goals import Goal
+from streamproof.symbolic.goals import Goal, goals
 from streamproof.symbolic.replay import Replay, ReplayFailure
 from streamproof.symbolic.solver import Answer, Budget, Solver
 from streamproof.symbolic.theory import Term
+from streamproof.system.model import Property
 from streamproof.system.verdict import Trace
 
 NO_MISTAKE = "no evaluation error"
@@ -93,57 +95,64 @@ class Fragment:
         return self._encoding.all_of([event, *(self._encoding.differ(n, self.k) for n in range(self.k))])
 
 
+Claim: TypeAlias = Property | None
+"""A property or lemma; None is the claim that the system is safe."""
+
+
 @dataclass
 class Round:
     """What one round proved, and why not more.
 
     Unless the system is known to be `safe`, now or before, what is `proven` is true up to its first mistake only.
-    `rests_on` says, per proven goal and for being safe (None), on which goals the solver's proof rests. `unknown`: goals
-    on which it gave up.
+    `rests_on` says on which properties and lemmas the solver's proof of a claim rests. `unknown`: claims on which it gave
+    up. `simple`: only loop-free fragments were looked at. `integers`: which kind of numbers it was done with.
     """
 
     k: int
-    proven: list[Goal]
+    proven: list[Property]
     safe: bool
-    ctis: dict[Goal | None, Cti] = field(default_factory=dict)
-    unknown: set[Goal | None] = field(default_factory=set)
-    rests_on: dict[Goal | None, frozenset[Goal]] = field(default_factory=dict)
+    simple: bool
+    integers: bool
+    ctis: dict[Claim, Cti] = field(default_factory=dict)
+    unknown: set[Claim] = field(default_factory=set)
+    rests_on: dict[Claim, frozenset[Property]] = field(default_factory=dict)
 
 
 class Induction:
-    """Rounds of induction over one system."""
+    """Rounds of induction over the properties and lemmas of one system, in one encoding."""
 
-    def __init__(self, encoding: Encoding, budget: Budget, *, simple: bool) -> None:
+    def __init__(self, encoding: Encoding, properties: Iterable[Property], budget: Budget) -> None:
         self._encoding = encoding
         self._budget = budget
-        self._simple = simple
         self._replay = Replay(encoding)
+        self._goals = {g.prop: g for g in goals(encoding, properties)}
 
-    def round(self, k: int, candidates: Iterable[Goal], facts: Sequence[Goal], *, safe: bool) -> Round:
+    def round(
+        self, k: int, candidates: Sequence[Property], facts: Sequence[Property], *, safe: bool, simple: bool
+    ) -> Round:
         """The largest set of candidates that is inductive of strength `k` beside the facts. Raises `Stopped`.
 
         It is for the caller to show that no candidate's event is seen within k - 1 steps of the initial states.
         """
-        fragment = Fragment(self._encoding, k, simple=self._simple and k > 1)
+        fragment = Fragment(self._encoding, k, simple=simple)
         solver = Solver(self._encoding, self._budget)
         solver.add(*fragment.frame(safe=safe))
-        result = Round(k, list(candidates), safe)
-        given = {goal: self._switch(solver, f"given {n}", fragment.never(goal)) for n, goal in enumerate(facts)}
-        kept = {goal: self._switch(solver, f"kept {n}", fragment.kept(goal)) for n, goal in enumerate(result.proven)}
-        broken: dict[Goal | None, Term] = {goal: fragment.broken(goal) for goal in result.proven}
+        result = Round(k, list(candidates), safe, simple, self._encoding.integers)
+        given = {p: self._switch(solver, f"given {n}", fragment.never(self._goals[p])) for n, p in enumerate(facts)}
+        kept = {p: self._switch(solver, f"kept {n}", fragment.kept(self._goals[p])) for n, p in enumerate(candidates)}
+        broken: dict[Claim, Term] = {p: fragment.broken(self._goals[p]) for p in candidates}
         if not safe:
             broken[None] = fragment.misbehaved()
         while broken:
-            assumptions = [*given.values(), *(kept[g] for g in result.proven)]
-            self._budget.tell(f"induction of strength {k}", k, len(result.proven))
-            lost = self._lost(solver, assumptions, broken, result)
+            self._budget.tell(f"induction of strength {k}", k, len(broken))
+            lost = self._lost(solver, [*given.values(), *(kept[p] for p in result.proven)], broken, result)
             if not lost:
                 break
-            for goal in lost:
-                del broken[goal]
-            result.proven = [g for g in result.proven if g not in lost]
+            for claim in lost:
+                del broken[claim]
+            result.proven = [p for p in result.proven if p not in lost]
         result.safe = safe or None in broken
-        self._trace_back(solver, {**given, **{g: kept[g] for g in result.proven}}, broken, result)
+        self._trace_back(solver, {**given, **{p: kept[p] for p in result.proven}}, broken, result)
         return result
 
     def _switch(self, solver: Solver, name: str, formula: Term) -> Term:
@@ -152,8 +161,8 @@ class Induction:
         return switch
 
     def _lost(
-        self, solver: Solver, assumptions: Sequence[Term], broken: dict[Goal | None, Term], result: Round
-    ) -> Collection[Goal | None]:
+        self, solver: Solver, assumptions: Sequence[Term], broken: dict[Claim, Term], result: Round
+    ) -> Collection[Claim]:
         """Some of the claims that do not follow from the assumptions; none when all do."""
         match solver.ask(self._encoding.any_of(broken.values()), assumptions):
             case Answer.NO:
@@ -161,43 +170,43 @@ class Induction:
             case Answer.YES:
                 return self._seen(solver, broken, result)
             case Answer.UNKNOWN:
-                lost: set[Goal | None] = set()
-                for goal, event in broken.items():
-                    if goal in lost:
+                lost: set[Claim] = set()
+                for claim, event in broken.items():
+                    if claim in lost:
                         continue
                     answer = solver.ask(event, assumptions)
                     if answer is Answer.YES:
                         lost.update(self._seen(solver, broken, result))
                     elif answer is Answer.UNKNOWN:
-                        lost.add(goal)
-                        result.unknown.add(goal)
+                        lost.add(claim)
+                        result.unknown.add(claim)
                 return lost
 
-    def _seen(self, solver: Solver, broken: dict[Goal | None, Term], result: Round) -> list[Goal | None]:
+    def _seen(self, solver: Solver, broken: dict[Claim, Term], result: Round) -> list[Claim]:
         """The claims that the solver's model breaks; each remembers it as its counterexample to induction."""
         trace = self._replay.fragment(solver.model, result.k)
-        seen = [goal for goal, event in broken.items() if solver.true(event)]
+        seen = [claim for claim, event in broken.items() if solver.true(event)]
         if not seen:
             raise ReplayFailure(f"a step to {trace.states[-1]} breaks nothing")
-        for goal in seen:
-            if goal is None:
+        for claim in seen:
+            if claim is None:
                 result.ctis[None] = Cti(NO_MISTAKE, result.k, trace, self._replay.mistake(trace.states[-1]))
                 continue
-            finding = self._replay.judge(goal.prop, trace)
-            if finding is None:
-                raise ReplayFailure(f"{goal.name} is not broken in {trace.states[-1]}")
-            result.ctis[goal] = Cti(goal.name, result.k, trace, finding.because)
+            judged = self._replay.judge(claim, trace)
+            if judged is None:
+                raise ReplayFailure(f"{claim.name} is not broken in {trace.states[-1]}")
+            result.ctis[claim] = Cti(claim.name, result.k, trace, judged.because)
         return seen
 
     def _trace_back(
-        self, solver: Solver, switches: dict[Goal, Term], broken: dict[Goal | None, Term], result: Round
+        self, solver: Solver, switches: dict[Property, Term], broken: dict[Claim, Term], result: Round
     ) -> None:
-        """Which goals each claim rests on. One query per claim, and only where there are lemmas to tell apart."""
-        if not any(goal.lemma for goal in switches):
+        """On what each claim rests: one query per claim, and only where there is something beside it to rest on."""
+        if len(switches) < 2:
             return
-        goals, assumptions = list(switches), list(switches.values())
+        properties, assumptions = list(switches), list(switches.values())
         for claim, event in broken.items():
             if solver.ask(event, assumptions) is Answer.NO:
-                result.rests_on[claim] = frozenset(goals[n] for n in solver.core(assumptions))
+                result.rests_on[claim] = frozenset(properties[n] for n in solver.core(assumptions))
             else:
-                result.rests_on[claim] = frozenset(goals)
+                result.rests_on[claim] = frozenset(properties)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from streamproof.symbolic.bmc import so_far, verdict
-from streamproof.symbolic.certificate import Round, confirms
+from streamproof.symbolic.bmc import nothing, so_far, verdict
+from streamproof.symbolic.certificate import confirms
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.goals import Goal, chosen, goals, lemma_goals
-from streamproof.symbolic.induction import Cti, Induction
+from streamproof.symbolic.goals import chosen, finding, goals, offered
+from streamproof.symbolic.induction import Claim, Cti, Round
+from streamproof.symbolic.portfolio import Portfolio
 from streamproof.symbolic.search import Search
 from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
 from streamproof.system.errors import UsageError
@@ -53,7 +54,6 @@ def prove(
     confirm: bool = True,
     timeout: int | None = 60_000,
     seconds: float | None = None,
-    integers: bool = False,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> Proof:
     """Prove the `properties` (names; None: all) for every behaviour, by induction of strength 1 to `max_k`.
@@ -73,7 +73,7 @@ def prove(
         raise UsageError(f"a depth of {depth} steps", remedy="0 looks at the initial states only; choose 0 or more")
     if lemmas is not None:
         system = replace(system, lemmas=tuple(lemmas))
-    attempt = _Attempt(system, chosen(system, properties), Budget(timeout, seconds, on_progress), integers)
+    attempt = _Attempt(system, chosen(system, properties), Budget(timeout, seconds, on_progress))
     try:
         attempt.induct(max_k, simple=simple)
         attempt.look_for_counterexamples(depth)
@@ -86,79 +86,78 @@ def prove(
     return attempt.answer(max_k)
 
 
-_CONFIRM_TIMEOUT = 10_000
-"""Milliseconds that one query of the second opinion may take: it must not cost more than the proof."""
-
-
 class _Attempt:
     """The state of one attempt to prove."""
 
-    def __init__(self, system: System, asked: tuple[Property, ...], budget: Budget, integers: bool) -> None:
+    def __init__(self, system: System, asked: tuple[Property, ...], budget: Budget) -> None:
         self._asked = asked
+        self._lemmas = offered(system, asked)
         self._budget = budget
-        self._encoding = Encoding(scalarise(system), integers=integers)
-        self._claims = goals(self._encoding, asked)
-        self._lemmas = lemma_goals(self._encoding, asked)
-        self._search = Search(self._encoding, (*self._claims, *self._lemmas), budget)
+        self._scalarised = scalarise(system)
+        encoding = Encoding(self._scalarised)
+        every = (*asked, *self._lemmas)
+        self._search = Search(encoding, goals(encoding, every), budget)
+        self._portfolio = Portfolio(encoding, every, budget)
         self._rounds: list[Round] = []
-        self._proven: dict[Goal, int] = {}
-        self._rests_on: dict[Goal | None, frozenset[Goal]] = {}
-        self._ctis: dict[Goal | None, Cti] = {}
-        self._unknown: set[Goal | None] = set()
+        self._proven: dict[Property, int] = {}
+        self._rests_on: dict[Claim, frozenset[Property]] = {}
+        self._ctis: dict[Claim, Cti] = {}
+        self._unknown: set[Claim] = set()
         self._safe = False
         self._confirmed: bool | None = None
         self.stopped: str | None = None
 
     def induct(self, max_k: int, *, simple: bool) -> None:
         """Rounds of rising strength, until nothing is open. Raises `Stopped`."""
-        induction = Induction(self._encoding, self._budget, simple=simple)
         for k in range(1, max_k + 1):
             self._search.to(k - 1)
-            if self._search.over or not self._open():
+            if self._search.over or not self._wanted():
                 return
-            candidates = [g for g in self._search.open if g not in self._proven]
-            result = induction.round(k, candidates, tuple(self._proven), safe=self._safe)
-            self._ctis.update(result.ctis)
-            self._unknown |= result.unknown
-            self._rests_on.update(result.rests_on)
-            self._proven.update(dict.fromkeys(result.proven, k))
-            newly_safe = result.safe and not self._safe
-            self._rounds.append(Round(k, tuple(g.prop for g in result.proven), newly_safe, simple and k > 1))
-            self._safe = result.safe
-            if self._safe:
-                self._search.settle(self._proven)
+            candidates = [p for p in self._search.open if p not in self._proven]
+            self._record(
+                self._portfolio.round(k, candidates, tuple(self._proven), safe=self._safe, simple=simple and k > 1)
+            )
+
+    def _record(self, result: Round) -> None:
+        self._rounds.append(result)
+        self._ctis.update(result.ctis)
+        self._unknown = result.unknown
+        self._rests_on.update(result.rests_on)
+        self._proven.update(dict.fromkeys(result.proven, result.k))
+        self._safe = result.safe
+        if self._safe:
+            self._search.settle(self._proven, true=True)
 
     def look_for_counterexamples(self, depth: int) -> None:
         """Search for what would decide the properties that are still open. Raises `Stopped`."""
-        if self._open() and not self._search.over:
-            self._search.settle(self._lemmas)
+        if self._wanted() and not self._search.over:
+            self._search.settle(self._lemmas, true=False)
             self._search.to(depth)
             self._search.close()
 
     def confirm(self) -> None:
-        """Check the proof again over the other kind of numbers. Raises `Stopped`."""
-        if self._safe and any(g in self._proven for g in self._claims):
+        """Have the proof checked again. Raises `Stopped`."""
+        if self._safe and any(p in self._proven for p in self._asked):
             self._confirmed = False
-            timeout = min(self._budget.timeout or _CONFIRM_TIMEOUT, _CONFIRM_TIMEOUT)
-            again = replace(self._budget, timeout=timeout)
-            try:
-                self._confirmed = confirms(self._encoding, self._rounds, again)
-            finally:
-                self._budget.queries = again.queries
+            self._confirmed = confirms(self._scalarised, self._rounds, self._budget)
+
+    def _wanted(self) -> bool:
+        """Whether a property asked for is open; up to the first mistake proved is open, as long as there may be one."""
+        return any(p in self._search.open for p in self._asked)
+
+    # --- the answer --------------------------------------------------------------------------------------------------
 
     def answer(self, max_k: int) -> Proof:
         """What was found, so far as it was found."""
-        findings = tuple(self._finding(prop, max_k) for prop in self._asked)
-        lemmas = tuple(self._lemma(goal) for goal in self._lemmas)
-        proven = {g: k for g, k in self._proven.items() if self._safe}
-        needed = {g for claim in self._claims if claim in proven for g in self._needs(claim)}
-        settled = {*self._proven, *self._search.findings, *([None] if self._safe else [])}
+        proven = self._proven if self._safe else {}
+        needed = {p for claim in self._asked if claim in proven for p in self._needs(claim)}
+        settled = {*proven, *self._search.findings, *([None] if self._safe else [])}
         return Proof(
-            findings,
-            {g.name: proven[g] for g in self._claims if g in proven},
-            lemmas,
-            tuple(g.name for g in self._lemmas if g in needed),
-            tuple(g.name for g in self._lemmas if g not in proven),
+            tuple(self._finding(p, max_k) for p in self._asked),
+            {p.name: proven[p] for p in self._asked if p in proven},
+            tuple(self._lemma(p) for p in self._lemmas),
+            tuple(p.name for p in self._lemmas if p in needed),
+            tuple(p.name for p in self._lemmas if p not in proven),
             {cti.of: cti for claim, cti in self._ctis.items() if claim not in settled},
             self._confirmed,
             self._search.depth,
@@ -167,76 +166,63 @@ class _Attempt:
             self.stopped == INTERRUPTED,
         )
 
-    def _open(self) -> bool:
-        """Whether some property is undecided; those proved up to the first mistake are, unless there is none."""
-        return any(not g.lemma for g in self._search.open)
-
-    def _needs(self, claim: Goal) -> set[Goal]:
-        """Everything that the proof of a claim rests on, directly or not, well-behavedness included."""
-        found: set[Goal] = set()
+    def _needs(self, claim: Property) -> set[Property]:
+        """Everything that the proof of a claim rests on, directly or not, the absence of mistakes included."""
+        found: set[Property] = set()
         pending = [*self._rests_on.get(claim, ()), *self._rests_on.get(None, ())]
         while pending:
-            goal = pending.pop()
-            if goal not in found:
-                found.add(goal)
-                pending += self._rests_on.get(goal, ())
+            support = pending.pop()
+            if support not in found:
+                found.add(support)
+                pending += self._rests_on.get(support, ())
         return found
 
     def _finding(self, prop: Property, max_k: int) -> Finding:
-        goal = next((g for g in self._claims if g.prop is prop), None)
-        if goal is not None and goal in self._proven and self._safe:
-            return self._proved(goal)
+        if prop in self._proven and self._safe:
+            return self._proved(prop)
         found = verdict(self._search, prop, self.stopped)
-        decided = found.verdict is not Verdict.INCONCLUSIVE
-        if goal is None or decided or self.stopped is not None or goal in self._search.given_up or self._search.blind:
+        limited = self.stopped is not None or prop in self._search.given_up or self._search.blind
+        if found.verdict is not Verdict.INCONCLUSIVE or prop.kind is Kind.TERMINATION or limited:
             return found
-        return replace(found, because=self._why_open(goal, max_k))
+        return replace(found, because=f"{nothing(prop)} in {so_far(self._search.depth)}{self._why_open(prop, max_k)}")
 
-    def _proved(self, goal: Goal) -> Finding:
-        because = f"by k-induction, k={self._proven[goal]}, for this instance"
-        needs = self._needs(goal)
-        lemmas = [g.name for g in self._lemmas if g in needs]
+    def _proved(self, prop: Property) -> Finding:
+        because = f"by k-induction, k={self._proven[prop]}, for this instance"
+        needs = self._needs(prop)
+        lemmas = [p.name for p in self._lemmas if p in needs]
         if lemmas:
             because += f", with {'lemma' if len(lemmas) == 1 else 'lemmas'} {', '.join(lemmas)}"
         if self._confirmed:
             because += "; confirmed by a second procedure"
-        if goal.prop.kind is Kind.REACHABLE:
-            return goal.finding(Verdict.VIOLATED, f"true in no reachable state, {because}")
-        return goal.finding(Verdict.HOLDS, because)
+        if prop.kind is Kind.REACHABLE:
+            return finding(prop, Verdict.VIOLATED, f"true in no reachable state, {because}")
+        return finding(prop, Verdict.HOLDS, because)
 
-    def _why_open(self, goal: Goal, max_k: int) -> str:
-        seen = "not reached" if goal.prop.kind is Kind.REACHABLE else "no violation"
-        covered = f"{seen} in {so_far(self._search.depth)}"
-        if goal in self._proven:
-            return f"{covered}, and by induction none before the model's first mistake; {self._unsafe(max_k)}"
-        if goal in self._unknown:
-            return f"{covered}; the solver gave up on induction: raise the timeout, add a lemma, or use check"
-        return (
-            f"{covered}, but not inductive up to k={max_k}: add a lemma that excludes the first state of the "
-            f"counterexample to induction, raise k, or use check"
-        )
+    def _why_open(self, prop: Property, max_k: int) -> str:
+        lemma = "add a lemma that excludes the first state of the counterexample to induction, raise k, or use check"
+        claim: Claim = prop
+        text = f", but not inductive up to k={max_k}: {lemma}"
+        if prop in self._proven:
+            claim = None
+            why = self._ctis[None].because.splitlines()[0] if None in self._ctis else ""
+            text = f", nor, by induction, before the model's first mistake; up to k={max_k} it may make one ({why}): {lemma}"
+        if claim in self._unknown:
+            return "; the solver gave up on induction: raise the timeout, add a lemma, or use check"
+        return text
 
-    def _unsafe(self, max_k: int) -> str:
-        """Why it is open whether the model makes a mistake."""
-        if None in self._unknown:
-            return "whether it makes one, the solver does not know: raise the timeout, add a lemma, or use check"
-        why = self._ctis[None].because.splitlines()[0]
-        return (
-            f"for all that induction up to k={max_k} knows it may make one ({why}): add a lemma that excludes the first "
-            f"state of the counterexample to induction, raise k, or use check"
-        )
-
-    def _lemma(self, goal: Goal) -> Finding:
-        if goal in self._proven:
-            because = f"by k-induction, k={self._proven[goal]}, for this instance"
+    def _lemma(self, lemma: Property) -> Finding:
+        if lemma in self._proven:
+            because = f"by k-induction, k={self._proven[lemma]}, for this instance"
             if self._safe:
-                return goal.finding(Verdict.HOLDS, because)
-            return goal.finding(Verdict.INCONCLUSIVE, f"true up to the model's first mistake, {because}")
-        if goal in self._search.findings:
-            return self._search.findings[goal]
-        if goal in self._unknown:
-            return goal.finding(Verdict.INCONCLUSIVE, "the solver gave up on it: raise the timeout")
-        if goal in self._ctis:
-            because = f"not inductive of strength {self._ctis[goal].k}: {self._ctis[goal].because.splitlines()[0]}"
-            return goal.finding(Verdict.INCONCLUSIVE, because)
-        return goal.finding(Verdict.INCONCLUSIVE, "the attempt ended before it was tried")
+                return finding(lemma, Verdict.HOLDS, because)
+            return finding(lemma, Verdict.INCONCLUSIVE, f"true up to the model's first mistake, {because}")
+        if lemma in self._search.findings:
+            return self._search.findings[lemma]
+        if lemma in self._unknown:
+            return finding(lemma, Verdict.INCONCLUSIVE, "the solver gave up on it: raise the timeout")
+        if lemma in self._ctis:
+            cti = self._ctis[lemma]
+            return finding(
+                lemma, Verdict.INCONCLUSIVE, f"not inductive of strength {cti.k}: {cti.because.splitlines()[0]}"
+            )
+        return finding(lemma, Verdict.INCONCLUSIVE, "the attempt ended before it was tried")

@@ -8,15 +8,18 @@ from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
 from streamproof.symbolic.replay import Replay, ReplayFailure
 from streamproof.symbolic.solver import Answer, Budget, Solver
+from streamproof.symbolic.theory import Term
+from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Trace
 
 
 class Search:
     """Unrolls the transition relation. After `to(d)`, everything about behaviours of up to `d` steps is decided.
 
-    * `findings` has what was decided, by goal; behaviours in it are shortest, and replayed by the interpreter.
-    * `mistake` is the finding shared by all goals that an evaluation error of the model left undecided.
-    * `given_up` has, by goal, how many steps were covered before the solver did not know.
+    * `findings` has what was decided, by property; behaviours in it are shortest, and replayed by the interpreter.
+    * `mistake` is an evaluation error of the model and the way to it, which leaves all else undecided.
+    * `blind`: the solver did not know whether there is one.
+    * `given_up` has, by property, how many steps were covered before the solver did not know.
     * `exhausted`: there are no longer behaviours, or only ones that visit a state twice; what was not seen never happens.
     """
 
@@ -25,9 +28,10 @@ class Search:
         self._budget = budget
         self._solver = Solver(encoding, budget)
         self._replay = Replay(encoding)
-        self.open: list[Goal] = list(goals)
-        self.findings: dict[Goal, Finding] = {}
-        self.given_up: dict[Goal, int] = {}
+        self._open = list(goals)
+        self._trusted: list[Goal] = []
+        self.findings: dict[Property, Finding] = {}
+        self.given_up: dict[Property, int] = {}
         self.mistake: tuple[Trace, str] | None = None
         self.blind = False
         self.exhausted = False
@@ -37,18 +41,25 @@ class Search:
         self._solver.add(encoding.at(encoding.initial, 0))
 
     @property
+    def open(self) -> tuple[Property, ...]:
+        """What is still looked for."""
+        return tuple(g.prop for g in self._open)
+
+    @property
     def over(self) -> bool:
         """Whether going deeper cannot decide more."""
-        return not self.open or self.exhausted or self.blind or self.mistake is not None
+        return not self._open or self.exhausted or self.blind or self.mistake is not None
 
     def to(self, depth: int) -> None:
         """Go on until behaviours of `depth` steps are covered, or the search is over. Raises `Stopped`."""
         while self.depth < depth and not self.over:
             self._deeper()
 
-    def settle(self, goals: Collection[Goal]) -> None:
-        """Look for these no longer: they have been decided by other means."""
-        self._drop(goals)
+    def settle(self, properties: Collection[Property], *, true: bool) -> None:
+        """Look for these no longer. `true`: their events were shown never to happen, which helps with the others."""
+        if true:
+            self._trusted += [g for g in self._open if g.prop in properties]
+        self._drop(properties)
 
     def close(self) -> bool:
         """Whether every behaviour of `depth` steps visits some state twice; then the search is exhausted."""
@@ -56,7 +67,7 @@ class Search:
             return self.exhausted
         # Every state is reached without a loop. If no loop-free behaviour has as many steps as were covered, every state
         # was met before the last step, and so was every step out of it.
-        self._budget.tell("looking for a longer behaviour without a loop", self.depth, len(self.open))
+        self._budget.tell("looking for a longer behaviour without a loop", self.depth, len(self._open))
         if self._solver.ask(self._encoding.distinct(self.depth + 1)) is Answer.NO:
             self.exhausted = True
         return self.exhausted
@@ -67,42 +78,50 @@ class Search:
         if depth > 0:
             self._solver.add(self._encoding.at(self._encoding.transition, depth - 1))
             self._solver.add(self._encoding.at(self._encoding.bounds, depth))
-        self._budget.tell("searching", depth, len(self.open))
+            self._solver.add(*(self._never(g, depth) for g in self._trusted))
+        self._budget.tell("searching", depth, len(self._open))
         if self._solver.ask(self._encoding.all_of(())) is Answer.NO:
             self.exhausted = True
             self.empty = depth == 0
             return
         if depth > 0:
-            self._decide([g for g in self.open if g.step], depth - 1, depth)
-        self._decide([g for g in self.open if not g.step], depth, depth)
+            self._decide([g for g in self._open if g.step], depth)
+        self._decide([g for g in self._open if not g.step], depth)
         self._look_for_mistakes(depth)
         self.depth = depth
 
-    def _decide(self, goals: Sequence[Goal], position: int, steps: int) -> None:
-        """Decide the goals whose event is possible at `position` of a behaviour of so many steps."""
+    def _event(self, goal: Goal, steps: int) -> Term:
+        """The goal's event at the end of a behaviour of so many steps."""
+        return self._encoding.at(goal.event, steps - 1 if goal.step else steps)
+
+    def _never(self, goal: Goal, steps: int) -> Term:
+        return self._encoding.no(self._event(goal, steps))
+
+    def _decide(self, goals: Sequence[Goal], steps: int) -> None:
+        """Decide the goals whose event is possible at the end of a behaviour of so many steps."""
         pending = list(goals)
         while pending:
-            event = self._encoding.any_of(self._encoding.at(g.event, position) for g in pending)
-            match self._solver.ask(event):
+            match self._solver.ask(self._encoding.any_of(self._event(g, steps) for g in pending)):
                 case Answer.NO:
-                    self._solver.add(self._encoding.no(event))
+                    self._solver.add(*(self._never(g, steps) for g in pending))
                     return
                 case Answer.YES:
                     trace = self._replay.from_start(self._solver.model, steps)
-                    found = {g: finding for g in pending if (finding := self._replay.judge(g.prop, trace)) is not None}
+                    judged = {g.prop: self._replay.judge(g.prop, trace) for g in pending}
+                    found = {prop: finding for prop, finding in judged.items() if finding is not None}
                     if not found:
-                        names = ", ".join(g.name for g in pending)
+                        names = ", ".join(g.prop.name for g in pending)
                         raise ReplayFailure(f"{trace.states[-1]} decides none of {names}")
                     self.findings.update(found)
                     self._drop(found)
-                    pending = [g for g in pending if g not in found]
+                    pending = [g for g in pending if g.prop not in found]
                 case Answer.UNKNOWN if len(pending) == 1:
-                    self.given_up[pending[0]] = steps - 1
-                    self._drop(pending)
+                    self.given_up[pending[0].prop] = steps - 1
+                    self._drop([pending[0].prop])
                     return
                 case Answer.UNKNOWN:
                     for goal in pending:
-                        self._decide([goal], position, steps)
+                        self._decide([goal], steps)
                     return
 
     def _look_for_mistakes(self, depth: int) -> None:
@@ -116,5 +135,5 @@ class Search:
             case Answer.UNKNOWN:
                 self.blind = True
 
-    def _drop(self, gone: Collection[Goal]) -> None:
-        self.open = [g for g in self.open if g not in gone]
+    def _drop(self, gone: Collection[Property]) -> None:
+        self._open = [g for g in self._open if g.prop not in gone]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -70,6 +71,16 @@ class Budget:
         if left and min(left) <= 0:
             raise Stopped(f"out of time after {self.seconds:g} s")
         return min(left, default=_NO_LIMIT)
+
+    @contextmanager
+    def patience(self, timeout: int) -> Iterator[None]:
+        """Within: a query may take no more than `timeout` milliseconds."""
+        before = self.timeout
+        self.timeout = timeout if before is None else min(before, timeout)
+        try:
+            yield
+        finally:
+            self.timeout = before
 
     def tell(self, doing: str, depth: int, undecided: int) -> None:
         """Report progress to whoever listens."""
