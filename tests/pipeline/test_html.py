@@ -141,7 +141,7 @@ def test_numbers_of_the_page() -> None:
     for said in (
         "5 runs, 4 verdicts against B (1/2), failover; events from 2026-11-21 03:27:02 UTC to 2026-11-21 03:28:17 UTC",
         "1 rejected 1 error 1 inconclusive 1 not validated 1 accepted",
-        "40 events read in validation",
+        "40 events validated",
         "1 of 2 model actions covered",
         "2 restarts, 4 tasks",
         "2.5 s to recover, median",

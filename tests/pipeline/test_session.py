@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -100,3 +101,9 @@ def test_what_spark_raises_becomes_one_message(spark: Any) -> None:
     ):
         spark.sql("SELECT 1 / (id - id) FROM range(1)").collect()
     assert "\n\tat " not in failed.value.message
+
+
+@pytest.mark.spark
+def test_interrupts_stay_the_program_s_own(spark: Any) -> None:
+    """Ctrl-C raises KeyboardInterrupt where the program waits, not a call into a JVM that is busy with another."""
+    assert getattr(signal.getsignal(signal.SIGINT), "__module__", None) != "pyspark.core.context"

@@ -7,9 +7,11 @@ the same context with its own SQL settings. A session started here is stopped wh
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,11 +62,12 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
         yield _with_sql_settings(running.newSession())
         return
 
-    context = _start(master, app)
-    try:
-        yield _with_sql_settings(SparkSession(context))
-    finally:
-        context.stop()
+    with _quiet_py4j():
+        context = _start(master, app)
+        try:
+            yield _with_sql_settings(SparkSession(context))
+        finally:
+            context.stop()
 
 
 @contextmanager
@@ -110,6 +113,32 @@ def reporting(spark: SparkSession, progress: Progress | None, doing: str, *, eve
         ticker.join()
 
 
+@contextmanager
+def _quiet_py4j() -> Iterator[None]:
+    """Keep out of the console the stack traces that Py4J gives the root logger when a call is interrupted."""
+    root = logging.getLogger()
+    root.addFilter(_not_py4j)
+    try:
+        yield
+    finally:
+        root.removeFilter(_not_py4j)
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Undo the handler of SIGINT that PySpark puts in place: it calls the JVM from within an unfinished call to it."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
+def _not_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
+
+
 def require_pyspark() -> None:
     """`SystemFailure` that says what to install, unless PySpark can be imported."""
     try:
@@ -141,7 +170,8 @@ def _start(master: str, app: str) -> SparkContext:
     notices: Any = tempfile.TemporaryFile()  # noqa: SIM115 (the JVM holds it for its whole life)
     try:
         gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": notices})  # type: ignore[no-untyped-call]
-        return SparkContext(conf=conf, gateway=gateway)
+        with _own_interrupts():
+            return SparkContext(conf=conf, gateway=gateway)
     except Exception as failure:
         notices.seek(0)
         said = notices.read().decode("utf-8", "replace").strip().splitlines()

@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from streamproof.report.html_facts import Bin, Coverage
 
+_LETTER = 7  # pixels of a letter of a label, generously
 _CELL = 15  # pixels of a matrix cell with its gap
 
 
@@ -50,7 +51,7 @@ def histogram(bins: Sequence[Bin], *, label: str) -> Markup:
     step = min(64.0, 440 / len(bins))
     width, height, floor = max(step * len(bins), 200), 190, 150
     most = max(item.count for item in bins)
-    slant = step < 44 and max(len(item.label) for item in bins) > 3
+    slant = max(len(item.label) for item in bins) * _LETTER > step
     pieces = [Markup('<line class="axis" x1="0" y1="{y}" x2="{x}" y2="{y}"/>').format(y=floor + 0.5, x=round(width))]
     for index, item in enumerate(bins):
         left = index * step
