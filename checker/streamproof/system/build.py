@@ -107,6 +107,10 @@ def _connective(kind: type[e.And] | type[e.Or], args: tuple[Expr, ...], loc: Loc
                 seen[part] = None
     if not seen:
         return unit
+    for part in seen:
+        # x or y or not (x or y), however it was flattened: the paths of a function that returns early on one of them.
+        if isinstance(part, e.Not) and type(part.arg) is kind and all(inner in seen for inner in part.arg.args):
+            return zero
     kept = tuple(seen)
     return kept[0] if len(kept) == 1 else intern(kind, BOOL, loc, kept)
 
