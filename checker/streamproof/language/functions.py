@@ -167,8 +167,9 @@ class Functions(Expressions):
     def inline(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc) -> Term:
         """The result of a function's body on values of the state."""
         frame = self.enter(function, args, kwargs, depth, loc)
-        self.block(definition(underlying(function)).body, frame)
-        return _result(frame, loc)
+        body = definition(underlying(function)).body
+        self.block(body, frame)
+        return _result(frame, body, loc)
 
     def enter(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc | None) -> Frame:
         """A frame with the arguments bound."""
@@ -225,7 +226,7 @@ class Functions(Expressions):
         if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
             raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
         self.block(closure.node.body, inner)
-        return _result(inner, loc)
+        return _result(inner, closure.node.body, loc)
 
     def _super(self, node: ast.Call, frame: Frame) -> Term:
         cls = closed_over(frame).get("__class__")
@@ -298,9 +299,21 @@ def _unused(name: str, taken: list[str]) -> str:
     return candidate
 
 
-def _result(frame: Frame, loc: Loc) -> Term:
+def returns_always(body: list[ast.stmt]) -> bool:
+    """Whether no path reaches the end of `body`, told by its form: the conditions of several early returns need not
+    simplify to true."""
+    match body[-1]:
+        case ast.Return():
+            return True
+        case ast.If(body=then, orelse=other):
+            return bool(other) and returns_always(then) and returns_always(other)
+        case _:
+            return False
+
+
+def _result(frame: Frame, body: list[ast.stmt], loc: Loc) -> Term:
     """What a call gives: None where the function ends without a return."""
-    if frame.returned is b.TRUE:
+    if frame.returned is b.TRUE or (frame.returned is not b.FALSE and returns_always(body)):
         return simple(frame.result)
     if frame.returned is b.FALSE:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 from streamproof.language import operators, places
 from streamproof.language.conjuncts import conjuncts
 from streamproof.language.elements import elements, unconditional
-from streamproof.language.functions import Functions, underlying
+from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
 from streamproof.language.terms import Cell, Ref, Several, StateRef, Term, describe, is_expr, known, symbolic
@@ -335,7 +335,7 @@ class Lowering(Functions):
                 self.block([last], frame)
         except Halt:
             return b.FALSE, ()
-        if frame.returned is not b.TRUE:
+        if frame.returned is not b.TRUE and not returns_always(node.body):
             raise ModelError(
                 f"{node.name}() does not return a condition on every path",
                 loc=where(frame, node),
