@@ -24,8 +24,8 @@ from typing import Any
 
 import streamproof
 from streamproof.language.compile import DEADLOCK, TERMINATION
-from streamproof.language.model import Model, PropertyMark, Spec, marked
-from streamproof.language.primitives import MARK
+from streamproof.language.model import Model, Spec, marked
+from streamproof.language.primitives import MARK, PropertyMark
 from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
 from streamproof.system.model import Kind, System
 
@@ -92,23 +92,19 @@ class Target:
     def system(self, variant: str | None, parameters: Mapping[str, Any]) -> System:
         """The transition system of a variant at the given parameters, defaults for the others.
 
-        Raises `UsageError` when the model refuses the parameters (a `ValueError` in its constructor or ``setup``), and
-        `ModelError`, with the line of the user's file, for every other exception that its code raises.
+        Raises `UsageError` when the model refuses the parameters given (a `ValueError` in its ``setup``), and `ModelError`,
+        with the line of the user's file, for every other exception that its code raises.
         """
         self.variant(variant)
         given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}
         try:
-            self.spec.model.build(variant, **given)
-        except StreamproofError:
-            raise
-        except ValueError as error:
-            shown = ", ".join(f"{name}={value}" for name, value in given.items())
-            refused = f"the model refuses its parameters: {shown}" if shown else "correct the model"
-            raise UsageError(str(error), loc=_users_line(error), remedy=refused) from error
-        except Exception as error:
-            raise _of_user(error) from error
-        try:
             return self.spec.system(variant, **parameters)
+        except ModelError as error:
+            if parameters and isinstance(error.__cause__, ValueError):
+                shown = ", ".join(f"{name}={value}" for name, value in given.items())
+                remedy = f"the model refuses its parameters: {shown}"
+                raise UsageError(str(error.__cause__), loc=error.loc, remedy=remedy) from error
+            raise
         except StreamproofError:
             raise
         except Exception as error:

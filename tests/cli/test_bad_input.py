@@ -43,7 +43,7 @@ CASES = [
     ("check syntax.py", 150, "syntax.py:1: SyntaxError: invalid syntax\n    class A(:\n  correct the file"),
     ("check leaves.py", 150, "leaves.py:2: the file ends the program while it is imported"),
     ("check imports.py", 150, "imports.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
-    ("check raises.py", 150, "raises.py:6: AttributeError: 'Raises' object has no attribute 'nothing'"),
+    ("check raises.py", 150, "raises.py:6: AttributeError in state(): 'Raises' object has no attribute 'nothing'"),
     # names within a model
     (
         "check counter.py --variant jump",

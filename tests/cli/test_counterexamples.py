@@ -36,6 +36,7 @@ def test_the_committed_counterexamples_are_right(streamproof: Any) -> None:
     assert (done.code, done.err) == (0, "")
 
 
+@pytest.mark.long
 def test_the_same_specifications_give_the_same_bytes(folder: Path) -> None:
     """Two processes with different hash seeds write identical files."""
     written = []

@@ -157,3 +157,9 @@ def trace_folder(out: Path | None, selection: Selection) -> Folder | None:
         sys.stderr.write(f"streamproof: warning: {failure.message}; counterexamples are shown, but not kept\n")
         return None
     return folder
+
+
+def tell_left_out(names: Sequence[str], json_to: str | None) -> None:
+    """Say which properties an engine was not asked about, because it could never decide them."""
+    if names:
+        people(json_to).write(f"not by this engine: {', '.join(names)} (streamproof check decides them)\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from streamproof.cli.answer import DEFAULT_OUT, Request, trace_folder
+from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
 from streamproof.cli.outputs import expect_json_writable, expect_writable
 from streamproof.cli.selection import json_option, model_options, property_option, select
@@ -85,10 +85,13 @@ def command(
     try:
         system = selection.system()
         outcome = run_engine(limits, system, selection.properties, quiet=quiet)
-        code = request.answer(system, outcome)
+        decided = {finding.property for finding in outcome.findings}
+        left_out = [p.name for p in selection.listed() if p.name not in decided]
+        code = request.answer(system, outcome, {"not_for_this_engine": left_out})
     except StreamproofError as error:
         request.fail(error)
         raise
+    tell_left_out(left_out, json_to)
     if dot is not None:
         _draw(outcome, dot)
     return code

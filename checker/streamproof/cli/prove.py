@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from streamproof.cli.answer import DEFAULT_OUT, Request, trace_folder
+from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
 from streamproof.cli.engines import DEFAULT_DEPTH, Outcome, effort_text
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.progress import Status
@@ -104,8 +104,7 @@ def command(
     except StreamproofError as error:
         request.fail(error)
         raise
-    if left_out:
-        people(json_to).write(f"not by this engine: {', '.join(left_out)} (streamproof check decides them)\n")
+    tell_left_out(left_out, json_to)
     return code
 
 
