@@ -7,7 +7,8 @@ A comment above a fenced block, invisible to readers, says what the block is:
 * ``<!-- run -->``: commands after ``$ `` and what they print, on either stream; ``<!-- run 0 11 -->`` gives their exit
   codes where one is not 0. A line ``...`` stands for any number of lines, ``...`` in a line for any text;
 * ``<!-- run, any numbers -->``: likewise, and a number that is shown stands for any number (a solver's choice);
-* ``<!-- not run: REASON -->``: neither, because of REASON;
+* ``<!-- rule -->``: part of a rule, for `test_language.py`;
+* ``<!-- not run: REASON -->``: none of these, because of REASON;
 * ``<!-- needs tests/data -->``: what the document's commands read of this repository.
 
 The blocks of one document share a folder and are taken in order.
@@ -35,7 +36,7 @@ DOCUMENTS = sorted(
 )
 STARTS_SPARK = "--master"
 BLOCK = re.compile(r"(?:^<!-- (?P<says>[^\n]*?) -->\n\n?)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
-MARKED = re.compile(r"(?P<verb>file|append|run|not run)(?P<loose>, any numbers)?(?:[: ] *(?P<rest>.*))?$")
+MARKED = re.compile(r"(?P<verb>file|append|run|not run|rule)(?P<loose>, any numbers)?(?:[: ] *(?P<rest>.*))?$")
 
 
 @dataclass(frozen=True, slots=True)
