@@ -1,22 +1,47 @@
 """What ties an implementation's events to a machine: observations, and the binding that makes them.
 
 A binding reads a run's events in order and says of each what it means to the machine: which action sequences it may
-stand for (`ways`), and what must be true of the state afterwards (`demands`). Actions it declares *hidden* are never
-logged; the tracker inserts them wherever they can happen.
+stand for (`ways`), and what must be true of the state before (`before`) and afterwards (`demands`). Actions it declares
+*hidden* are never logged; the tracker inserts them wherever they can happen.
+
+A behaviour may have been recorded by several processes. Each is a `Stream` with its own order; between streams nothing
+is assumed but what the machine itself demands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from streamproof.conformance.events import Event
-from streamproof.system import System, Value
+from streamproof.system import ArraySort, Instance, State, System, Value
+from streamproof.system.sorts import position
 
 View: TypeAlias = Mapping[str, Value]
 """A state by variable name; arrays over names are read through `Look`."""
+
+
+class Look:
+    """Reads a state by names: ``look("status", "B (1/4)")`` is the element of an array, ``look("job")`` a variable."""
+
+    __slots__ = ("_state", "_system")
+
+    def __init__(self, system: System, state: State) -> None:
+        self._system, self._state = system, state
+
+    def __call__(self, name: str, key: Any = None) -> Any:
+        """The value; raises `KeyError` for a name or key that the machine does not have."""
+        at = self._system.index[name]
+        value = self._state[at]
+        if key is None:
+            return value
+        sort = self._system.variables[at].sort
+        where = position(sort.index, key) if isinstance(sort, ArraySort) else None
+        if where is None:
+            raise KeyError(f"{name}[{key!r}]")
+        return value[where]  # type: ignore[index]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,74 +60,100 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Something an event says about the state after it; `text` is shown when it does not hold."""
+    """Something an event says about a state.
 
-    text: str
+    `text` is shown where it does not hold; it may speak of the state. `instead` is the event that would have been
+    accepted in its place, as the log would have written it.
+    """
+
+    text: str | Callable[[Look], str]
     test: Callable[[Look], bool]
+    instead: Callable[[Look], str] | None = None
+
+    def said(self, look: Look) -> str:
+        """Why it does not hold in a state."""
+        return self.text if isinstance(self.text, str) else self.text(look)
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What one event means. `ways` are alternatives, each a sequence of moves (empty: nothing happens in the machine).
 
-    `impossible` refuses the event outright, with the reason: the log contradicts itself. `note` is shown in explanations.
+    `impossible` refuses the event outright, with the reason: the log contradicts itself. `then` is told the states that
+    are possible after the event once it is accepted.
     """
 
     event: Event
     ways: tuple[tuple[Move, ...], ...] = ((),)
     demands: tuple[Demand, ...] = ()
+    before: tuple[Demand, ...] = ()
     impossible: str | None = None
-    note: str = ""
+    then: Callable[[Sequence[Look]], None] | None = None
 
 
-class Look:
-    """Reads a state by names: ``look("status", "B (1/4)")`` is the element of an array, ``look("job")`` a variable."""
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What one process recorded of a behaviour, in its order.
 
-    def __init__(self, system: System, state: tuple[Value, ...]) -> None:
-        self._system, self._state = system, state
+    `silent` are the actions of this process that may have happened without being recorded after its last event: those
+    of a process whose log ends before the behaviour does.
+    """
 
-    def __call__(self, name: str, key: Any = None) -> Value:
-        from streamproof.system import ArraySort
-        from streamproof.system.sorts import position
+    observations: Iterable[Observation]
+    silent: frozenset[str] = frozenset()
 
-        at = self._system.index[name]
-        value = self._state[at]
-        if key is None:
-            return value
-        sort = self._system.variables[at].sort
-        assert isinstance(sort, ArraySort)
-        where = position(sort.index, key)
-        if where is None:
-            raise KeyError(f"{name}[{key!r}]")
-        return value[where]
+
+class Wording(Protocol):
+    """How a binding speaks of its machine to those who know the implementation and not the machine."""
+
+    def why_not(self, move: Move, look: Look) -> str | None:
+        """Why `move` cannot happen in a state, as one sentence; None where the condition itself must do."""
+
+    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterable[tuple[int, str]]:
+        """The events that would have been accepted in a state where these actions are enabled, as the log would show
+        them, each with its distance from `event`; 0 is nearest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """One behaviour to follow: a machine, the meaning of its events, and what is never logged.
 
-    `unjudged` says what the log leaves open; where it is not empty an accepted run counts as inconclusive.
+    `observations` is one process's account, `streams` those of several; with both, `observations` comes first.
     """
 
     trace: str
     system: System
-    observations: Iterable[Observation]
+    observations: Iterable[Observation] = ()
     hidden: frozenset[str] = frozenset()
+    streams: tuple[Stream, ...] = ()
+    wording: Wording | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What gets one verdict: behaviours that must all be accepted.
+
+    `tasks` start with the one that the verdict's model and actions are about, if `followed`. `unjudged` says what the
+    logs leave open; where it is not empty an accepted case counts as inconclusive. `notes` and `recoveries` are read
+    when all observations are used up: remarks that go with an accepted verdict, and facts for the report.
+    """
+
+    trace: str
+    title: str
+    tasks: tuple[Task, ...]
+    followed: bool = True
     unjudged: tuple[str, ...] = ()
-    title: str = ""
+    notes: Callable[[], Sequence[str]] = tuple
     recoveries: Callable[[], list[dict[str, Any]]] = list
-    """Facts for the report about what was recovered, available once the observations are used up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run holds: behaviours to follow, and ready verdicts for those that cannot be followed, with the reason."""
+    """What a run holds: its cases, and its events in the best total order known. `unknown` counts unread records."""
 
     name: str
-    tasks: tuple[Task, ...]
-    settled: tuple[dict[str, Any], ...] = ()
+    cases: tuple[Case, ...]
     events: tuple[Event, ...] = ()
-    read: int = 0
     unknown: int = 0
 
 
@@ -111,8 +162,8 @@ class Binding(Protocol):
 
     model: str
 
-    def runs(self, path: Path) -> list[Path | Any]:
+    def runs(self, path: Path) -> list[Any]:
         """The runs under a path. Raises `InputError` where there is none."""
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
-        """The behaviours of one run."""
+        """The behaviours of one run. Raises `InputError` for a job graph that is not the run's."""

@@ -5,46 +5,27 @@ between them, can be in. The log is accepted while the belief is not empty. Cost
 the belief, which stays small where hidden actions are few; a limit turns a larger one into `inconclusive`, never into an
 answer. Trace validation by TLC searches the same product without keeping the belief, one machine start per trace, and
 reports little on failure; PObserve runs deterministic monitors. Here the answer to a rejection is the longest accepted
-prefix, the states there, and for each action that the event could mean the condition that failed.
+prefix, the states there, and for each action that the event could mean the condition that failed (`explaining`).
+
+Several streams are merged as the machine allows, the first ones as far as they go: exact where no event of one process
+makes an event of another impossible, as with processes that send messages and never withdraw them. An accepted merge is
+always a behaviour of the machine.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamproof.conformance.binding import Look, Move, Observation, Task
+from streamproof.conformance.binding import Look, Move, Observation, Stream, Task
 from streamproof.conformance.events import Event
-from streamproof.system import EvaluationError, Instance, Interpreter, Kind, State
-from streamproof.traces.explain import why_false
+from streamproof.conformance.explaining import Rejection, Refusal, explained_refusal
+from streamproof.system import Instance, Interpreter, Kind, State, System
 
 BELIEF_LIMIT = 20_000
-EXPLAINED = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """An action the event could have meant, and why it is not possible."""
-
-    action: str
-    because: str
-    distance: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """The first event that no behaviour of the machine explains."""
-
-    index: int
-    event: Event | None
-    kind: str
-    message: str
-    candidates: tuple[Candidate, ...] = ()
-    nearest: str | None = None
-    expected: tuple[str, ...] = ()
-    states: int = 0
+REMEMBERED = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +33,80 @@ class Tracked:
     """The outcome of following one behaviour. `actions` counts them along one explanation of the accepted prefix."""
 
     accepted: bool
-    matched: int
+    events: tuple[Event, ...]
     actions: Counter[str]
     largest_belief: int
     rejection: Rejection | None = None
     exhausted: str | None = None
     final: tuple[State, ...] = ()
+
+    @property
+    def matched(self) -> int:
+        """How many events were accepted."""
+        return len(self.events)
+
+
+class Steps:
+    """The moves of one system, each computed once per state. Behaviours of equal machines share one."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.interpreter = Interpreter(system)
+        self._by_action = {a.name: a.instances for a in system.actions}
+        self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
+        self._known: dict[tuple[int, State], State | None] = {}
+
+    def take(self, instance: Instance, state: State) -> State | None:
+        """The state after `instance`, or None where it is not enabled. Raises `EvaluationError` on a model's mistake."""
+        key = (id(instance), state)
+        if key in self._known:
+            return self._known[key]
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        after = self._known[key] = self.interpreter.take(instance, state)
+        return after
+
+    def instances(self, action: str) -> tuple[Instance, ...]:
+        """The ground instances of an action; none for one that the machine does not have."""
+        return self._by_action.get(action, ())
+
+    def matching(self, move: Move) -> tuple[Instance, ...]:
+        """The instances that a move may be."""
+        key = (move.action, tuple(move.args.items()))
+        if key not in self._matching:
+            self._matching[key] = tuple(
+                i for i in self.instances(move.action) if move.args.items() <= dict(i.args).items()
+            )
+        return self._matching[key]
+
+    def along(self, way: tuple[Move, ...], state: State) -> list[tuple[State, tuple[str, ...]]]:
+        """Every state that a sequence of moves leads to, with the actions taken."""
+        found: list[tuple[State, tuple[str, ...]]] = [(state, ())]
+        for move in way:
+            reached: list[tuple[State, tuple[str, ...]]] = []
+            for at, taken in found:
+                ends = [
+                    (after, (*taken, move.action))
+                    for i in self.matching(move)
+                    if (after := self.take(i, at)) is not None
+                ]
+                if not ends and move.optional:
+                    ends = [(at, taken)]
+                reached += ends
+            found = reached
+        return found
+
+    def explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
+        """Every state after an observation made in `state`, with the actions that it stood for."""
+        if observation.before:
+            look = Look(self.system, state)
+            if not all(d.test(look) for d in observation.before):
+                return
+        for way in observation.ways:
+            for end, taken in self.along(way, state):
+                look = Look(self.system, end)
+                if all(d.test(look) for d in observation.demands):
+                    yield end, taken
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,198 +118,131 @@ class _Path:
 
     def counts(self) -> Counter[str]:
         """How often each action was taken along the whole path."""
-        total, at = Counter[str](), self
+        total: Counter[str] = Counter()
+        at: _Path | None = self
         while at is not None:
             total.update(at.taken)
-            at = at.before  # type: ignore[assignment]
+            at = at.before
         return total
 
 
 _START = _Path(None, ())
-Belief = dict[State, _Path]
+_Belief = dict[State, _Path]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """A stream and the observation that comes next in it."""
+
+    rest: Iterator[Observation]
+    silent: frozenset[str]
+    head: Observation | None = None
+
+    def __post_init__(self) -> None:
+        self.advance()
+
+    def advance(self) -> None:
+        """On to the next observation."""
+        self.head = next(self.rest, None)
 
 
 @dataclass(slots=True)
 class Tracker:
-    """Follows one `Task`."""
+    """Follows one `Task`. `rank` orders events of different streams, for choosing which of several blocked ones to blame."""
 
     task: Task
     limit: int = BELIEF_LIMIT
-    interpreter: Interpreter = field(init=False)
-    _by_action: dict[str, list[Instance]] = field(init=False)
-    _hidden: tuple[Instance, ...] = field(init=False)
+    rank: Callable[[Event], Any] | None = None
+    steps: Steps | None = None
+    _steps: Steps = field(init=False)
+    _hidden: tuple[Instance, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        system = self.task.system
-        self.interpreter = Interpreter(system)
-        self._by_action = {a.name: list(a.instances) for a in system.actions}
-        self._hidden = tuple(i for a in system.actions if a.name in self.task.hidden for i in a.instances)
+        self._steps = self.steps or Steps(self.task.system)
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` if the machine itself is at fault."""
-        belief = self._closure(dict.fromkeys(self.interpreter.initial_states(), _START))
-        matched, largest = 0, len(belief)
-        for index, observation in enumerate(self.task.observations):
-            after: Belief = {}
-            if observation.impossible is None:
-                for state, path in belief.items():
-                    for end, taken in self._explained(observation, state):
-                        after.setdefault(end, _Path(path, taken))
-            if not after:
-                return self._outcome(False, matched, largest, belief, self._reject(index, observation, belief))
-            belief = self._closure(after)
-            matched += 1
-            largest = max(largest, len(belief))
+        readers = [
+            _Reader(iter(s.observations), s.silent) for s in (Stream(self.task.observations), *self.task.streams)
+        ]
+        self._see(readers)
+        belief = self._closure(dict.fromkeys(self._steps.interpreter.initial_states(), _START))
+        events: list[Event] = []
+        largest = len(belief)
+        while any(r.head is not None for r in readers):
             if len(belief) > self.limit:
-                because = f"more than {self.limit:,} states are possible after {observation.event}"
-                return self._outcome(False, matched, largest, belief, exhausted=because)
+                because = f"more than {self.limit:,} states are possible"
+                because += f" after {events[-1]}" if events else " before the first event"
+                return self._outcome(events, largest, belief, exhausted=because)
+            for reader in readers:
+                after = self._accepted(reader.head, belief)
+                if after:
+                    break
+            else:
+                return self._outcome(events, largest, belief, self._refuse(readers, events, belief))
+            observation = reader.head
+            assert observation is not None
+            reader.advance()
+            if reader.head is None:
+                self._see(readers)
+            belief = self._closure(after)
+            events.append(observation.event)
+            largest = max(largest, len(belief))
+            if observation.then is not None:
+                observation.then([Look(self.task.system, state) for state in after])
         broken = self._broken(tuple(belief))
         if broken is not None:
-            rejection = Rejection(matched, None, "property", broken, states=len(belief))
-            return self._outcome(False, matched, largest, belief, rejection)
-        return self._outcome(True, matched, largest, belief)
+            rejection = Rejection(len(events), None, "property", broken, states=len(belief))
+            return self._outcome(events, largest, belief, rejection)
+        return self._outcome(events, largest, belief)
 
     def _outcome(
         self,
-        accepted: bool,
-        matched: int,
+        events: list[Event],
         largest: int,
-        belief: Belief,
+        belief: _Belief,
         rejection: Rejection | None = None,
         exhausted: str | None = None,
     ) -> Tracked:
         counts = next(iter(belief.values()), _START).counts()
-        return Tracked(accepted, matched, counts, largest, rejection, exhausted, tuple(belief))
+        accepted = rejection is None and exhausted is None
+        return Tracked(accepted, tuple(events), counts, largest, rejection, exhausted, tuple(belief))
 
-    # --- moving
+    def _see(self, readers: list[_Reader]) -> None:
+        """Settles which actions nothing would have recorded from here on."""
+        names = self.task.hidden.union(*(r.silent for r in readers if r.head is None))
+        self._hidden = tuple(i for a in self.task.system.actions if a.name in names for i in a.instances)
 
-    def _closure(self, states: Belief) -> Belief:
+    def _accepted(self, observation: Observation | None, belief: _Belief) -> _Belief:
+        after: _Belief = {}
+        if observation is not None and observation.impossible is None:
+            for state, path in belief.items():
+                for end, taken in self._steps.explained(observation, state):
+                    after.setdefault(end, _Path(path, taken))
+        return after
+
+    def _closure(self, states: _Belief) -> _Belief:
         """The states, and all that hidden actions lead to from them."""
         queue = list(states)
         known = dict(states)
         while queue and len(known) <= self.limit:
             state = queue.pop()
             for instance in self._hidden:
-                after = self._take(instance, state)
+                after = self._steps.take(instance, state)
                 if after is not None and after not in known:
                     known[after] = _Path(known[state], (instance.action,))
                     queue.append(after)
         return known
 
-    def _take(self, instance: Instance, state: State) -> State | None:
-        return self.interpreter.take(instance, state)
-
-    def _matching(self, move: Move) -> Iterator[Instance]:
-        for instance in self._by_action.get(move.action, ()):
-            given = dict(instance.args)
-            if all(given.get(n) == v for n, v in move.args.items()):
-                yield instance
-
-    def _ways(self, way: tuple[Move, ...], state: State) -> list[tuple[State, tuple[str, ...]]]:
-        """Every state that a sequence of moves leads to, with the actions taken."""
-        found: list[tuple[State, tuple[str, ...]]] = [(state, ())]
-        for move in way:
-            reached: list[tuple[State, tuple[str, ...]]] = []
-            for at, taken in found:
-                ends = [
-                    (after, (*taken, move.action))
-                    for i in self._matching(move)
-                    if (after := self._take(i, at)) is not None
-                ]
-                if not ends and move.optional:
-                    ends = [(at, taken)]
-                reached += ends
-            found = reached
-        return found
-
-    def _explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
-        for way in observation.ways:
-            for end, taken in self._ways(way, state):
-                look = Look(self.task.system, end)
-                if all(d.test(look) for d in observation.demands):
-                    yield end, taken
-
-    # --- explaining a rejection
-
-    def _reject(self, index: int, observation: Observation, belief: Belief) -> Rejection:
-        if observation.impossible is not None:
-            return Rejection(index, observation.event, "contradiction", observation.impossible, states=len(belief))
-        candidates = self._candidates(observation, list(belief)[:EXPLAINED])
-        failed_demand = [c for c in candidates if c.action == ""]
-        kind = "state" if failed_demand else "action"
-        message = (failed_demand or candidates or [Candidate("", "no action of the machine fits", 0)])[0].because
-        expected = self._enabled(list(belief)[:EXPLAINED])
-        nearest = expected[0] if expected else None
-        shown = tuple(c for c in candidates if c.action)
-        return Rejection(index, observation.event, kind, message, shown, nearest, expected, len(belief))
-
-    def _candidates(self, observation: Observation, states: list[State]) -> list[Candidate]:
-        found: dict[tuple[str, str], Candidate] = {}
-        for state in states:
-            for way in observation.ways:
-                at = [state]
-                for position, move in enumerate(way):
-                    reached = [e for s in at for e, _ in self._ways((move,), s)]
-                    if not reached:
-                        for candidate in self._blocked(move, at, len(way) - position):
-                            found.setdefault((candidate.action, candidate.because), candidate)
-                        break
-                    at = reached
-                else:
-                    for end in at:
-                        look = Look(self.task.system, end)
-                        for demand in observation.demands:
-                            if not demand.test(look):
-                                found.setdefault(("", demand.text), Candidate("", demand.text, 0))
-                                break
-        return sorted(found.values(), key=lambda c: c.distance)
-
-    def _blocked(self, move: Move, states: list[State], distance: int) -> Iterator[Candidate]:
-        instances = list(self._matching(move))
-        if not instances:
-            yield Candidate(str(move), "the machine of this job has no such action", distance + 1)
-        for state in states:
-            for instance in instances:
-                reason = why_false(self.task.system, instance.guard, state)
-                if reason is not None:
-                    yield Candidate(str(move), str(reason), distance)
-
-    def _enabled(self, states: list[State]) -> tuple[str, ...]:
-        names: dict[str, None] = {}
-        for state in states:
-            for instance in self.task.system.instances:
-                if instance.action in self.task.hidden:
-                    continue
-                try:
-                    if self.interpreter.enabled(instance, state):
-                        names[instance.label] = None
-                except EvaluationError:
-                    continue
-        return tuple(names)[:40]
+    def _refuse(self, readers: list[_Reader], events: list[Event], belief: _Belief) -> Rejection:
+        blocked = [r.head for r in readers if r.head is not None]
+        rank = self.rank
+        first = blocked[0] if rank is None else min(blocked, key=lambda o: rank(o.event))
+        return explained_refusal(Refusal(self._steps, self.task, first, tuple(belief), len(events)))
 
     def _broken(self, states: tuple[State, ...]) -> str | None:
         """An invariant that no state the log allows satisfies."""
         for prop in self.task.system.properties:
-            if prop.kind is Kind.INVARIANT and states and not any(self.interpreter.holds(prop, s) for s in states):
+            if prop.kind is Kind.INVARIANT and not any(self._steps.interpreter.holds(prop, s) for s in states):
                 return f"the run ends in a state that breaks the invariant {prop.name}"
         return None
-
-
-def as_record(value: Rejection | None) -> dict[str, Any] | None:
-    """A rejection as plain data for verdict records."""
-    if value is None:
-        return None
-    event = value.event
-    return {
-        "index": value.index,
-        "event": event.event if event else None,
-        "kind": value.kind,
-        "file": event.file if event else None,
-        "line": event.line if event else None,
-        "at": str(event) if event else None,
-        "message": value.message,
-        "candidates": [{"action": c.action, "because": c.because} for c in value.candidates],
-        "expected": list(value.expected),
-        "nearest": value.nearest,
-        "states": value.states,
-    }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance.binding import Binding, Plan, Task
-from streamproof.conformance.events import write_ndjson, write_parquet
-from streamproof.conformance.tracker import Tracked, Tracker, as_record
+from streamproof.conformance.binding import Binding, Case, Plan, Task
+from streamproof.conformance.events import Event, write_ndjson, write_parquet
+from streamproof.conformance.tracker import Steps, Tracked, Tracker
 from streamproof.system import StreamproofError, SystemFailure, UsageError
 
 SCHEMA = "streamproof.verdict/1"
@@ -61,52 +62,80 @@ def validate_paths(
 
 def judge(plan: Plan, model: str) -> list[dict[str, Any]]:
     """The verdict records of one run."""
-    records = [follow(plan, task, model) for task in plan.tasks]
-    for settled in plan.settled:
-        records.append(_base(plan, model, settled["trace"]) | settled)
+    order = {(e.process, e.seq): at for at, e in enumerate(plan.events)}
+    read = Counter(e.trace for e in plan.events)
+    records = [_Judge(plan, case, model, order, read[case.trace]).record() for case in plan.cases]
     if not records:
         reason = "the run's logs name no behaviour to follow"
-        records.append(_base(plan, model, "") | {"verdict": "inconclusive", "reason": reason})
+        records.append(_base(plan, model, "", 0) | {"verdict": "inconclusive", "reason": reason})
     return records
 
 
-def follow(plan: Plan, task: Task, model: str) -> dict[str, Any]:
-    """Tracks one behaviour and says what came of it."""
-    base = _base(plan, model, task.trace)
-    try:
-        tracked = Tracker(task).run()
-    except StreamproofError as error:
-        return base | {"verdict": "error", "reason": str(error), "title": task.title}
-    verdict, reason = _verdict(tracked, task)
-    record = base | {
-        "variant": task.system.variant,
-        "parameters": {k: v for k, v in task.system.parameters.items() if isinstance(v, str | int | bool)},
-        "verdict": verdict,
-        "reason": reason,
-        "title": task.title,
-        "actions": dict(tracked.actions),
-        "model_actions": [a.name for a in task.system.actions if a.instances],
-        "recoveries": task.recoveries(),
-        "rejection": as_record(tracked.rejection),
-        "belief": tracked.largest_belief,
-    }
-    matched = tracked.matched
-    record["events"] = base["events"] | {"matched": matched, "ignored": max(base["events"]["read"] - matched, 0)}
-    return record
+class _Judge:
+    """Follows the behaviours of one case and folds what came of them into one record."""
+
+    def __init__(self, plan: Plan, case: Case, model: str, order: dict[tuple[str, int], int], read: int) -> None:
+        self.case, self.order = case, order
+        self.base = _base(plan, model, case.trace, read) | {"title": case.title}
+
+    def place(self, event: Event) -> int:
+        """Where an event stands in the run."""
+        return self.order.get((event.process, event.seq), len(self.order))
+
+    def record(self) -> dict[str, Any]:
+        """The verdict and its reasons. A rejection anywhere beats what was left open anywhere."""
+        case, shared = self.case, dict[int, Steps]()
+        followed: list[tuple[Task, Tracked]] = []
+        for task in case.tasks:
+            steps = shared.setdefault(id(task.system), Steps(task.system))
+            try:
+                followed.append((task, Tracker(task, rank=self.place, steps=steps).run()))
+            except StreamproofError as error:
+                return self.base | {"verdict": "error", "reason": str(error)}
+        main = followed[0] if followed and case.followed else None
+        matched = {(e.process, e.seq) for _, tracked in followed for e in tracked.events}
+        verdict, reason, rejection = self._verdict([tracked for _, tracked in followed])
+        events = self.base["events"]
+        result = self.base | {
+            "verdict": verdict,
+            "reason": reason,
+            "rejection": rejection,
+            "recoveries": case.recoveries(),
+            "behaviours": len(followed),
+            "events": events | {"matched": len(matched), "ignored": max(events["read"] - len(matched), 0)},
+        }
+        if main is not None:
+            system, tracked = main[0].system, main[1]
+            result |= {
+                "variant": system.variant,
+                "parameters": {k: v for k, v in system.parameters.items() if isinstance(v, str | int | bool)},
+                "actions": dict(tracked.actions),
+                "model_actions": [a.name for a in system.actions if a.instances],
+                "belief": tracked.largest_belief,
+            }
+        return result
+
+    def _verdict(self, outcomes: list[Tracked]) -> tuple[str, str | None, dict[str, Any] | None]:
+        rejections = [t.rejection for t in outcomes if t.rejection is not None]
+        if rejections:
+            # What the log contradicts of itself is plainer than what the machine makes of it, at the same line.
+            ends = len(self.order) + 1
+            first = min(
+                rejections,
+                key=lambda r: (self.place(r.event) if r.event else ends, r.kind != "contradiction"),
+            )
+            until = self.place(first.event) if first.event else ends
+            prefix = len({self.place(e) for t in outcomes for e in t.events if self.place(e) < until})
+            return "rejected", first.message, first.record(prefix)
+        exhausted = [t.exhausted for t in outcomes if t.exhausted is not None]
+        if exhausted:
+            return "inconclusive", f"{exhausted[0]}; follow a shorter log, or one that says more", None
+        if self.case.unjudged:
+            return "inconclusive", "; ".join(self.case.unjudged), None
+        return "accepted", "; ".join(self.case.notes()) or None, None
 
 
-def _verdict(tracked: Tracked, task: Task) -> tuple[str, str | None]:
-    if tracked.rejection is not None:
-        return "rejected", tracked.rejection.message
-    if tracked.exhausted is not None:
-        return "inconclusive", f"{tracked.exhausted}; follow a shorter log, or one that says more"
-    if task.unjudged:
-        return "inconclusive", "; ".join(task.unjudged)
-    return "accepted", None
-
-
-def _base(plan: Plan, model: str, trace: str) -> dict[str, Any]:
-    read = sum(1 for e in plan.events if e.trace == trace)
+def _base(plan: Plan, model: str, trace: str, read: int) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "run": plan.name,

@@ -1,4 +1,4 @@
-"""The binding of Flink's logs to the failover machine."""
+"""The binding of Flink's logs to the failover machine, and of every execution attempt to its own."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance.binding import Plan, Task
+from streamproof.conformance.binding import Case, Plan, Task
 from streamproof.conformance.events import Event
-from streamproof.conformance.flink import FlinkRun, JobGraph, find_runs, graph_from_log, read_rest, read_run
-from streamproof_specs.flink.recorded import RecordedGraph, recorded_graph, recorded_system, task_name
+from streamproof.conformance.flink import FlinkRun, JobGraph, find_runs, graph_of, read_rest, read_run
+from streamproof_specs.flink.attempts import Attempts
+from streamproof_specs.flink.decisions import Causes
+from streamproof_specs.flink.recorded import RecordedGraph, recorded_graph, recorded_system
+from streamproof_specs.flink.scope import outside
 from streamproof_specs.flink.translate import HIDDEN, Translator
+from streamproof_specs.flink.wording import FailoverWording
+
+MASTER_EVENTS = frozenset({"exec.transition", "exec.deploy", "failover.restart", "job.transition", "jm.disconnect"})
+"""Events of a JobManager that the failover machine follows, and those that tell where a job begins."""
+_BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy"})
 
 
 class FlinkFailover:
-    """Follows every job of a recorded Flink run through the failover machine."""
+    """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own."""
 
     model = "failover"
 
@@ -23,65 +31,65 @@ class FlinkFailover:
         return list(find_runs(path))
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
-        """One behaviour per job; jobs that cannot be followed come back settled, with the reason."""
+        """One case per job. Raises `InputError` for logs that cannot be read and for another job's graph."""
         logged = read_run(run)
-        tasks: list[Task] = []
-        settled: list[dict[str, Any]] = []
-        for job in logged.jobs:
-            followed = self._job(logged, job, job_graph)
-            (tasks if isinstance(followed, Task) else settled).append(followed)  # type: ignore[arg-type]
-        return Plan(logged.name, tuple(tasks), tuple(settled), tuple(logged.merged()))
+        cases = tuple(self._case(logged, job, job_graph) for job in logged.jobs)
+        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()))
 
-    def _job(self, run: FlinkRun, job: str, job_graph: Path | None) -> Task | dict[str, Any]:
-        events = [e for e in run.of_job(job) if e.process == "jobmanager"]
+    def _case(self, run: FlinkRun, job: str, job_graph: Path | None) -> Case:
+        events = run.of_job(job)
+        master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
+        reasons = outside(run, job, master)
+        attempts = tuple(Attempts(run, job, not reasons.beginning).tasks())
         graph, origin = self._graph(run, job, job_graph)
         try:
             recorded = recorded_graph(graph)
         except ValueError as gap:
-            return self._open(run, job, f"the job graph is not known well enough: {gap}", len(events))
-        decisions = sum(1 for e in events if e.event == "failover.restart")
-        system, model = recorded_system(recorded, decisions, _failed(recorded, events))
-        translator = Translator(recorded, model)
-        return Task(
+            return Case(job, run.jobs[job], attempts, False, (*reasons.texts, _remedy(str(gap), job_graph)))
+        if reasons.texts:
+            return Case(job, run.jobs[job], attempts, False, reasons.texts)
+        decisions = [e for e in master if e.event == "failover.restart"]
+        whole = any(e.args.get("globally") for e in decisions)
+        system, model = recorded_system(recorded, len(decisions), _failed(recorded, master), whole)
+        wording = FailoverWording(recorded, model)
+        translator = Translator(recorded, model, Causes.of(recorded, model, events), wording)
+        main = Task(job, system, translator.observations(master), HIDDEN, wording=wording)
+        return Case(
             job,
-            system,
-            translator.observations(events),
-            HIDDEN,
-            (),
             f"{run.jobs[job]} ({origin})",
-            lambda: translator.recoveries,
+            (main, *attempts),
+            notes=lambda: _notes(translator),
+            recoveries=lambda: [r.record() for r in translator.recoveries],
         )
 
     def _graph(self, run: FlinkRun, job: str, given: Path | None) -> tuple[JobGraph, str]:
         if given is not None:
             return read_rest(given, job).graph, "job graph given"
-        logged = graph_from_log(run, job)
-        if not logged.complete and job in run.rest:
-            return read_rest(run.rest[job], job).graph, "job graph from the REST answer beside the logs"
-        return logged, "job graph from the logs"
+        graph = graph_of(run, job)
+        return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
 
-    @staticmethod
-    def _open(run: FlinkRun, job: str, reason: str, read: int) -> dict[str, Any]:
-        return {
-            "trace": job,
-            "verdict": "inconclusive",
-            "reason": reason,
-            "events": {"read": read},
-            "title": run.jobs[job],
-        }
+
+def _remedy(gap: str, given: Path | None) -> str:
+    asked = given is None and gap.startswith("the job graph is not known")
+    return f"{gap}; give the REST API's answer about the job with --job-graph" if asked else gap
 
 
 def _failed(recorded: RecordedGraph, events: Sequence[Event]) -> set[str]:
     """Tasks with a FAILED line."""
-    sizes = {v.name: v.parallelism for v in recorded.graph.vertices}
-    failures = (e.args for e in events if e.event == "exec.transition" and e.args["new"] == "FAILED")
-    known = ((recorded.label[a["vertex"]], a["subtask"]) for a in failures if a["vertex"] in recorded.label)
-    return {task_name(label, subtask, sizes[label]) for label, subtask in known}
+    failures = (e for e in events if e.event == "exec.transition" and e.args["new"] == "FAILED")
+    return {task for e in failures if (task := recorded.task_of(e)) is not None}
 
 
-def events_of(run: Any) -> tuple[Event, ...]:
-    """All events of a run in merged order."""
-    return tuple(read_run(run).merged())
+def _notes(translator: Translator) -> list[str]:
+    """What an accepted verdict leaves out."""
+    notes: list[str] = []
+    if translator.unanswered is not None:
+        notes.append(f"the log ends before the failure of {translator.unanswered} is answered")
+    elif translator.left is not None:
+        notes.append(f"{translator.left}: from then on each attempt is judged by itself")
+    elif translator.job != "FINISHED":
+        notes.append(f"the log ends while the job is {translator.job}")
+    return notes
 
 
 BINDING = FlinkFailover()

@@ -2,43 +2,47 @@
 
 The JobManager changes executions in one thread, so its own log is a total order of what the machine does, and only that log
 is followed here. A failure and the decision that answers it are two lines of one step: the decision's line carries the
-action. Restarting (`restart`) is not logged of itself; the tracker inserts it.
+action. Restarting (`restart`) is not logged of itself; the tracker inserts it, and the job's own state says when: the job
+is RESTARTING exactly while a decision waits to be carried out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from streamproof.conformance.binding import Demand, Look, Move, Observation
 from streamproof.conformance.events import Event
 from streamproof_models.failover.machine import STARTED
-from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph, task_name
+from streamproof_specs.flink.decisions import Causes, Recovery, counted
+from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
+from streamproof_specs.flink.wording import FailoverWording, switch
 
 HIDDEN = frozenset({"restart"})
 
 LEGAL: Mapping[str, frozenset[str]] = {
-    "CREATED": frozenset({"SCHEDULED", "CANCELED", "FAILED", "CANCELING"}),
-    "SCHEDULED": frozenset({"DEPLOYING", "CANCELED", "CANCELING", "FAILED"}),
-    "DEPLOYING": frozenset({"INITIALIZING", "RUNNING", "FINISHED", "CANCELING", "FAILED"}),
-    "INITIALIZING": frozenset({"RUNNING", "FINISHED", "CANCELING", "FAILED"}),
-    "RUNNING": frozenset({"FINISHED", "CANCELING", "FAILED"}),
-    "CANCELING": frozenset({"CANCELED", "FAILED"}),
+    "CREATED": frozenset({"SCHEDULED", "CANCELED"}),
+    "SCHEDULED": frozenset({"DEPLOYING", "CANCELED", "FAILED"}),
+    "DEPLOYING": frozenset({"INITIALIZING", "FINISHED", "CANCELING", "CANCELED", "FAILED"}),
+    "INITIALIZING": frozenset({"RUNNING", "FINISHED", "CANCELING", "CANCELED", "FAILED"}),
+    "RUNNING": frozenset({"FINISHED", "CANCELING", "CANCELED", "FAILED"}),
+    "CANCELING": frozenset({"CANCELED"}),
     "FINISHED": frozenset(),
     "FAILED": frozenset(),
     "CANCELED": frozenset(),
 }
-"""Transitions of one execution attempt (`org.apache.flink.runtime.execution.ExecutionState`)."""
+"""Transitions of one execution on the JobManager (`org.apache.flink.runtime.executiongraph.Execution`)."""
 
-_RUN_UP = {"SCHEDULED": ("deploy", "initialize", "run"), "DEPLOYING": ("initialize", "run"), "INITIALIZING": ("run",)}
-_UP_TO = {"DEPLOYING": 1, "INITIALIZING": 2, "RUNNING": 3}
 _STEPS = ("deploy", "initialize", "run")
 _LEVEL = {"SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 2, "RUNNING": 3}
-_OVER = frozenset({"FAILING", "FAILED", "CANCELLING", "CANCELED", "SUSPENDED"})
+_OVER = ("FAILING", "FAILED", "CANCELLING", "CANCELED", "SUSPENDED")
+_ENDED = ("CREATED", "FINISHED", "FAILED", "CANCELED")
+_FIRST = ("job.graph", "failover.strategy", "sched.strategy")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Failure:
     """A FAILED line that no decision has answered yet."""
 
@@ -48,32 +52,40 @@ class _Failure:
 
 @dataclass(slots=True)
 class Translator:
-    """Turns the events of one job into observations, in order. `recoveries` fills up on the way."""
+    """Turns the events of one job into observations, in order. `recoveries` fill up on the way."""
 
     recorded: RecordedGraph
     model: RecordedFailover
-    recoveries: list[dict[str, Any]] = field(default_factory=list)
-    over: str | None = None
-    """Why the machine stops following the job, once it does."""
-    _state: dict[tuple[str, int], str] = field(default_factory=dict)
+    causes: Causes
+    wording: FailoverWording
+    recoveries: list[Recovery] = field(default_factory=list)
+    left: str | None = None
+    """Why the machine no longer follows the job, once it does not."""
+    job: str | None = None
+    """State of the job by its own lines; None before the first of them in a log whose beginning is missing."""
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
     _untrack: tuple[Move, ...] = ()
-    _open: list[dict[str, Any]] = field(default_factory=list)
 
-    def observations(self, events: Iterable[Event]) -> Iterator[Observation]:
+    def observations(self, events: Sequence[Event]) -> Iterator[Observation]:
         """One observation for every event that speaks about the machine."""
-        for event in events:
-            if self.over is not None:
-                return
-            observation = self._read(event)
+        if any(e.event in _FIRST for e in events):
+            self.job = "CREATED"
+        restarted = _restarted(self.recorded, events)
+        for at, event in enumerate(events):
+            observation = self._after(event) if self.left is not None else self._read(event, restarted.get(at))
             if observation is not None:
                 yield self._with_untracking(event, observation)
+
+    @property
+    def unanswered(self) -> str | None:
+        """The task whose failure the log ends with, if no decision follows it."""
+        return None if self._failure is None else self._failure.task
 
     def _with_untracking(self, event: Event, observation: Observation) -> Observation:
         """After an executor is lost its tasks are failed and decided on before its partitions are forgotten, whichever line
         comes first; with the first line of another kind they are."""
-        if not self._untrack:
+        if not self._untrack or observation.impossible is not None:
             return observation
         first = tuple((*self._untrack, *way) for way in observation.ways)
         if event.event in ("failover.restart", "jm.disconnect", "exec.deploy") or (
@@ -83,7 +95,7 @@ class Translator:
         self._untrack = ()
         return replace(observation, ways=first)
 
-    def _read(self, event: Event) -> Observation | None:
+    def _read(self, event: Event, restarted: frozenset[str] | None) -> Observation | None:
         match event.event:
             case "exec.transition":
                 # The slot of a failed task is handed on before the decision: a waiting task deploys in between.
@@ -92,7 +104,7 @@ class Translator:
             case "exec.deploy":
                 return self._deploy(event)
             case "failover.restart":
-                return self._decision(event)
+                return self._decision(event, restarted or frozenset())
             case "job.transition":
                 return self._job(event)
             case "jm.disconnect":
@@ -111,157 +123,182 @@ class Translator:
 
     # --- executions
 
-    def _task(self, event: Event) -> str:
-        args = event.args
-        label = self.recorded.label.get(args["vertex"])
-        if label is None:
-            return ""
-        sizes = {v.name: v.parallelism for v in self.recorded.graph.vertices}
-        return task_name(label, args["subtask"], sizes[label])
-
-    def _attempt_is(self, task: str, number: int) -> Demand:
-        return Demand(
-            f"attempt {number} of {task} is not the present one",
-            lambda look: look("attempt", task) == number,
-        )
-
     def _transition(self, event: Event) -> Observation:
         args = event.args
-        task, number, old, new = self._task(event), args["number"], args["old"], args["new"]
-        if task not in self.model.region_of:
+        task, number, old, new = self.recorded.task_of(event), args["number"], args["old"], args["new"]
+        if task is None:
             return Observation(event, impossible=f"the job graph has no task {args['vertex']}_{args['subtask']}")
-        key = (task, number)
-        known = self._state.get(key, "CREATED")
-        self._state[key] = new
+        shown = self.wording.shown
+        known = shown.get((task, number), "CREATED")
         if known != old:
             return Observation(event, impossible=f"attempt {number} of {task} was {known}, not {old}")
         if new not in LEGAL.get(old, frozenset()):
-            return Observation(event, impossible=f"an execution never goes from {old} to {new}")
-        present = self._attempt_is(task, number)
+            return Observation(event, impossible=f"an execution never switches from {old} to {new}")
+        if self.job == "CREATED":
+            return Observation(event, impossible="the job was not started: no line says that it is RUNNING")
+        before = (self._in_step(), self._present(task, number))
+        shown[task, number] = new
         match new:
             case "SCHEDULED":
-                is_scheduled = Demand(f"{task} is not SCHEDULED", lambda look: look("status", task) == "SCHEDULED")
+                is_scheduled = self._holds(task, "SCHEDULED", number)
                 schedule = Move("schedule", {"r": self.model.region_name[self.model.region_of[task]]})
-                return Observation(event, ((schedule,), ()), (is_scheduled, present))
-            case "DEPLOYING" | "INITIALIZING" | "RUNNING":
-                moves = _STEPS[_LEVEL[old] : _UP_TO[new]]
-                return Observation(event, (tuple(Move(m, {"t": task}) for m in moves),), (present,))
-            case "FINISHED":
-                moves = (*_STEPS[_LEVEL[old] :], "finish")
-                return Observation(event, (tuple(Move(m, {"t": task}) for m in moves),), (present,))
+                # The first task of a region takes the others along; for these the line says what has happened already.
+                ways = ((schedule,), ()) if len(self.model.regions[self.model.region_of[task]]) > 1 else ((schedule,),)
+                return Observation(event, ways, (is_scheduled,), before)
+            case "DEPLOYING" | "INITIALIZING" | "RUNNING" | "FINISHED":
+                steps = (*_STEPS[_LEVEL[old] : _LEVEL.get(new, len(_STEPS))], *(("finish",) if new == "FINISHED" else ()))
+                then = self._at_work(event, task, number) if new in ("RUNNING", "FINISHED") else None
+                return Observation(event, (tuple(Move(m, {"t": task}) for m in steps),), (), before, then=then)
             case "CANCELING":
-                waiting = Demand(
-                    f"no decision to restart {task} was taken", lambda look: look("status", task) == "CANCELING"
-                )
-                return Observation(event, demands=(waiting, present))
+                return Observation(event, demands=(self._to_cancel(task, number, old),), before=before)
             case "CANCELED":
-                return Observation(event, ((Move("cancel", {"t": task}),),), (present,))
+                return self._canceled(event, task, old, before)
             case _:
-                return self._failed(event, task, old, present)
+                return self._failed(event, task, before)
 
-    def _failed(self, event: Event, task: str, old: str, present: Demand) -> Observation:
-        if old == "CANCELING":
-            return Observation(
-                event, ((Move("cancel", {"t": task}),),), (present,), note="failed while being cancelled"
-            )
+    def _canceled(self, event: Event, task: str, old: str, before: tuple[Demand, ...]) -> Observation:
+        number = event.args["number"]
+        if old == "CREATED":
+            return Observation(event, demands=(self._holds(task, "CANCELED", number),), before=before)
+        cancel = (Move("cancel", {"t": task}),)
+        if old in ("DEPLOYING", "INITIALIZING", "RUNNING"):
+            return Observation(event, ((Move("withdraw", {"t": task}),),), (), before)
+        if old == "SCHEDULED":
+            before = (*before, self._to_cancel(task, number, old))
+        return Observation(event, (cancel,), (), before)
+
+    def _failed(self, event: Event, task: str, before: tuple[Demand, ...]) -> Observation:
         self._failure = _Failure(event, task)
-        alive = Demand(f"{task} has no attempt in flight", lambda look: look("status", task) in STARTED)
-        return Observation(event, demands=(alive, present))
+        wrong = self.causes.contradiction(event, task)
+        if wrong is not None:
+            return Observation(event, impossible=wrong)
+        alive = Demand(
+            lambda look: f"{task} attempt {look('attempt', task)} is {look('status', task)} and cannot fail",
+            lambda look: look("status", task) in STARTED,
+        )
+        return Observation(event, demands=(alive, *self.causes.demands(event, task)), before=before)
 
     def _deploy(self, event: Event) -> Observation:
-        task = self._task(event)
+        task, number = self.recorded.task_of(event), event.args["number"]
+        if task is None:
+            return Observation(event, impossible=f"the job graph has no task {event.args['vertex']}_{event.args['subtask']}")
         self._place[task] = event.args["tm"]
-        deploying = Demand(f"{task} is not DEPLOYING", lambda look: look("status", task) == "DEPLOYING")
-        return Observation(event, demands=(deploying, self._attempt_is(task, event.args["number"])))
+        return Observation(
+            event, demands=(self._present(task, number), self._holds(task, "DEPLOYING", number)), before=(self._in_step(),)
+        )
+
+    # --- what lines say of the state
+
+    def _present(self, task: str, number: int) -> Demand:
+        return Demand(
+            lambda look: f"the line is about attempt {number} of {task}, but the present one is {look('attempt', task)}",
+            lambda look: look("attempt", task) == number,
+        )
+
+    @staticmethod
+    def _holds(task: str, status: str, number: int) -> Demand:
+        return Demand(
+            lambda look: f"{task} attempt {number} is {look('status', task)}, not {status}",
+            lambda look: look("status", task) == status,
+        )
+
+    @staticmethod
+    def _to_cancel(task: str, number: int, old: str) -> Demand:
+        return Demand(
+            f"{switch(task, number, old, 'CANCELING')}, but no decision to restart it was taken",
+            lambda look: look("status", task) == "CANCELING",
+        )
+
+    def _in_step(self) -> Demand:
+        """The job's own state says whether a decision is waiting to be carried out."""
+        if self.job == "RESTARTING":
+            return Demand("the job is RESTARTING, but nothing is left to restart", _pending)
+        if self.job == "RUNNING":
+            return Demand("tasks are waiting for their restart, but no line says that the job is RESTARTING", _settled)
+        return Demand("", lambda look: True)
+
+    def _at_work(self, event: Event, task: str, number: int) -> Any:
+        def then(looks: Sequence[Look]) -> None:
+            for recovery in self.recoveries:
+                recovery.at_work(task, number, event)
+
+        return then
 
     # --- decisions
 
-    def _decision(self, event: Event) -> Observation:
-        args, failure = event.args, self._failure
-        self._failure = None
-        if args.get("globally"):
-            self.over = "a global failover, which the machine does not have"
-            return Observation(event, note=self.over)
-        task = self._task(event)
-        if failure is None or failure.task != task:
-            return Observation(event, impossible=f"a decision to restart for {task}, which did not fail just before")
-        count = args["count"]
-        self._note(event, task, failure.event, count)
-        ways = self._causes(failure.event, task)
-        demand = Demand(
-            f"the machine restarts another number of tasks than {count}",
-            lambda look: len(look("restarting")[look("decided") - 1]) == count,
+    def _decision(self, event: Event, restarted: frozenset[str]) -> Observation:
+        failure, self._failure = self._failure, None
+        cause = failure.event.args.get("causes") or [None] if failure else [None]
+        if event.args.get("globally"):
+            recovery = Recovery(event, "", None)
+            self.recoveries.append(recovery)
+            ways: tuple[tuple[Move, ...], ...] = ((Move("fail_globally"),),)
+            return Observation(event, ways, (counted(event, None, restarted),), then=recovery.settle)
+        task, number = self.recorded.task_of(event), event.args["number"]
+        if failure is None or failure.task != task or failure.event.args["number"] != number:
+            about = f"attempt {number} of {task or event.args['attempt']}"
+            other = f"; {failure.task} attempt {failure.event.args['number']} did" if failure is not None else ""
+            return Observation(event, impossible=f"a decision to restart for {about}, which did not fail just before{other}")
+        recovery = Recovery(event, f"{task}#{number}", cause[0])
+        self.recoveries.append(recovery)
+        return Observation(
+            event,
+            self.causes.ways(failure.event, task),
+            (counted(event, task, restarted),),
+            (self._in_step(),),
+            then=recovery.settle,
         )
-        return Observation(event, ways, (demand,))
-
-    def _causes(self, failed: Event, task: str) -> tuple[tuple[Move, ...], ...]:
-        """The failure of itself, or for want of the partition that its exception names; all of them if none was logged."""
-        of_itself = (Move("fail", {"t": task}),)
-        inputs = [self.model.partition_of[c] for c in self.model.stored_inputs[task]]
-        named = self._named(failed, inputs)
-        if named is not None:
-            return tuple((Move("lose", {"p": p}, optional=True), Move("miss", {"c": f"{task}<{p}"})) for p in named) or (
-                of_itself,
-            )
-        if failed.args.get("causes"):
-            return (of_itself,)
-        return (of_itself, *((Move("lose", {"p": p}, optional=True), Move("miss", {"c": f"{task}<{p}"})) for p in inputs))
-
-    def _named(self, failed: Event, inputs: list[str]) -> list[str] | None:
-        """The machine's partitions that the failure may name, or None when it names none."""
-        dataset, at = failed.args.get("dataset"), failed.args.get("pnum")
-        if dataset is None or at is None:
-            return None
-        name = self.recorded.dataset.get(dataset)
-        if name is not None:
-            full = f"{name}#{at}" if self.recorded.producers[name] > 1 else name
-            return [full] if full in inputs else []
-        producer = str(failed.args.get("producer", "")).split("_")
-        label = self.recorded.label.get(producer[1]) if len(producer) > 2 else None
-        return [p for p in inputs if label is not None and self.model.producer_of[p].startswith(f"{label} ({at + 1}/")]
-
-    def _note(self, event: Event, task: str, failed: Event, count: int) -> None:
-        cause = failed.args.get("causes") or [None]
-        entry = {
-            "decided": event.ts,
-            "recovered": None,
-            "failed": f"{task}#{failed.args['number']}",
-            "cause": cause[0],
-            "announced": count,
-            "size": count,
-            "tasks": [],
-        }
-        self.recoveries.append(entry)
-        self._open.append(entry)
 
     # --- the job and the executors
 
     def _job(self, event: Event) -> Observation | None:
         old, new = event.args["old"], event.args["new"]
+        if self.job is not None and self.job != old and not (old == "INITIALIZING" and self.job == "CREATED"):
+            return Observation(event, impossible=f"the job was {self.job}, not {old}")
+        self.job = new
         if new in _OVER:
-            return self._job_over(event, new)
+            return self._leave(event, new)
         unanswered = self._unanswered(event)
         if unanswered is not None:
             return unanswered
-        if new == "RESTARTING":
-            pending = Demand("no decision to restart is pending", lambda look: any(look("restarting")))
-            return Observation(event, demands=(pending,))
-        if (old, new) == ("RESTARTING", "RUNNING"):
-            for entry in self._open:
-                entry["recovered"] = event.ts
-            self._open.clear()
-            done = Demand("tasks to restart are not reset yet", lambda look: not any(look("restarting")))
-            return Observation(event, demands=(done,))
-        if new == "FINISHED":
-            return Observation(event, ((Move("complete"),),))
+        match old, new:
+            case "RUNNING", "RESTARTING":
+                return Observation(event, demands=(Demand("no decision to restart is pending", _pending),))
+            case "RESTARTING", "RUNNING":
+                return Observation(event, demands=(Demand("tasks to restart are still being cancelled", _settled),))
+            case _, "FINISHED":
+                before = (Demand("tasks are waiting for their restart", _settled),)
+                return Observation(event, ((Move("complete"),),), (), before)
+            case _:
+                return Observation(event)
+
+    def _leave(self, event: Event, new: str) -> Observation:
+        failure, self._failure = self._failure, None
+        self.left = f"the job is {new}"
+        if failure is not None and new in ("FAILING", "FAILED"):
+            return Observation(event, ((Move("give_up", {"t": failure.task}),),))
         return Observation(event)
 
-    def _job_over(self, event: Event, new: str) -> Observation:
-        failure, self._failure = self._failure, None
-        self.over = f"the job is {new}"
-        if failure is not None:
-            return Observation(event, ((Move("give_up", {"t": failure.task}),),))
-        return Observation(event, note=self.over)
+    def _after(self, event: Event) -> Observation | None:
+        """Once the job is being ended its tasks are; each attempt is judged by itself, and none may be left over."""
+        args = event.args
+        if event.event == "exec.transition":
+            task = self.recorded.task_of(event)
+            if task is not None:
+                self.wording.shown[task, args["number"]] = args["new"]
+            return None
+        if event.event == "failover.restart":
+            return Observation(event, impossible=f"a decision to restart, but {self.left}")
+        if event.event != "job.transition":
+            return None
+        if self.job is not None and args["old"] != self.job:
+            return Observation(event, impossible=f"the job was {self.job}, not {args['old']}")
+        self.job = args["new"]
+        if args["new"] in ("FAILED", "CANCELED"):
+            alive = [f"{t} attempt {n} is {s}" for (t, n), s in self.wording.shown.items() if s not in _ENDED]
+            if alive:
+                return Observation(event, impossible=f"the job is {args['new']}, but {', '.join(alive)}")
+        return Observation(event)
 
     def _disconnect(self, event: Event) -> Observation | None:
         """The JobMaster forgets what was stored on a lost executor, after failing its tasks."""
@@ -273,6 +310,24 @@ class Translator:
         return Observation(event)
 
 
-def started(look: Look, task: str) -> bool:
-    """Whether a task's attempt is in flight."""
-    return look("status", task) in STARTED
+def _pending(look: Look) -> bool:
+    """Whether a decision to restart has been taken and, for one of its tasks, not been carried out or overtaken."""
+    return any(look("claim", t) == k for k, tasks in enumerate(look("restarting")) for t in tasks)
+
+
+def _settled(look: Look) -> bool:
+    return not _pending(look)
+
+
+def _restarted(recorded: RecordedGraph, events: Sequence[Event]) -> dict[int, frozenset[str]]:
+    """For each decision, by its place: the tasks that the log starts over between it and the next one."""
+    decisions = [at for at, e in enumerate(events) if e.event == "failover.restart"]
+    found: dict[int, frozenset[str]] = {}
+    for at, end in pairwise([*decisions, len(events)]):
+        anew = (
+            recorded.task_of(e)
+            for e in events[at:end]
+            if e.event == "exec.transition" and e.args["new"] == "SCHEDULED" and e.args["number"] > 0
+        )
+        found[at] = frozenset(t for t in anew if t is not None)
+    return found

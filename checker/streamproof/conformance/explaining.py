@@ -1,0 +1,185 @@
+"""Why an event was refused: what it could have meant, what stopped each of these, what would have been accepted instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from streamproof.conformance.binding import Demand, Look, Move, Observation, Task
+from streamproof.conformance.events import Event
+from streamproof.system import EvaluationError, Instance, State
+from streamproof.traces.explain import why_false
+
+if TYPE_CHECKING:
+    from streamproof.conformance.tracker import Steps
+
+EXAMINED = 6
+"""States of the belief that an explanation looks at."""
+
+EXPECTED = 8
+"""Events named as possible instead, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An action the event could have meant, and why it is not possible. `distance` counts the moves that were missing."""
+
+    action: str
+    because: str
+    distance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The first event that no behaviour of the machine explains, after `index` accepted ones.
+
+    `kind`: `contradiction` (the log contradicts itself), `action` (nothing that the event can mean is possible), `state`
+    (it is, but not with what the event says of the state), `property` (the log's end breaks an invariant).
+    """
+
+    index: int
+    event: Event | None
+    kind: str
+    message: str
+    candidates: tuple[Candidate, ...] = ()
+    nearest: str | None = None
+    expected: tuple[str, ...] = ()
+    states: int = 0
+
+    def record(self, prefix: int) -> dict[str, Any]:
+        """As plain data for verdict records, `prefix` being the number of events accepted before it."""
+        event = self.event
+        return {
+            "index": prefix,
+            "prefix": prefix,
+            "event": event.event if event else None,
+            "kind": self.kind,
+            "file": event.file if event else None,
+            "line": event.line if event else None,
+            "at": str(event) if event else None,
+            "message": self.message,
+            "candidates": [{"action": c.action, "because": c.because} for c in self.candidates],
+            "expected": list(self.expected),
+            "nearest": self.nearest,
+            "states": self.states,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An observation that no state of the belief explains."""
+
+    steps: Steps
+    task: Task
+    observation: Observation
+    belief: tuple[State, ...]
+    accepted: int
+
+
+def explained_refusal(refusal: Refusal) -> Rejection:
+    """What to say of it."""
+    observation = refusal.observation
+    states = refusal.belief[:EXAMINED]
+    near = _near(refusal, states)
+    if observation.impossible is not None:
+        kind, message, candidates = "contradiction", observation.impossible, ()
+    else:
+        found = sorted(_candidates(refusal, states), key=lambda c: c.distance)
+        demands = [c for c in found if not c.action]
+        kind = "state" if demands else "action"
+        message = (demands or found or [Candidate("", "the machine has no action for this event")])[0].because
+        candidates = tuple(dict.fromkeys(c for c in found if c.action))
+    instead = _instead(refusal, states)
+    nearest = instead or (near[0] if near else None)
+    return Rejection(
+        refusal.accepted,
+        observation.event,
+        kind,
+        _plain(message),
+        candidates,
+        nearest,
+        tuple(near[:EXPECTED]),
+        len(refusal.belief),
+    )
+
+
+def _plain(because: str) -> str:
+    """The sentence before the machine's own condition."""
+    return because.partition(" [")[0] if because.endswith("]") else because
+
+
+def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate]:
+    observation, steps = refusal.observation, refusal.steps
+    for state in states:
+        unmet = _unmet(observation.before, Look(steps.system, state))
+        if unmet is not None:
+            yield Candidate("", unmet, 0)
+            continue
+        for way in observation.ways:
+            at = [state]
+            for place, move in enumerate(way):
+                reached = [end for s in at for end, _ in steps.along((move,), s)]
+                if not reached:
+                    yield from _blocked(refusal, move, at, len(way) - place)
+                    break
+                at = reached
+            else:
+                for end in at:
+                    unmet = _unmet(observation.demands, Look(steps.system, end))
+                    if unmet is not None:
+                        yield Candidate("", unmet, 0)
+
+
+def _unmet(demands: Sequence[Demand], look: Look) -> str | None:
+    return next((d.said(look) for d in demands if not d.test(look)), None)
+
+
+def _blocked(refusal: Refusal, move: Move, states: Sequence[State], distance: int) -> Iterator[Candidate]:
+    system, wording = refusal.steps.system, refusal.task.wording
+    instances = refusal.steps.matching(move)
+    for state in states:
+        plain = wording.why_not(move, Look(system, state)) if wording is not None else None
+        if not instances:
+            yield Candidate(str(move), plain or "the machine has no such action", distance + 1)
+        for instance in instances:
+            reason = why_false(system, instance.guard, state)
+            if reason is not None:
+                yield Candidate(str(move), f"{plain} [{reason}]" if plain else str(reason), distance)
+
+
+def _near(refusal: Refusal, states: Sequence[State]) -> list[str]:
+    """What would have been accepted, as the log would show it, nearest to the event first."""
+    task, steps = refusal.task, refusal.steps
+    found: dict[str, int] = {}
+    for state in states:
+        enabled = [i for i in steps.system.instances if i.action not in task.hidden and _enabled(steps, i, state)]
+        if task.wording is None:
+            found.update((i.label, 0) for i in enabled)
+            continue
+        for distance, phrase in task.wording.expected(enabled, Look(steps.system, state), refusal.observation.event):
+            found[phrase] = min(distance, found.get(phrase, distance))
+    return sorted(found, key=lambda phrase: found[phrase])
+
+
+def _enabled(steps: Steps, instance: Instance, state: State) -> bool:
+    try:
+        return steps.take(instance, state) is not None
+    except EvaluationError:
+        return False
+
+
+def _instead(refusal: Refusal, states: Sequence[State]) -> str | None:
+    """The event that a demand says would have been accepted."""
+    observation, steps = refusal.observation, refusal.steps
+    if observation.impossible is not None:
+        return None
+    for state in states:
+        ends = [end for way in observation.ways for end, _ in steps.along(way, state)]
+        for demands, at in ((observation.before, [state]), (observation.demands, ends)):
+            for end in at:
+                look = Look(steps.system, end)
+                failed = next((d for d in demands if not d.test(look)), None)
+                if failed is not None and failed.instead is not None:
+                    return failed.instead(look)
+    return None

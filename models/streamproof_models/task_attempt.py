@@ -1,0 +1,236 @@
+"""One execution attempt of a task: what the JobManager holds of it, and what it does on its TaskManager.
+
+The JobManager and the TaskManager keep a state each (`org.apache.flink.runtime.executiongraph.Execution` and
+`org.apache.flink.runtime.taskmanager.Task`, Flink 1.14 to 2.3). The JobManager sends the deployment and the request to
+cancel; the TaskManager reports INITIALIZING, RUNNING and how the attempt ended, in this order. Reports that come too late
+are ignored. The connection may be cut: reports are lost then, and the JobManager ends the attempt by itself.
+
+The attempt's result partitions are registered on the TaskManager while it is DEPLOYING and released once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Array, Bool, Decl, Enum, Model, Queue, State, action, require, terminal
+
+MASTER = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED", "CANCELING", "CANCELED", "FAILED")
+"""States of an execution on the JobManager."""
+
+TASK = ("NONE", "CREATED", "DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED", "CANCELING", "CANCELED", "FAILED")
+"""States of a task on a TaskManager; NONE before it is received."""
+
+DEPLOYED = ("DEPLOYING", "INITIALIZING", "RUNNING")
+"""States in which the JobManager counts on the TaskManager's reports."""
+
+AT_WORK = ("CREATED", "DEPLOYING", "INITIALIZING", "RUNNING")
+"""States of a task that has not ended and was not asked to."""
+
+OVER = ("FINISHED", "CANCELED", "FAILED")
+"""States that are never left."""
+
+
+class TaskAttempt(Model):
+    """Life of one execution attempt."""
+
+    name = "task_attempt"
+
+    partitions: int = 1
+    """Result partitions that the attempt writes."""
+    may_cut: bool = True
+    """Whether the connection to the TaskManager can be lost."""
+
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "small": {},
+        "medium": {"partitions": 3},
+        "large": {"partitions": 5},
+    }
+
+    def state(self) -> State:
+        """Nothing has happened yet."""
+        declared: dict[str, Decl] = {
+            "master": Enum(*MASTER),
+            "task": Enum(*TASK),
+            "deployment": Enum("NONE", "SENT", "TAKEN"),
+            "cancel_sent": Bool(),
+            "reports": Queue(Enum(*MASTER), capacity=3),
+            "cut": Bool(),
+        }
+        if self.partitions:
+            declared["partition"] = Array(range(self.partitions), Enum("NONE", "REGISTERED", "RELEASED"))
+        return State(**declared)
+
+    # --- the JobManager
+
+    @action(fairness=WEAK)
+    def schedule(self, s: Any) -> None:
+        """A slot is asked for."""
+        require(s.master == "CREATED")
+        s.master = "SCHEDULED"
+
+    @action(fairness=WEAK)
+    def deploy(self, s: Any) -> None:
+        """The slot is there."""
+        require(s.master == "SCHEDULED")
+        s.master = "DEPLOYING"
+
+    @action(fairness=WEAK)
+    def submit(self, s: Any) -> None:
+        """The deployment goes out, once."""
+        require(s.master == "DEPLOYING")
+        require(s.deployment == "NONE")
+        s.deployment = "SENT"
+
+    @action(fairness=WEAK)
+    def hear(self, s: Any) -> None:
+        """The next report changes what the JobManager holds."""
+        require(len(s.reports) > 0)
+        require(self.news(s))
+        report = s.reports.pop()
+        s.master = "CANCELED" if s.master == "CANCELING" else report
+
+    @action(fairness=WEAK)
+    def ignore(self, s: Any) -> None:
+        """The next report comes too late to change anything."""
+        require(len(s.reports) > 0)
+        require(not self.news(s))
+        s.reports.pop()
+
+    def news(self, s: Any) -> Any:
+        """Whether the first report is one that the JobManager acts on."""
+        report = s.reports.head
+        if report == "INITIALIZING":
+            return s.master == "DEPLOYING"
+        if report == "RUNNING":
+            return s.master == "INITIALIZING"
+        return s.master in DEPLOYED or s.master == "CANCELING"
+
+    @action
+    def cancel(self, s: Any) -> None:
+        """The JobManager wants the attempt to end; before the deployment it simply has ended."""
+        require(s.master in ("CREATED", "SCHEDULED") or s.master in DEPLOYED)
+        if s.master in DEPLOYED:
+            s.master = "CANCELING"
+            s.cancel_sent = True
+        else:
+            s.master = "CANCELED"
+
+    @action
+    def fail(self, s: Any) -> None:
+        """The JobManager holds the attempt for failed for a reason of its own: no slot, an executor lost, a time-out."""
+        require(s.master == "SCHEDULED" or s.master in DEPLOYED)
+        s.master = "FAILED"
+        s.cancel_sent = True
+
+    @action(fairness=WEAK)
+    def give_up(self, s: Any) -> None:
+        """Cancelling is over without a report, which cannot come: the connection is cut, or the task never arrived."""
+        require(s.master == "CANCELING")
+        require(s.cut or (s.task == "NONE" and s.deployment == "TAKEN"))
+        s.master = "CANCELED"
+
+    # --- the TaskManager
+
+    @action(fairness=WEAK)
+    def receive(self, s: Any) -> None:
+        """The deployment arrives."""
+        require(s.deployment == "SENT")
+        s.deployment = "TAKEN"
+        s.task = "CREATED"
+
+    @action
+    def refuse(self, s: Any) -> None:
+        """The deployment arrives and cannot be taken; the JobManager is told that it failed."""
+        require(s.deployment == "SENT")
+        s.deployment = "TAKEN"
+        self.report(s, "FAILED")
+
+    def report(self, s: Any, what: str) -> None:
+        """A report goes out, into nothing if the connection is cut."""
+        if not s.cut:
+            s.reports.push(what)
+
+    @action(fairness=WEAK)
+    def start(self, s: Any) -> None:
+        """The task's thread begins to set it up."""
+        require(s.task == "CREATED")
+        s.task = "DEPLOYING"
+
+    @action(p="partitions", fairness=WEAK)
+    def register(self, s: Any, p: int) -> None:
+        """A result partition can be asked for from now on."""
+        require(s.task == "DEPLOYING")
+        require(s.partition[p] == "NONE")
+        s.partition[p] = "REGISTERED"
+
+    @action(fairness=WEAK)
+    def initialize(self, s: Any) -> None:
+        """The task restores its state."""
+        require(s.task == "DEPLOYING")
+        s.task = "INITIALIZING"
+        self.report(s, "INITIALIZING")
+
+    @action(fairness=WEAK)
+    def run(self, s: Any) -> None:
+        """The task works."""
+        require(s.task == "INITIALIZING")
+        s.task = "RUNNING"
+        self.report(s, "RUNNING")
+
+    @action(fairness=WEAK)
+    def finish(self, s: Any) -> None:
+        """The task has done its work."""
+        require(s.task == "RUNNING")
+        self.end(s, "FINISHED")
+
+    @action
+    def crash(self, s: Any) -> None:
+        """The task fails, or is failed by its TaskManager."""
+        require(s.task in AT_WORK)
+        self.end(s, "FAILED")
+
+    @action
+    def withdraw(self, s: Any) -> None:
+        """The task ends as cancelled though nobody asked: it found out that its peers are gone."""
+        require(s.task in AT_WORK)
+        self.end(s, "CANCELED")
+
+    @action(fairness=WEAK)
+    def obey(self, s: Any) -> None:
+        """The request to cancel arrives."""
+        require(s.cancel_sent)
+        require(s.task in AT_WORK)
+        s.task = "CANCELING"
+
+    @action(fairness=WEAK)
+    def stop(self, s: Any) -> None:
+        """The cancelled task has ended."""
+        require(s.task == "CANCELING")
+        self.end(s, "CANCELED")
+
+    def end(self, s: Any, how: str) -> None:
+        """The task has ended, and says so."""
+        s.task = how
+        self.report(s, how)
+
+    @action(p="partitions")
+    def release(self, s: Any, p: int) -> None:
+        """A result partition is given up."""
+        require(s.partition[p] == "REGISTERED")
+        s.partition[p] = "RELEASED"
+
+    # --- the connection
+
+    @action
+    def lose(self, s: Any) -> None:
+        """The connection is lost, and what was on the way."""
+        require(self.may_cut)
+        require(not s.cut)
+        s.cut = True
+        s.reports.clear()
+
+    @terminal
+    def over(self, s: Any) -> Any:
+        """The attempt has ended for the JobManager."""
+        return s.master in OVER

@@ -1,0 +1,364 @@
+"""Execution attempts of a job, one behaviour each: what the JobManager and the TaskManagers say of them must agree.
+
+Clocks of different machines are not compared. A line of one process follows a line of another where the attempt's machine
+demands it: a task is received after it was deployed, the JobManager holds it for RUNNING after it has said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from streamproof import System
+from streamproof.conformance.binding import Demand, Look, Move, Observation, Stream, Task
+from streamproof.conformance.events import Event
+from streamproof.conformance.flink import Attempt, FlinkRun
+from streamproof.language.compile import compile_model
+from streamproof.system import Instance
+from streamproof_models.task_attempt import AT_WORK, DEPLOYED, TaskAttempt
+from streamproof_specs.flink.wording import switch
+from streamproof_specs.task_attempt import SPEC
+
+UNSEEN = frozenset({"ignore", "refuse", "lose"})
+"""Actions that leave no line."""
+
+OF_MASTER = frozenset({"schedule", "deploy", "submit", "hear", "cancel", "fail", "give_up"})
+OF_TASK = frozenset(
+    {"receive", "start", "register", "initialize", "run", "finish", "crash", "withdraw", "obey", "stop", "release"}
+)
+
+_MASTER_LINES = frozenset({"exec.transition", "exec.deploy", "exec.ignored"})
+_TASK_LINES = frozenset({"tm.submit", "tm.transition", "tm.final", "tm.failext"})
+_STORE_LINES = frozenset({"part.registered", "part.released", "part.request", "part.consumed"})
+_REQUESTS = frozenset({"part.reqremote", "part.reqlocal", "net.partreq.client", "gate.retrigger"})
+
+_TASK_MOVES = {
+    "DEPLOYING": ("start",),
+    "INITIALIZING": ("initialize",),
+    "RUNNING": ("run",),
+    "FINISHED": ("finish",),
+    "CANCELING": ("obey",),
+    "CANCELED": ("stop", "withdraw"),
+    "FAILED": ("crash",),
+}
+_MASTER_LINE = {"schedule": ("CREATED", "SCHEDULED"), "deploy": ("SCHEDULED", "DEPLOYING")}
+_TASK_LINE = {
+    "start": ("CREATED", "DEPLOYING"),
+    "initialize": ("DEPLOYING", "INITIALIZING"),
+    "run": ("INITIALIZING", "RUNNING"),
+    "finish": ("RUNNING", "FINISHED"),
+    "stop": ("CANCELING", "CANCELED"),
+}
+
+
+@lru_cache(maxsize=64)
+def attempt_system(partitions: int, may_cut: bool) -> System:
+    """The machine of an attempt that writes so many partitions."""
+    return compile_model(TaskAttempt(partitions=partitions, may_cut=may_cut), SPEC.properties)
+
+
+@dataclass(slots=True)
+class _Lines:
+    """What was recorded of one attempt."""
+
+    name: str = ""
+    number: int = 0
+    master: list[Event] = field(default_factory=list)
+    tasks: dict[str, list[Event]] = field(default_factory=dict)
+    """By process."""
+    partitions: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts of one job. `complete` says that the JobManager's log of the job is there from its beginning."""
+
+    run: FlinkRun
+    job: str
+    complete: bool
+    _lines: dict[str, _Lines] = field(default_factory=dict)
+    _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
+    _spans: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _speaks: dict[str, set[str]] = field(default_factory=dict)
+    _place: dict[str, str] = field(default_factory=dict)
+    _lost: set[str] = field(default_factory=set)
+
+    def tasks(self) -> Iterator[Task]:
+        """One behaviour per attempt, in the order in which the attempts appear."""
+        self._gather()
+        for text, lines in self._lines.items():
+            yield self._task(text, lines)
+
+    # --- gathering
+
+    def _gather(self) -> None:
+        for event in self.run.events:
+            ts = event.ts or ""
+            first, last = self._spans.get(event.process, (ts, ts))
+            self._spans[event.process] = min(first, ts), max(last, ts)
+            self._speaks.setdefault(event.process, set()).add(event.event)
+        events = self.run.of_job(self.job)
+        named = {(e.args["task"], e.args["subtask"]): e.args["vertex"] for e in events if e.event == "exec.transition"}
+        vertices = {(task, vertex) for (task, _), vertex in named.items()}
+        unique = {task for task, _ in vertices if sum(t == task for t, _ in vertices) == 1}
+        graph = ""
+        for event in events:
+            args = event.args
+            match event.event:
+                case "exec.transition" | "exec.deploy":
+                    graph = args["graph"]
+                    self._of(args["attempt"], event).master.append(event)
+                    if event.event == "exec.deploy":
+                        self._place[args["attempt"]] = args["tm"]
+                case "exec.ignored" if args["task"] in unique and "vertex" not in args:
+                    vertex = named.get((args["task"], args["subtask"]))
+                    text = f"{graph}_{vertex}_{args['subtask']}_{args['number']}"
+                    if text in self._lines:
+                        self._lines[text].master.append(event)
+                case "jm.disconnect" if not str(args.get("why", "")).startswith("Stopping JobMaster"):
+                    self._lost.add(args["tm"])
+                case name if name in _TASK_LINES:
+                    self._of(args["attempt"], event).tasks.setdefault(event.process, []).append(event)
+                case name if name in _STORE_LINES:
+                    lines = self._lines.get(args["producer"]) or self._of(args["producer"], None)
+                    lines.tasks.setdefault(event.process, []).append(event)
+                    lines.partitions.setdefault(args["dataset"], len(lines.partitions))
+                case name if name in _REQUESTS:
+                    reader = args.get("by") or args.get("attempt")
+                    if reader:
+                        self._of(reader, None).tasks.setdefault(event.process, []).append(event)
+        self._check_requests(events)
+
+    def _of(self, text: str, event: Event | None) -> _Lines:
+        lines = self._lines.setdefault(text, _Lines())
+        if event is not None and not lines.name:
+            args = event.args
+            lines.name = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']})"
+            lines.number = args["number"]
+        return lines
+
+    def _check_requests(self, events: Sequence[Event]) -> None:
+        """A task asks for what the attempts wrote that were the present ones when it was deployed."""
+        present: dict[tuple[str, int], int] = {}
+        deployed: dict[str, dict[tuple[str, int], int]] = {}
+        for event in events:
+            args = event.args
+            if event.event == "exec.transition" and args["new"] == "SCHEDULED":
+                present[args["vertex"], args["subtask"]] = args["number"]
+            elif event.event == "exec.deploy":
+                deployed.setdefault(args["attempt"], dict(present))
+        for event in events:
+            if event.event not in _REQUESTS:
+                continue
+            reader = event.args.get("by") or event.args.get("attempt")
+            producer = Attempt.parse(event.args["producer"])
+            then = deployed.get(reader or "", {}).get((producer.vertex, producer.subtask))
+            if then is not None and then != producer.number:
+                name = self._lines[event.args["producer"]].name if event.args["producer"] in self._lines else ""
+                self._wrong[event.process, event.seq] = (
+                    f"a partition of attempt {producer.number} of {name or producer} is asked for, but when "
+                    f"{self._lines[reader].name} was deployed the present one was {then}"
+                )
+
+    # --- one attempt
+
+    def _task(self, text: str, lines: _Lines) -> Task:
+        if not lines.name:
+            parsed = Attempt.parse(text)
+            lines.name, lines.number = f"{parsed.vertex}_{parsed.subtask}", parsed.number
+        place = self._place.get(text)
+        may_cut = place is None or place in self._lost or not self.complete
+        system = attempt_system(len(lines.partitions), may_cut)
+        wording = AttemptWording(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
+        hidden = UNSEEN
+        known = self.complete or (bool(lines.master) and lines.master[0].args.get("old") == "CREATED")
+        master: Iterable[Observation] = (wording.master(e) for e in lines.master) if known else ()
+        if not known:
+            hidden |= OF_MASTER
+        watched = {p: es for p, es in lines.tasks.items() if self._from_start(p, es)}
+        if not self._watching(place, lines, watched):
+            hidden |= OF_TASK
+        elif watched and not any("tm.submit" in self._speaks[p] for p in watched):
+            hidden |= {"receive"}
+        last = max((e.ts or "" for es in (lines.master, *watched.values()) for e in es), default="")
+        streams = [
+            Stream((self._seen(wording, lines, e) for e in es), OF_TASK if self._spans[p][1] < last else frozenset())
+            for p, es in sorted(watched.items())
+        ]
+        masters = {e.process for e in lines.master} or {p for p, s in self._speaks.items() if "exec.transition" in s}
+        ended = all(self._spans[p][1] < last for p in masters)
+        streams.append(Stream(master, OF_MASTER if ended else frozenset()))
+        return Task(self.job, system, hidden=hidden, streams=tuple(streams), wording=wording)
+
+    @staticmethod
+    def _from_start(process: str, events: Sequence[Event]) -> bool:
+        """Whether a TaskManager's account begins with the attempt, not in the middle of it."""
+        first = next((e for e in events if e.event in _TASK_LINES), None)
+        return first is None or first.event == "tm.submit" or first.args.get("old") == "CREATED"
+
+    def _watching(self, place: str | None, lines: _Lines, watched: Mapping[str, Sequence[Event]]) -> bool:
+        """Whether the TaskManager of the attempt has left a log that would speak of it."""
+        if any(e.event in _TASK_LINES for es in watched.values() for e in es):
+            return True
+        if lines.tasks and not watched:
+            return False
+        if place is None:
+            return False
+        deployed = next((e.ts or "" for e in lines.master if e.event == "exec.deploy"), "")
+        return any(
+            process.tm == place
+            and "tm.transition" in self._speaks.get(name, ())
+            and self._spans[name][0] <= deployed <= self._spans[name][1]
+            for name, process in self.run.processes.items()
+        )
+
+    def _seen(self, wording: AttemptWording, lines: _Lines, event: Event) -> Observation:
+        wrong = self._wrong.get((event.process, event.seq))
+        if wrong is not None:
+            return Observation(event, impossible=wrong)
+        if event.event in _STORE_LINES:
+            return wording.store(event, lines.partitions[event.args["dataset"]])
+        return wording.task(event)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptWording:
+    """The lines about one attempt as observations, and what goes wrong with them in words."""
+
+    name: str
+    number: int
+    place: str
+
+    # --- observations
+
+    def master(self, event: Event) -> Observation:
+        """A line of the JobManager."""
+        args = event.args
+        if event.event == "exec.deploy":
+            return Observation(event, ((Move("submit"),),))
+        held = Demand(
+            lambda look: f"attempt {self.number} of {self.name} was {look('master')}, not {args['old']}",
+            lambda look: look("master") == args["old"],
+        )
+        if event.event == "exec.ignored":
+            return Observation(event, before=(held,))
+        old, new = args["old"], args["new"]
+        gone = old in ("CREATED", "SCHEDULED")
+        moves = {
+            "SCHEDULED": ("schedule",),
+            "DEPLOYING": ("deploy",),
+            "CANCELING": ("cancel",),
+            "CANCELED": ("cancel",) if gone else ("hear", "give_up"),
+            "FAILED": ("hear", "fail"),
+        }.get(new, ("hear",))
+        becomes = Demand(
+            lambda look: f"{self._line(old, new)}, but on its TaskManager it is {look('task')}",
+            lambda look: look("master") == new,
+        )
+        return Observation(event, tuple((Move(m),) for m in moves), (becomes,), (held,))
+
+    def task(self, event: Event) -> Observation:
+        """A line of the TaskManager."""
+        args = event.args
+        match event.event:
+            case "tm.submit":
+                return Observation(event, ((Move("receive"),),))
+            case "tm.final":
+                return Observation(event, before=(self._is(args["new"]),))
+            case "tm.failext" if args["what"] == "cancel":
+                asked = Demand(f"nobody asked to cancel {self._whole}", lambda look: look("cancel_sent"))
+                return Observation(event, before=(asked,))
+            case "tm.transition":
+                moves = _TASK_MOVES.get(args["new"], ())
+                return Observation(event, tuple((Move(m),) for m in moves), (), (self._is(args["old"]),))
+            case _:
+                return Observation(event)
+
+    def store(self, event: Event, partition: int) -> Observation:
+        """A line about a result partition of the attempt."""
+        match event.event:
+            case "part.registered":
+                return Observation(event, ((Move("register", {"p": partition}),),))
+            case "part.released":
+                return Observation(event, ((Move("release", {"p": partition}),),))
+            case "part.request":
+                there = Demand(
+                    lambda look: f"a partition of {self._whole} is read that is {look('partition')[partition]}",
+                    lambda look: look("partition")[partition] == "REGISTERED",
+                )
+                if event.args.get("type") != "BLOCKING":
+                    return Observation(event, before=(there,))
+                return Observation(event, before=(there, self._is("FINISHED")))
+            case _:
+                return Observation(event)
+
+    def _is(self, state: str) -> Demand:
+        return Demand(
+            lambda look: f"{self._whole} is {look('task')} on {self.place}, not {state}",
+            lambda look: look("task") == state,
+        )
+
+    @property
+    def _whole(self) -> str:
+        return f"{self.name}#{self.number}"
+
+    def _line(self, old: str, new: str) -> str:
+        return switch(self.name, self.number, old, new)
+
+    # --- wording
+
+    def why_not(self, move: Move, look: Look) -> str | None:
+        """Why an action is not possible."""
+        task, master = look("task"), look("master")
+        match move.action:
+            case "receive":
+                if look("deployment") == "TAKEN":
+                    return f"{self._whole} is deployed a second time"
+                return f"{self._whole} is received, but the JobManager has not deployed it"
+            case "hear":
+                return f"the JobManager holds {self.name} attempt {self.number} for {master}; on its TaskManager it is {task}"
+            case "submit":
+                if look("deployment") != "NONE":
+                    return f"{self.name} attempt {self.number} is deployed a second time"
+                return f"{self.name} attempt {self.number} is {master}, not DEPLOYING"
+            case "obey" if task in AT_WORK:
+                return f"nobody asked to cancel {self._whole}"
+            case "register" | "release":
+                states = look("partition")
+                return f"the partition is {states[move.args['p']]} and {self._whole} is {task}"
+            case name if name in OF_TASK:
+                return f"{self._whole} is {task} on {self.place}"
+            case _:
+                return f"{self.name} attempt {self.number} is {master}"
+
+    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterator[tuple[int, str]]:
+        """Lines of either process that would fit."""
+        mine = event.event in _MASTER_LINES
+        task, master = look("task"), look("master")
+        for instance in enabled:
+            match instance.action:
+                case "schedule" | "deploy" as name:
+                    yield int(not mine), self._line(*_MASTER_LINE[name])
+                case "submit":
+                    yield int(not mine), f"Deploying {self.name} (attempt #{self.number})"
+                case "hear":
+                    said = look("reports")[0]
+                    yield int(not mine), self._line(master, "CANCELED" if master == "CANCELING" else said)
+                case "cancel":
+                    yield 1 + int(not mine), self._line(master, "CANCELING" if master in DEPLOYED else "CANCELED")
+                case "fail":
+                    yield 1 + int(not mine), self._line(master, "FAILED")
+                case "give_up":
+                    yield int(not mine), self._line(master, "CANCELED")
+                case "receive":
+                    yield int(mine), f"Received task {self._whole} on {self.place}"
+                case "start" | "initialize" | "run" | "finish" | "stop" as name:
+                    yield int(mine), f"{self._on(*_TASK_LINE[name])}"
+                case "obey":
+                    yield int(mine), self._on(task, "CANCELING")
+                case "crash":
+                    yield 1 + int(mine), self._on(task, "FAILED")
+
+    def _on(self, old: str, new: str) -> str:
+        return f"{self._whole} switches from {old} to {new} on {self.place}"

@@ -1,0 +1,161 @@
+"""Decisions to restart: what a failure line may mean, what its cause must agree with, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamproof.conformance.binding import Demand, Look, Move
+from streamproof.conformance.events import Event
+from streamproof.conformance.flink import Attempt
+from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
+from streamproof_specs.flink.wording import listed
+
+Way = tuple[Move, ...]
+
+_NAMING = ("tm.transition", "failover.archive")
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """What failures say about lost partitions. `elsewhere` is what other lines name for the same attempt."""
+
+    recorded: RecordedGraph
+    model: RecordedFailover
+    elsewhere: Mapping[str, Mapping[str, Event]]
+
+    @classmethod
+    def of(cls, recorded: RecordedGraph, model: RecordedFailover, events: Sequence[Event]) -> Causes:
+        """`events` are all of the job, of every process."""
+        named: dict[str, dict[str, Event]] = {}
+        for event in events:
+            failed = event.event == "failover.archive" or event.args.get("new") == "FAILED"
+            if event.event in _NAMING and failed and "partition" in event.args:
+                named.setdefault(event.args["attempt"], {}).setdefault(event.args["partition"], event)
+        return cls(recorded, model, named)
+
+    def contradiction(self, failed: Event, task: str) -> str | None:
+        """Why the partition that a failure names cannot be the one, by the job graph and by the other lines about it."""
+        text = failed.args.get("partition")
+        if text is None:
+            return None
+        producer = Attempt.parse(failed.args["producer"])
+        source = self.recorded.task(producer.vertex, producer.subtask)
+        if producer.subtask != failed.args["pnum"]:
+            return f"the failure names partition {failed.args['pnum']} of {source or producer}, which writes another one"
+        if source is None or not any(ends == (source, task) for ends in self.model.channel_ends.values()):
+            return f"the failure names a partition of {source or producer}, which {task} does not read"
+        written = self.recorded.dataset.get(failed.args["dataset"])
+        if written is not None and self.recorded.source[written] != producer.vertex:
+            return f"the failure names a dataset that {source} does not write"
+        others = self.elsewhere.get(failed.args["attempt"], {})
+        if others and text not in others:
+            other = next(iter(others.values()))
+            return f"the failure names a partition of {source}, but {other.process} line {other.line} names {next(iter(others))}"
+        return None
+
+    def demands(self, failed: Event, task: str) -> tuple[Demand, ...]:
+        """The attempt whose partition is missing must be the present one."""
+        if "partition" not in failed.args:
+            return ()
+        producer = Attempt.parse(failed.args["producer"])
+        source = self.recorded.task(producer.vertex, producer.subtask)
+        number = producer.number
+        return (
+            Demand(
+                lambda look: f"{task} misses what attempt {number} of {source} wrote, but the present one is "
+                f"{look('attempt', source)}",
+                lambda look: look("attempt", source) == number,
+            ),
+        )
+
+    def ways(self, failed: Event, task: str) -> tuple[Way, ...]:
+        """The failure of itself, or for want of the partition that its exception names; any of them if none was logged."""
+        of_itself = (Move("fail", {"t": task}),)
+        inputs = {self.model.partition_of[c]: c for c in self.model.stored_inputs[task]}
+        missing = {p: (Move("lose", {"p": p}, optional=True), Move("miss", {"c": c})) for p, c in inputs.items()}
+        if "partition" in failed.args:
+            return tuple(missing[p] for p in self._named(failed) if p in missing) or (of_itself,)
+        if failed.args.get("causes"):
+            return (of_itself,)
+        return (of_itself, *missing.values())
+
+    def _named(self, failed: Event) -> list[str]:
+        """The partitions of the machine that a failure may name: one, unless which dataset carries an edge is unknown."""
+        known = self.recorded.partition(failed.args["dataset"], failed.args["pnum"])
+        if known is not None:
+            return [known]
+        producer = Attempt.parse(failed.args["producer"])
+        source = self.recorded.task(producer.vertex, producer.subtask)
+        return [p for p, maker in self.model.producer_of.items() if maker == source]
+
+
+@dataclass(slots=True)
+class Recovery:
+    """One decision and how the job came out of it. `tasks` is None while the machine allows more than one set."""
+
+    event: Event
+    failed: str
+    cause: str | None
+    tasks: tuple[str, ...] | None = None
+    waiting: dict[str, int] = field(default_factory=dict)
+    """Tasks not at work again -> the attempt that was stopped."""
+    recovered: str | None = None
+
+    def settle(self, looks: Sequence[Look]) -> None:
+        """Takes the set that the machine restarts, once the decision is accepted."""
+        sets = {look("restarting")[look("decided") - 1] for look in looks}
+        if len(sets) == 1:
+            chosen = sets.pop()
+            self.tasks = tuple(sorted(chosen))
+            self.waiting = {t: looks[0]("attempt", t) for t in self.tasks}
+
+    def at_work(self, task: str, number: int, event: Event) -> None:
+        """An attempt runs or has finished."""
+        if number > self.waiting.get(task, number):
+            del self.waiting[task]
+            if not self.waiting:
+                self.recovered = event.ts
+
+    def record(self) -> dict[str, Any]:
+        """For verdict records. `recovered` is when the last task of the set was RUNNING or FINISHED in a later attempt."""
+        count = self.event.args["count"]
+        return {
+            "decided": self.event.ts,
+            "recovered": self.recovered,
+            "failed": self.failed,
+            "cause": self.cause,
+            "announced": count,
+            "size": count if self.tasks is None else len(self.tasks),
+            "tasks": list(self.tasks or ()),
+        }
+
+
+def counted(event: Event, failed: str | None, later: frozenset[str]) -> Demand:
+    """The number of tasks that a decision announces must be that of the machine's set.
+
+    `later` are the tasks that the log restarts after this decision and before the next one.
+    """
+    count = event.args["count"]
+    whose = "a global failure" if failed is None else f"the failed task {event.args['attempt']}"
+
+    def chosen(look: Look) -> frozenset[str]:
+        found: frozenset[str] = look("restarting")[look("decided") - 1]
+        return found
+
+    def text(look: Look) -> str:
+        ours = chosen(look)
+        said = f"the log restarts {count} tasks, the protocol {len(ours)}: {listed(sorted(ours))}"
+        more, fewer = sorted(later - ours), sorted(ours - later)
+        if more:
+            said += f"; the log then also restarts {listed(more)}"
+        if fewer and later:
+            said += f"; the log does not restart {listed(fewer)}"
+        return said
+
+    return Demand(
+        text,
+        lambda look: len(chosen(look)) == count,
+        lambda look: f"{len(chosen(look))} tasks will be restarted to recover {whose}",
+    )

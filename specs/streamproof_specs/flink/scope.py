@@ -1,0 +1,71 @@
+"""Which recorded jobs the failover machine cannot follow, and why, said so that a reader knows what to provide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamproof.conformance.events import Event
+from streamproof.conformance.flink import FlinkRun
+from streamproof.conformance.flink.logfiles import read_lines
+
+_SPECULATION = b"is detected as a slow vertex, create and deploy"
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Why a job is not followed; nothing where it is. `beginning`: the JobManager's log of it does not start with it."""
+
+    texts: tuple[str, ...]
+    beginning: bool
+
+
+def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
+    """`master` are the JobManager's events of the job."""
+    lines = [e for e in master if e.event in ("exec.transition", "job.transition")]
+    if not lines:
+        why = "no JobManager's log speaks of this job: restart decisions are logged there"
+        return Outside((why,), True)
+    graphs = [e for e in master if e.event == "job.graph"]
+    if "AdaptiveScheduler" in run.unknown or len(graphs) > 1:
+        why = "the execution graph is built more than once (adaptive scheduler, or a JobManager that took over)"
+        if "AdaptiveScheduler" in run.unknown:
+            why = "the adaptive scheduler restarts the whole job with another parallelism"
+        return Outside((f"{why}, which the machine does not follow",), False)
+    first = lines[0]
+    started = first.event == "job.transition" and first.args["old"] in ("INITIALIZING", "CREATED")
+    began = any(e.event in ("job.graph", "failover.strategy", "sched.strategy") for e in master)
+    if not (started or began):
+        where = f"the JobManager's log begins in the middle of the job (line {first.line} of {Path(first.file or '').name})"
+        return Outside((where,), True)
+    if _overlapping(master) and _speculates(run, first.process):
+        why = "tasks have several attempts at a time (speculative execution), which the machine does not follow"
+        return Outside((why,), False)
+    return Outside((), False)
+
+
+def _overlapping(master: Sequence[Event]) -> bool:
+    """Whether an attempt is scheduled while an earlier one of the same task is under way."""
+    alive: dict[tuple[str, int], set[int]] = {}
+    for event in master:
+        if event.event == "exec.transition":
+            args = event.args
+            numbers = alive.setdefault((args["vertex"], args["subtask"]), set())
+            if args["new"] in ("FINISHED", "CANCELED", "FAILED"):
+                numbers.discard(args["number"])
+            else:
+                if args["new"] == "SCHEDULED" and numbers:
+                    return True
+                numbers.add(args["number"])
+    return False
+
+
+def _speculates(run: FlinkRun, process: str) -> bool:
+    """Whether the JobManager says that it deploys attempts beside slow ones; a log without it is no excuse for them."""
+    for file in run.processes[process].files:
+        with closing(read_lines(Path(file), lambda problem: None)) as lines:
+            if any(_SPECULATION in line for line in lines):
+                return True
+    return False

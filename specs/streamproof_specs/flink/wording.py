@@ -1,0 +1,126 @@
+"""What the failover machine finds, said in the words of Flink's logs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamproof.conformance.binding import Look, Move
+from streamproof.conformance.events import Event
+from streamproof.system import Instance
+from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
+
+_STEP = {
+    "deploy": ("SCHEDULED", "DEPLOYING"),
+    "initialize": ("DEPLOYING", "INITIALIZING"),
+    "run": ("INITIALIZING", "RUNNING"),
+    "finish": ("RUNNING", "FINISHED"),
+    "cancel": ("CANCELING", "CANCELED"),
+}
+_NAMED = 6
+
+
+def listed(names: Collection[str]) -> str:
+    """Names in a sentence, the first few of many."""
+    ordered = list(names)
+    more = len(ordered) - _NAMED
+    return ", ".join(ordered[:_NAMED]) + (f" and {more} more" if more > 0 else "") if ordered else "none"
+
+
+def switch(task: str, number: Any, old: str, new: str) -> str:
+    """A line about an attempt."""
+    return f"{task} attempt {number} switches from {old} to {new}"
+
+
+@dataclass(slots=True)
+class FailoverWording:
+    """Sentences about one job. `shown` is the state of each attempt by the lines read so far."""
+
+    recorded: RecordedGraph
+    model: RecordedFailover
+    shown: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def why_not(self, move: Move, look: Look) -> str | None:
+        """Why an action is not possible, by the state of the tasks that it is about."""
+        args = move.args
+        match move.action:
+            case "schedule":
+                return self._why_not_scheduled(args["r"], look)
+            case "deploy" | "initialize" | "run" | "cancel":
+                return self._present(args["t"], look)
+            case "finish":
+                return self._why_not_finished(args["t"], look)
+            case "complete":
+                unfinished = [t for t in self.model.tasks if look("status", t) != "FINISHED"]
+                return f"the job cannot be FINISHED: {listed([self._present(t, look) for t in unfinished])}"
+            case "fail" | "give_up":
+                if look("decided") >= self.model.decisions and move.action == "fail":
+                    return "more failures than decisions to restart"
+                return self._present(args["t"], look)
+            case "miss":
+                reader, part = self.model.channel_ends[args["c"]][1], self.model.partition_of[args["c"]]
+                producer = self.model.producer_of[part]
+                return f"{self._present(reader, look)}, and its input from {producer} is not missing"
+            case _:
+                return None
+
+    def _present(self, task: str, look: Look) -> str:
+        return f"{task} attempt {look('attempt', task)} is {look('status', task)}"
+
+    def _why_not_scheduled(self, name: str, look: Look) -> str:
+        unit = self.model.unit_named[name]
+        busy = [t for t in unit if look("status", t) != "CREATED"]
+        if busy:
+            return f"{listed([self._present(t, look) for t in busy])}: nothing schedules it anew"
+        region = self.model.region_of
+        ends = [self.model.channel_ends[c] for t in unit for c in self.model.stored_inputs[t]]
+        waiting = {p: t for p, t in ends if region[p] != region[t]}
+        late = [self._present(p, look) for p in waiting if look("status", p) != "FINISHED"]
+        first = next(iter(t for p, t in waiting.items() if look("status", p) != "FINISHED"), unit[0])
+        return f"{first} is scheduled before its input is there: {listed(late)}"
+
+    def _why_not_finished(self, task: str, look: Look) -> str:
+        if look("status", task) != "RUNNING":
+            return self._present(task, look)
+        ends = [self.model.channel_ends[c][0] for c in self.model.inputs[task]]
+        late = [self._present(p, look) for p in dict.fromkeys(ends) if look("status", p) != "FINISHED"]
+        return f"{task} finishes before its input is complete: {listed(late)}"
+
+    # --- what would have been accepted
+
+    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterable[tuple[int, str]]:
+        """Lines that the machine would take here: transitions it allows, and transitions it has made that the log has not
+        shown yet."""
+        about = self.recorded.task_of(event) if "vertex" in event.args and "subtask" in event.args else None
+        new = event.args.get("new")
+        for instance in enabled:
+            args = dict(instance.args)
+            match instance.action:
+                case "schedule":
+                    for task in self.model.unit_named[args["r"]]:
+                        yield self._line(task, look, "CREATED", "SCHEDULED", about, new)
+                case "deploy" | "initialize" | "run" | "finish" | "cancel":
+                    old, then = _STEP[instance.action]
+                    if self._shown(args["t"], look, old):
+                        yield self._line(args["t"], look, old, then, about, new)
+                case "fail":
+                    status = look("status", args["t"])
+                    if self._shown(args["t"], look, status):
+                        yield self._line(args["t"], look, status, "FAILED", about, new)
+                case "complete":
+                    yield (0 if event.event == "job.transition" else 3), "the job switches from RUNNING to FINISHED"
+        for task in self.model.tasks:
+            number, status = look("attempt", task), look("status", task)
+            shown = self.shown.get((task, number), "CREATED")
+            if shown != status and status in ("SCHEDULED", "CANCELING"):
+                yield self._line(task, look, shown, status, about, new)
+
+    def _shown(self, task: str, look: Look, status: str) -> bool:
+        return self.shown.get((task, look("attempt", task)), "CREATED") == status
+
+    def _line(
+        self, task: str, look: Look, old: str, then: str, about: str | None, new: str | None
+    ) -> tuple[int, str]:
+        distance = 2 * (task != about) + (then != new)
+        return distance, switch(task, look("attempt", task), old, then)

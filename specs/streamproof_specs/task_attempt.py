@@ -1,0 +1,47 @@
+"""What must hold of one execution attempt, whatever is lost on the way.
+
+Both state machines are Flink's; that the two views agree is what everything above relies on: a task whose attempt the
+JobManager holds for FINISHED is never run again, and a partition is never served before it is registered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import Spec, invariant, step
+from streamproof_models.task_attempt import OVER, TaskAttempt
+
+
+@invariant
+def finished_is_finished(m: TaskAttempt, s: Any) -> Any:
+    """The JobManager holds the attempt for FINISHED, INITIALIZING or RUNNING only after its task has got there."""
+    return (
+        (s.master != "FINISHED" or s.task == "FINISHED")
+        and (s.master != "RUNNING" or s.task not in ("NONE", "CREATED", "DEPLOYING", "INITIALIZING"))
+        and (s.master != "INITIALIZING" or s.task not in ("NONE", "CREATED", "DEPLOYING"))
+    )
+
+
+@invariant
+def deployed_once(m: TaskAttempt, s: Any) -> Any:
+    """A task exists only where a deployment was sent and taken."""
+    return s.task == "NONE" or s.deployment == "TAKEN"
+
+
+@step
+def ends_are_final(m: TaskAttempt, s: Any, t: Any) -> Any:
+    """An attempt that has ended never works again, on either side."""
+    return (s.master not in OVER or t.master == s.master) and (s.task not in OVER or t.task == s.task)
+
+
+@step
+def released_for_good(m: TaskAttempt, s: Any, t: Any) -> Any:
+    """A partition that was given up does not come back."""
+    return all(s.partition[p] != "RELEASED" or t.partition[p] == "RELEASED" for p in range(m.partitions))
+
+
+SPEC = Spec(
+    TaskAttempt,
+    properties=(finished_is_finished, deployed_once, ends_are_final, released_for_good),
+    termination=True,
+)
