@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
@@ -20,7 +20,7 @@ from streamproof.language.primitives import MARK, ActionMark, InitiallyMark, Pro
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.unchanged import Unchanged
-from streamproof.language.world import World
+from streamproof.language.world import Pick, World
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
@@ -40,16 +40,18 @@ def compile_model(model: Model, properties: Iterable[Callable[..., Any]] = (), *
         return _Compiler(model).run(tuple(properties), termination)
 
 
-def reached(model: Model, instance: Instance) -> tuple[Expr, ...]:
-    """For each pick of `instance`, the condition on the state under which its action comes to that choice."""
+def reached(
+    model: Model, action: str, args: tuple[tuple[str, Any], ...]
+) -> Mapping[Instance, tuple[tuple[Expr, bool], ...]]:
+    """For each instance of an action with these arguments, and each of its picks, the condition under which the action
+    comes to that choice, and whether the pick stands for all where it does not."""
     with _deep():
-        compiler = _Compiler(model)
-        _, function = marked(type(model))[instance.action]
+        _, function = marked(type(model))[action]
         assert isinstance(function, types.FunctionType)
-        for found, conditions in compiler.instances(instance.action, function, instance.args):
-            if found.picks == instance.picks:
-                return conditions
-    raise KeyError(instance.label)
+        return {
+            instance: tuple((p.reached, p.first) for p in picks)
+            for instance, picks in _Compiler(model).instances(action, function, args)
+        }
 
 
 @contextmanager
@@ -235,8 +237,8 @@ class _Compiler:
 
     def instances(
         self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]
-    ) -> Iterator[tuple[Instance, tuple[Expr, ...]]]:
-        """One instance per way through the action's choices, with the conditions under which each is reached."""
+    ) -> Iterator[tuple[Instance, list[Pick]]]:
+        """One instance per way through the action's choices, with these choices."""
         label = f"{name}({', '.join(f'{n}={v}' for n, v in args)})"
         script: tuple[int, ...] = ()
         while True:
@@ -244,7 +246,7 @@ class _Compiler:
             Lowering(world).action(function, [self.model, StateRef(), *(v for _, v in args)])
             instance = self._instance(name, args, world)
             if instance is not None:
-                yield instance, tuple(p.reached for p in world.picks)
+                yield instance, world.picks
             taken = [script[i] if i < len(script) else 0 for i in range(len(world.widths))]
             while taken and taken[-1] + 1 >= world.widths[len(taken) - 1]:
                 taken.pop()

@@ -130,6 +130,11 @@ def Enum(*members: str, init: Any = None) -> Decl:
 def Record(init: Any = None, **fields: Decl) -> Decl:
     """Named fields; read and written as attributes."""
     loc = caller()
+    if not fields:
+        raise ModelError("a Record needs at least one field", loc=loc, remedy="write Record(holder=Range(0, 3))")
+    for name in fields:
+        if name.startswith("_"):
+            raise ModelError(f"field {name!r} starts with an underscore", loc=loc, remedy="such names are reserved")
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
     return _decl(sort, init, product(*(d.first for d in decls.values())))

@@ -521,7 +521,7 @@ class Expressions(ABC):
         assert isinstance(sort, QueueSort)
         if node.attr == "full":
             return b.less_eq(b.num(sort.capacity), b.length(whole), loc)
-        return methods.queue_item(self.world, whole, 0, loc, text(node.value))
+        return methods.queue_head(self.world, whole, loc, text(node.value))
 
     def _term_attribute(self, owner: Expr, node: ast.Attribute, frame: Frame) -> Term:
         name, loc = node.attr, where(frame, node)

@@ -12,7 +12,7 @@ from streamproof.system.errors import Loc, ModelError, StreamproofError
 
 T = TypeVar("T")
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 def caller() -> Loc | None:
@@ -20,7 +20,7 @@ def caller() -> Loc | None:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((_PACKAGE, "<")):
+        if not name.startswith((PACKAGE, "<")):
             return Loc(name, frame.f_lineno, frame.f_code.co_name)
         if frame.f_back is None:
             return None

@@ -256,7 +256,7 @@ class Functions(Expressions):
         at = world.script[len(world.widths)] if len(world.widths) < len(world.script) else 0
         world.widths.append(len(options))
         there, value, shown = options[at]
-        world.picks.append(Pick(_unused(name or "choice", [p.name for p in world.picks]), shown, world.path))
+        world.picks.append(Pick(_unused(name or "choice", [p.name for p in world.picks]), shown, world.path, at == 0))
         # Where the choice is not reached, its first option alone stands for all, so that no step is counted twice.
         world.guard(b.and_((world.path, there)) if at else b.implies(world.path, there), text(node), loc)
         return value

@@ -6,8 +6,9 @@ are stored in is decided there, by `build.in_domain`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -32,96 +33,109 @@ from streamproof.system.sorts import (
     values,
 )
 
+Unwrap = Callable[[Expr, bool], Expr]
+"""Gives the value of an option where a value is needed; the flag says whether the option is a part of something."""
 
-def lift(value: Term, sort: Sort, loc: Loc | None) -> Expr:
+
+def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None) -> Expr:
     """`value` as an expression that can stand where `sort` is wanted; `ModelError` when it cannot.
 
-    `value` holds no `Ref` and no `Cell`: those are read before (`operators.resolved`).
+    `value` holds no `Ref` and no `Cell`: those are read before (`places.resolved`). Without `unwrap`, an option is no
+    value of its element sort.
     """
-    if is_expr(value):
-        return _fit(value, sort, loc)
-    if isinstance(value, Cases):
-        return b.ite(value.cond, lift(value.then, sort, loc), lift(value.other, sort, loc), loc)
-    if isinstance(value, Undefined):
-        raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
-    match sort:
-        case OptionSort(element):
-            return b.const(sort, None, loc) if value is None else b.some(lift(value, element, loc), loc)
-        case BoolSort() if isinstance(value, bool):
-            return b.truth(value)
-        case RangeSort() if isinstance(value, int) and not isinstance(value, bool):
-            return b.num(value)
-        case EnumSort(members) if isinstance(value, str):
-            if value not in members:
-                raise unknown_member(sort, value, loc)
-            return b.const(sort, value, loc)
-        case RecordSort(fields) if isinstance(value, Mapping):
-            return _record(sort, _by_name(sort, [n for n, _ in fields], value, loc), loc)
-        case RecordSort(fields) if isinstance(value, tuple | list) and len(value) == len(fields):
-            return _record(sort, value, loc)
-        case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(values(index)):
-            return _array(sort, [value[k] for k in values(index)], loc)
-        case ArraySort(index, _) if isinstance(value, tuple | list) and len(value) == cardinality(index):
-            return _array(sort, value, loc)
-        case QueueSort() if isinstance(value, tuple | list):
-            return _queue(sort, value, loc)
-        case SetSort() if isinstance(value, Several) and not value.once:
-            return _set(sort, value.items, loc)
-        case SetSort() if isinstance(value, AbstractSet):
-            return _set(sort, [(b.TRUE, v) for v in sorted(value, key=repr)], loc)
-    raise mismatch(sort, describe(value), loc)
+    return _Lifting(loc, unwrap).lift(value, sort, False)
 
 
-def _fit(term: Expr, sort: Sort, loc: Loc | None) -> Expr:
-    if isinstance(sort, OptionSort) and not isinstance(term.sort, OptionSort):
-        return b.some(_fit(term, sort.element, loc), loc)
-    if compatible(term.sort, sort):
-        return term
-    raise mismatch(sort, describe(term), loc)
+@dataclass(frozen=True, slots=True)
+class _Lifting:
+    """One lifting: where it happens, and what it does with options."""
 
+    loc: Loc | None
+    unwrap: Unwrap | None
 
-def _by_name(sort: RecordSort, names: list[str], value: Mapping[Any, Any], loc: Loc | None) -> list[Any]:
-    for key in value:
-        if key not in names:
-            raise ModelError(f"no field {key!r} in {sort}", loc=loc, remedy=f"its fields are {', '.join(names)}")
-    missing = [n for n in names if n not in value]
-    if missing:
-        raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=loc, remedy="give every field")
-    return [value[n] for n in names]
+    def lift(self, value: Term, sort: Sort, inside: bool) -> Expr:
+        loc = self.loc
+        if is_expr(value):
+            return self.fit(value, sort, inside)
+        if isinstance(value, Cases):
+            return b.ite(value.cond, self.lift(value.then, sort, inside), self.lift(value.other, sort, inside), loc)
+        if isinstance(value, Undefined):
+            raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
+        match sort:
+            case OptionSort(element):
+                return b.const(sort, None, loc) if value is None else b.some(self.lift(value, element, inside), loc)
+            case BoolSort() if isinstance(value, bool):
+                return b.truth(value)
+            case RangeSort() if isinstance(value, int) and not isinstance(value, bool):
+                return b.num(value)
+            case EnumSort(members) if isinstance(value, str):
+                if value not in members:
+                    raise unknown_member(sort, value, loc)
+                return b.const(sort, value, loc)
+            case RecordSort(fields) if isinstance(value, Mapping):
+                return self.record(sort, self.by_name(sort, [n for n, _ in fields], value))
+            case RecordSort(fields) if isinstance(value, tuple | list) and len(value) == len(fields):
+                return self.record(sort, value)
+            case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(values(index)):
+                return self.array(sort, [value[k] for k in values(index)])
+            case ArraySort(index, _) if isinstance(value, tuple | list) and len(value) == cardinality(index):
+                return self.array(sort, value)
+            case QueueSort() if isinstance(value, tuple | list):
+                return self.queue(sort, value)
+            case SetSort() if isinstance(value, Several) and not value.once:
+                return self.set(sort, value.items)
+            case SetSort() if isinstance(value, AbstractSet):
+                return self.set(sort, [(b.TRUE, v) for v in sorted(value, key=repr)])
+        raise mismatch(sort, describe(value), loc)
 
+    def fit(self, term: Expr, sort: Sort, inside: bool) -> Expr:
+        if isinstance(sort, OptionSort) and not isinstance(term.sort, OptionSort):
+            return b.some(self.fit(term, sort.element, inside), self.loc)
+        if isinstance(term.sort, OptionSort) and not isinstance(sort, OptionSort) and self.unwrap is not None:
+            term = self.unwrap(term, inside)
+        if compatible(term.sort, sort):
+            return term
+        raise mismatch(sort, describe(term), self.loc)
 
-def _record(sort: RecordSort, parts: Iterable[Any], loc: Loc | None) -> Expr:
-    made = [lift(v, s, loc) for v, (_, s) in zip(parts, sort.fields, strict=True)]
-    own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
-    return b.make_record(own, made, loc)
+    def by_name(self, sort: RecordSort, names: list[str], value: Mapping[Any, Any]) -> list[Any]:
+        for key in value:
+            if key not in names:
+                remedy = f"its fields are {', '.join(names)}"
+                raise ModelError(f"no field {key!r} in {sort}", loc=self.loc, remedy=remedy)
+        missing = [n for n in names if n not in value]
+        if missing:
+            raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=self.loc, remedy="give every field")
+        return [value[n] for n in names]
+
+    def record(self, sort: RecordSort, parts: Iterable[Any]) -> Expr:
+        made = [self.lift(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
+        own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
+        return b.make_record(own, made, self.loc)
+
+    def array(self, sort: ArraySort, parts: Iterable[Any]) -> Expr:
+        made = [self.lift(v, sort.element, True) for v in parts]
+        return b.make_array(ArraySort(sort.index, _joined(sort.element, made)), made, self.loc)
+
+    def queue(self, sort: QueueSort, parts: tuple[Any, ...] | list[Any]) -> Expr:
+        if len(parts) > sort.capacity:
+            raise ModelError(f"{len(parts)} elements do not fit into {sort}", loc=self.loc, remedy="raise the capacity")
+        made = [self.lift(v, sort.element, True) for v in parts]
+        queue = b.const(QueueSort(_joined(sort.element, made), sort.capacity), (), self.loc)
+        for part in made:
+            queue = b.push(queue, part, self.loc)
+        return queue
+
+    def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
+        made = [(there, self.lift(v, sort.element, True)) for there, v in items]
+        result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), self.loc)
+        for there, part in made:
+            result = b.ite(there, b.insert(result, part, self.loc), result, self.loc)
+        return result
 
 
 def _joined(element: Sort, parts: list[Expr]) -> Sort:
     """The sort of the parts' own values; that of the declared element where there are none."""
     return reduce(b.join, (p.sort for p in parts)) if parts else element
-
-
-def _array(sort: ArraySort, parts: Iterable[Any], loc: Loc | None) -> Expr:
-    made = [lift(v, sort.element, loc) for v in parts]
-    return b.make_array(ArraySort(sort.index, _joined(sort.element, made)), made, loc)
-
-
-def _queue(sort: QueueSort, parts: tuple[Any, ...] | list[Any], loc: Loc | None) -> Expr:
-    if len(parts) > sort.capacity:
-        raise ModelError(f"{len(parts)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity")
-    made = [lift(v, sort.element, loc) for v in parts]
-    queue = b.const(QueueSort(_joined(sort.element, made), sort.capacity), (), loc)
-    for part in made:
-        queue = b.push(queue, part, loc)
-    return queue
-
-
-def _set(sort: SetSort, items: Iterable[tuple[Expr, Any]], loc: Loc | None) -> Expr:
-    made = [(present, lift(v, sort.element, loc)) for present, v in items]
-    result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), loc)
-    for present, part in made:
-        result = b.ite(present, b.insert(result, part, loc), result, loc)
-    return result
 
 
 def natural(value: Term, loc: Loc | None) -> Expr | None:

@@ -8,7 +8,7 @@ from streamproof.language import places
 from streamproof.language.elements import unconditional
 from streamproof.language.lift import merge
 from streamproof.language.operators import equal, host, integer
-from streamproof.language.terms import Cases, Cell, Method, Ref, Term, is_expr, known, simple, symbolic
+from streamproof.language.terms import Cases, Cell, Method, Ref, Term, is_expr, known, simple
 from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -87,7 +87,7 @@ def _queue_method(world: World, ref: Ref, name: str, args: list[Term], loc: Loc,
         case "pop" | "popleft":
             _arity(name, args, 0, 0, loc, f"write {text}.pop(): it takes the head")
             whole = places.read(world, ref)
-            head = queue_item(world, whole, 0, loc, text)
+            head = queue_head(world, whole, loc, text)
             places.store(world, ref, b.pop(whole, loc), loc)
             return head
         case "clear":
@@ -97,17 +97,20 @@ def _queue_method(world: World, ref: Ref, name: str, args: list[Term], loc: Loc,
     raise no_method(sort, name, loc)
 
 
+def queue_head(world: World, whole: Expr, loc: Loc, text: str) -> Term:
+    """The element of a queue that came first."""
+    world.check(b.less_eq(b.length(whole), b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
+    return simple(b.peek(whole, b.num(0), loc))
+
+
 def queue_item(world: World, whole: Expr, at: Term, loc: Loc, text: str) -> Term:
     """An element of a queue; negative positions count from the end, as in Python."""
     n, index = b.length(whole), integer(world, at, loc, "position")
     assert isinstance(index.sort, RangeSort)
     if index.sort.lo < 0:
         index = b.ite(b.less(index, b.num(0)), b.add(n, index), index, loc)
-    if at == 0 and not symbolic(at):
-        world.check(b.less_eq(n, b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
-    else:
-        bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index)))
-        world.check(bad, f"position outside the queue {text}", loc, ("position", index), (text, whole))
+    bad = b.or_((b.less(index, b.num(0)), b.less_eq(n, index)))
+    world.check(bad, f"position outside the queue {text}", loc, ("position", index), (text, whole))
     return simple(b.peek(whole, index, loc))
 
 

@@ -66,10 +66,11 @@ def resolved(world: World, value: Term) -> Term:
 
 def fitted(world: World, value: Term, sort: Sort, loc: Loc, text: str) -> Expr:
     """`value` as an expression where `sort` is wanted; an option is unwrapped, with a check that it is there."""
-    ready = resolved(world, value)
-    if is_expr(ready) and isinstance(ready.sort, OptionSort) and not isinstance(sort, OptionSort):
-        ready = present(world, ready, loc, text)
-    return lift(ready, sort, loc)
+
+    def unwrap(term: Expr, inside: bool) -> Expr:
+        return present(world, term, loc, f"a part of {text}" if inside else text)
+
+    return lift(resolved(world, value), sort, loc, unwrap)
 
 
 def present(world: World, term: Expr, loc: Loc, text: str) -> Expr:
@@ -97,7 +98,7 @@ def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) ->
         if isinstance(sort.index, EnumSort) and host not in sort.index.members:
             raise unknown_member(sort.index, host, loc)
         if position(sort.index, host) is None:
-            world.check(b.TRUE, f"index {host!r} is outside {sort.index}", loc)
+            world.check(b.TRUE, f"index outside {sort.index}", loc, (text, b.num(host)))
         return b.const(sort.index, host, loc)
     if not is_expr(key):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
@@ -135,7 +136,7 @@ def no_field(sort: RecordSort, name: str, loc: Loc) -> ModelError:
 
 def write(world: World, ref: Ref, value: Term, loc: Loc, text: str) -> None:
     """Puts `value` at a place, checking that it is a value of the place's sort."""
-    term = fitted(world, value, ref.sort, loc, text)
+    term = fitted(world, value, ref.sort, loc, f"the new {text}")
     world.check(b.not_(b.in_domain(term, ref.sort)), f"{text} leaves {ref.sort}", loc, (f"new {text}", term))
     store(world, ref, term, loc)
 

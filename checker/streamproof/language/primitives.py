@@ -82,7 +82,7 @@ def choose(domain: Iterable[Any]) -> Any:
         raise NoPick(
             "choose(...) was reached with no pick given",
             loc=caller(),
-            remedy="run the action with model.run(..., picks=(value, ...)), one value per choose in order",
+            remedy="give one value per choose, in order: Native(model).step(state, action, ..., picks=(value, ...))",
         )
     value = picks.given[picks.used]
     picks.used += 1

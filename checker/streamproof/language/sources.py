@@ -13,14 +13,18 @@ from streamproof.system.errors import Loc, ModelError
 
 
 @lru_cache(maxsize=64)
-def _parsed(filename: str, source: str) -> tuple[dict[tuple[str, int], ast.FunctionDef], types.CodeType]:
-    """Every ``def`` of a file by name and first line, and the file's code."""
+def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[bytes]]]:
+    """Every ``def`` of a file by name and first line, with the byte code it is compiled to."""
+    codes: dict[tuple[str, int], set[bytes]] = {}
+    for code in _codes(compile(source, filename, "exec", dont_inherit=True)):
+        codes.setdefault((code.co_name, code.co_firstlineno), set()).add(code.co_code)
     tree = ast.parse(source, filename)
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            found[node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])] = node
-    return found, compile(source, filename, "exec", dont_inherit=True)
+            key = (node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)]))
+            found[key] = (node, frozenset(codes.get(key, ())))
+    return found
 
 
 def definition(function: types.FunctionType) -> ast.FunctionDef:
@@ -31,13 +35,14 @@ def definition(function: types.FunctionType) -> ast.FunctionDef:
     key = (code.co_name, code.co_firstlineno)
     if source:
         try:
-            found, module = _parsed(code.co_filename, source)
+            found = _parsed(code.co_filename, source)
         except SyntaxError:
             raise _changed(function) from None
         if key in found:
-            if not any(c.co_code == code.co_code for c in _codes(module) if (c.co_name, c.co_firstlineno) == key):
+            node, codes = found[key]
+            if code.co_code not in codes:
                 raise _changed(function)
-            return found[key]
+            return node
     raise ModelError(
         f"the source of {function.__name__!r} cannot be read",
         loc=place(function),

@@ -67,11 +67,12 @@ class PendingCheck:
 
 @dataclass(slots=True)
 class Pick:
-    """One choice: its name, the value taken, and the condition under which the action comes to it."""
+    """One choice: its name, the value taken, the condition under which the action comes to it, whether it is the first."""
 
     name: str
     value: Any
     reached: Expr
+    first: bool
 
 
 @dataclass(slots=True)

@@ -1,0 +1,202 @@
+"""Running a model's own functions on concrete states, as ordinary Python that a debugger steps through.
+
+Lowering and this share no code that decides what a rule does: tests compare them on every bundled model.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from streamproof.language.coerce import coerce
+from streamproof.language.compile import reached
+from streamproof.language.declare import State
+from streamproof.language.model import Model, marked
+from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
+from streamproof.language.sources import place
+from streamproof.language.spots import RUNNING, Spot, translated
+from streamproof.language.terms import describe
+from streamproof.language.views import Fixed, Place, look, write
+from streamproof.system.errors import ModelError, StreamproofError, UsageError
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, System
+from streamproof.system.model import State as Values
+from streamproof.system.sorts import Sort
+
+READ_ONLY = "a property cannot change the state"
+
+
+class StateView:
+    """The state as a rule sees it: its variables are attributes."""
+
+    __slots__ = ("_sorts", "_values", "_writable")
+
+    def __init__(self, sorts: Mapping[str, Sort], state: Values, writable: bool) -> None:
+        object.__setattr__(self, "_sorts", sorts)
+        object.__setattr__(self, "_values", dict(zip(sorts, state, strict=True)))
+        object.__setattr__(self, "_writable", writable)
+
+    def _place(self, name: str) -> Place:
+        if name not in self._sorts:
+            near = difflib.get_close_matches(name, list(self._sorts), n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"the state has {', '.join(self._sorts)}"
+            raise ModelError(f"no state variable {name!r}", loc=Spot().loc, remedy=remedy)
+        return _Root(self._values, name) if self._writable else Fixed(self._values[name], READ_ONLY)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return look(self._sorts[name], self._place(name)) if name in self._sorts else self._place(name)
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        where = self._place(name)
+        write(self._sorts[name], where, given, Spot())
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._sorts)
+
+
+class _Root:
+    """A variable of the state."""
+
+    def __init__(self, values: dict[str, Any], name: str) -> None:
+        self._values, self._name = values, name
+
+    def get(self) -> Any:
+        """Its value."""
+        return self._values[self._name]
+
+    def put(self, value: Any) -> None:
+        """Replaces it."""
+        self._values[self._name] = value
+
+
+class Native:
+    """A model whose rules and properties run as the Python functions they are.
+
+        credit = Native(Credit(channels=2))
+        state = next(credit.initial())
+        state = credit.step(state, "send", 0)
+
+    States are tuples, as in `System`; a mapping from variable names to values is understood too.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        declared = model.state()
+        if not isinstance(declared, State):
+            raise ModelError(f"state() returned {describe(declared)}", loc=place(type(model).state))
+        self._declared = dict(declared.items())
+        self._sorts = {n: d.sort for n, d in self._declared.items()}
+        self._found = marked(type(model))
+        self._reached: dict[Any, Mapping[Instance, tuple[tuple[Expr, bool], ...]]] = {}
+
+    def values(self, state: Values | Mapping[str, Any]) -> Values:
+        """A state as a tuple. Raises `UsageError` or `ModelError` where a mapping is no state of the model."""
+        if not isinstance(state, Mapping):
+            return state
+        for name in {*state} ^ {*self._sorts}:
+            raise UsageError(f"{name!r} is {'missing' if name in self._sorts else 'no variable'}")
+        return tuple(coerce(sort, state[n], None) for n, sort in self._sorts.items())
+
+    def initial(self) -> Iterator[Values]:
+        """The initial states."""
+        predicates = [f for mark, f in self._found.values() if isinstance(mark, InitiallyMark)]
+        for state in product(*(d.first for d in self._declared.values())):
+            if all(self._call(p, p.__name__, [state], ()) for p in predicates):
+                yield state
+
+    def step(
+        self,
+        state: Values | Mapping[str, Any],
+        action: str,
+        /,
+        *args: Any,
+        picks: Sequence[Any] = (),
+        **named: Any,
+    ) -> Values | None:
+        """The state after an action, or None where it is not enabled; `picks` answer its `choose` calls in order.
+
+        Raises `EvaluationError` where the checker would report one, `NoPick` when a choice has no pick.
+        """
+        mark, function = self._found.get(action, (None, None))
+        if not isinstance(mark, ActionMark) or function is None:
+            actions = [n for n, (m, _) in self._found.items() if isinstance(m, ActionMark)]
+            raise UsageError(f"no action {action!r}", remedy=f"the actions are {', '.join(actions)}")
+        names = [n for n, _ in mark.domains]
+        given = [*zip(names, args, strict=False), *named.items()]
+        view = StateView(self._sorts, self.values(state), writable=True)
+        shown = f"{action}({', '.join(f'{n}={v}' for n, v in given)})"
+        try:
+            self._run(function, shown, [view, *args], named, picks)
+        except Disabled:
+            return None
+        return tuple(view._values.values())
+
+    def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
+        """The picks of an instance that its action comes to in `state`, as `step` wants them.
+
+        None where one that it does not come to is not the first of its domain: there the instance is not enabled,
+        another one stands for it.
+        """
+        if not instance.picks:
+            return []
+        key = (instance.action, instance.args)
+        if key not in self._reached:
+            self._reached[key] = reached(self.model, *key)
+        interpreter, picks = Interpreter(system), []
+        for (_, value), (condition, first) in zip(instance.picks, self._reached[key][instance], strict=True):
+            if interpreter.value(condition, state):
+                picks.append(value)
+            elif not first:
+                return None
+        return picks
+
+    def take(self, state: Values, instance: Instance, system: System) -> Values | None:
+        """The state after a step of a trace, or None where it is not enabled."""
+        picks = self.picks(state, instance, system)
+        if picks is None:
+            return None
+        view = StateView(self._sorts, state, writable=True)
+        _, function = self._found[instance.action]
+        try:
+            self._run(function, instance.label, [view, *(v for _, v in instance.args)], {}, picks)
+        except Disabled:
+            return None
+        return tuple(view._values.values())
+
+    def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
+        """Whether a property is true of a state, or of the step from it to `after`."""
+        function = self._found[prop][1] if isinstance(prop, str) else prop
+        states = [state] if after is None else [state, after]
+        return bool(self._call(function, f"property {function.__name__}", states, ()))
+
+    def _call(self, function: Callable[..., Any], label: str, states: Sequence[Values], picks: Sequence[Any]) -> Any:
+        views = [StateView(self._sorts, self.values(s), writable=False) for s in states]
+        return self._run(function, label, views, {}, picks)
+
+    def _run(
+        self, function: Callable[..., Any], label: str, args: list[Any], named: dict[str, Any], picks: Sequence[Any]
+    ) -> Any:
+        running, answers = RUNNING.set(label), Picks(tuple(picks))
+        token = PICKS.set(answers)
+        try:
+            result = function(self.model, *args, **named)
+        except (Disabled, StreamproofError):
+            raise
+        except Exception as error:
+            mistake = translated(error)
+            if mistake is None:
+                raise
+            raise mistake from error
+        finally:
+            PICKS.reset(token)
+            RUNNING.reset(running)
+        if answers.used < len(answers.given):
+            raise UsageError(
+                f"{len(answers.given)} picks were given, {answers.used} used", remedy="leave the others out"
+            )
+        return result

@@ -1,0 +1,387 @@
+"""A state that a rule can read and change natively: the same places, kinds of value and errors as in lowering.
+
+A container is a view of the place it lies in: a local name bound to it sees and makes changes there. Scalars and options
+are plain values. Assigning a container copies what it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, Protocol, assert_never
+
+from streamproof.language.coerce import mismatch, unknown_member
+from streamproof.language.methods import no_method
+from streamproof.language.places import no_field
+from streamproof.language.spots import Spot, fail
+from streamproof.language.terms import describe
+from streamproof.system.errors import ModelError, StreamproofError
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    cardinality,
+    contains,
+    ordered,
+    position,
+    show,
+    values,
+)
+
+
+class Place(Protocol):
+    """Where a value lies."""
+
+    def get(self) -> Value:
+        """The value there now."""
+
+    def put(self, value: Value) -> None:
+        """Replaces it."""
+
+
+class Fixed:
+    """A value that lies nowhere: the element of a queue, the result of an operator, any part of a read-only state."""
+
+    def __init__(self, value: Value, why: str = "this is only a value here, not a place of the state") -> None:
+        self._value, self._why = value, why
+
+    def get(self) -> Value:
+        """The value."""
+        return self._value
+
+    def put(self, value: Value) -> None:
+        """Refused."""
+        raise ModelError(self._why, loc=Spot().loc, remedy="assign to the place in the state that holds it")
+
+
+class Inside:
+    """An element of a tuple that lies somewhere itself."""
+
+    def __init__(self, whole: Place, at: int) -> None:
+        self._whole, self._at = whole, at
+
+    def get(self) -> Value:
+        """The element."""
+        return self._whole.get()[self._at]
+
+    def put(self, value: Value) -> None:
+        """Replaces the element, and so the whole."""
+        whole = self._whole.get()
+        self._whole.put((*whole[: self._at], value, *whole[self._at + 1 :]))
+
+
+class View:
+    """What containers share: the value is that of the place, and compares as such."""
+
+    __slots__ = ("_place", "_sort")
+    _sort: Any
+    _place: Place
+
+    def __init__(self, sort: Sort, place: Place) -> None:
+        object.__setattr__(self, "_sort", sort)
+        object.__setattr__(self, "_place", place)
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return bool(raw(self._sort, other, None, "") == self._place.get())
+        except StreamproofError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self._place.get())
+
+    def __bool__(self) -> bool:
+        raise ModelError(
+            f"a condition must be a Bool, got {self._sort}",
+            loc=Spot().loc,
+            remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
+        )
+
+    def __repr__(self) -> str:
+        return show(self._sort, self._place.get())
+
+
+def look(sort: Sort, place: Place) -> Any:
+    """What a rule gets to see of a value of `sort` at `place`."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            return place.get()
+        case OptionSort(element):
+            value = place.get()
+            return None if value is None else look(element, Fixed(value))
+        case RecordSort():
+            return RecordView(sort, place)
+        case ArraySort():
+            return ArrayView(sort, place)
+        case QueueSort():
+            return QueueView(sort, place)
+        case SetSort():
+            return SetView(sort, place)
+        case _:
+            assert_never(sort)
+
+
+def raw(sort: Sort, given: Any, spot: Spot | None, text: str) -> Value:
+    """The plain value that `given` stands for where `sort` is wanted; integers may still lie outside their range."""
+    if isinstance(given, View):
+        return given._place.get()
+    part = text if text.startswith("a part of") else f"a part of {text}"
+    match sort:
+        case OptionSort(element):
+            return None if given is None else raw(element, given, spot, text)
+        case _ if given is None and spot is not None:
+            raise fail(f"{text} is None where a value is needed", spot, (text, "None"))
+        case BoolSort() if isinstance(given, bool):
+            return given
+        case RangeSort() if isinstance(given, int) and not isinstance(given, bool):
+            return given
+        case EnumSort(members) if isinstance(given, str):
+            if given not in members:
+                raise unknown_member(sort, given, spot.loc if spot else None)
+            return given
+        case RecordSort(fields) if isinstance(given, Mapping) and set(given) == {n for n, _ in fields}:
+            return tuple(raw(s, given[n], spot, part) for n, s in fields)
+        case RecordSort(fields) if isinstance(given, tuple | list) and len(given) == len(fields):
+            return tuple(raw(s, v, spot, part) for v, (_, s) in zip(given, fields, strict=True))
+        case ArraySort(index, element) if isinstance(given, Mapping) and set(given) == set(values(index)):
+            return tuple(raw(element, given[k], spot, part) for k in values(index))
+        case ArraySort(index, element) if isinstance(given, tuple | list) and len(given) == cardinality(index):
+            return tuple(raw(element, v, spot, part) for v in given)
+        case QueueSort(element, _) if isinstance(given, tuple | list):
+            return tuple(raw(element, v, spot, part) for v in given)
+        case SetSort(element) if isinstance(given, AbstractSet):
+            return frozenset(raw(element, v, spot, part) for v in given)
+    raise mismatch(sort, describe(given), spot.loc if spot else None)
+
+
+def write(sort: Sort, place: Place, given: Any, spot: Spot) -> None:
+    """Assigns, checking that the value is one of the place's sort."""
+    text = spot.target()
+    value = raw(sort, given, spot, f"the new {text}")
+    if not contains(sort, value):
+        raise fail(f"{text} leaves {sort}", spot, (f"new {text}", _shown(sort, value)))
+    place.put(value)
+
+
+def _shown(sort: Sort, value: Value) -> str:
+    return "None" if value is None else show(sort, value)
+
+
+class RecordView(View):
+    """Named fields, read and written as attributes."""
+
+    __slots__ = ()
+
+    def _at(self, name: str) -> tuple[Sort, Inside]:
+        try:
+            at = self._sort.index(name)
+        except KeyError:
+            spot = Spot()
+            raise no_field(self._sort, name, spot.loc) from None  # type: ignore[arg-type]
+        return self._sort.fields[at][1], Inside(self._place, at)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return look(*self._at(name))
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        write(*self._at(name), given, Spot())
+
+
+class ArrayView(View):
+    """Elements by index."""
+
+    __slots__ = ()
+
+    def _at(self, key: Any) -> tuple[Sort, Inside]:
+        at = position(self._sort.index, key) if not isinstance(key, View) else None
+        if at is None:
+            spot = Spot()
+            if key is None:
+                raise fail(f"{spot.index()} is None where a value is needed", spot, (spot.index(), "None"))
+            raise fail(f"index outside {self._sort.index}", spot, (spot.index(), str(key)))
+        return self._sort.element, Inside(self._place, at)
+
+    def __getitem__(self, key: Any) -> Any:
+        return look(*self._at(key))
+
+    def __setitem__(self, key: Any, given: Any) -> None:
+        write(*self._at(key), given, Spot())
+
+    def __len__(self) -> int:
+        return cardinality(self._sort.index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([look(self._sort.element, Inside(self._place, at)) for at in range(len(self))])
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(list(self)[::-1])
+
+    def __contains__(self, value: object) -> bool:
+        return any(v == value for v in self)
+
+
+class QueueView(View):
+    """A bounded first-in-first-out queue."""
+
+    __slots__ = ()
+
+    @property
+    def head(self) -> Any:
+        """The element that came first."""
+        return self._item(0, "head of the empty queue")
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more fits."""
+        return bool(len(self) >= self._sort.capacity)
+
+    def _item(self, at: Any, message: str) -> Any:
+        whole = self._place.get()
+        index = at + len(whole) if at < 0 else at
+        if not 0 <= index < len(whole):
+            spot = Spot()
+            queue = (spot.owner(), show(self._sort, whole))
+            operands = (queue,) if message.startswith("head") else (("position", str(index)), queue)
+            raise fail(f"{message} {spot.owner()}", spot, *operands)
+        return look(self._sort.element, Fixed(whole[index]))
+
+    def push(self, given: Any) -> None:
+        """Puts a value at the end."""
+        spot, whole, element = Spot(), self._place.get(), self._sort.element
+        value = raw(element, given, spot, "the value")
+        if self.full:
+            raise fail(f"push on the full queue {spot.owner()}", spot, (spot.owner(), show(self._sort, whole)))
+        if not contains(element, value):
+            raise fail(f"the value pushed on {spot.owner()} leaves {element}", spot, ("value", _shown(element, value)))
+        self._place.put((*whole, value))
+
+    append = push
+
+    def pop(self) -> Any:
+        """Takes the head."""
+        head = self._item(0, "head of the empty queue")
+        self._place.put(self._place.get()[1:])
+        return head
+
+    popleft = pop
+
+    def clear(self) -> None:
+        """Takes everything."""
+        self._place.put(())
+
+    def __getitem__(self, at: int) -> Any:
+        return self._item(at, "position outside the queue")
+
+    def __setitem__(self, at: int, given: Any) -> None:
+        raise no_method(self._sort, "[] =", Spot().loc)  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self._place.get())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([look(self._sort.element, Fixed(v)) for v in self._place.get()])
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(list(self)[::-1])
+
+    def __contains__(self, value: object) -> bool:
+        return any(v == value for v in self)
+
+
+class SetView(View):
+    """A set of values; iterated in the order of its element sort."""
+
+    __slots__ = ()
+
+    def _members(self, given: Any) -> frozenset[Value]:
+        members = raw(self._sort, given, None, "")
+        return frozenset(members)
+
+    def _made(self, members: Iterable[Value]) -> SetView:
+        return SetView(self._sort, Fixed(frozenset(members)))
+
+    def _change(self, members: frozenset[Value]) -> SetView:
+        spot = Spot()
+        write(self._sort, self._place, self._made(members), spot)
+        return self
+
+    def add(self, given: Any) -> None:
+        """Puts a value in."""
+        spot, element = Spot(), self._sort.element
+        value = raw(element, given, spot, "the value")
+        if not contains(element, value):
+            raise fail(f"the value added to {spot.owner()} leaves {element}", spot, ("value", _shown(element, value)))
+        self._place.put(self._place.get() | {value})
+
+    def discard(self, given: Any) -> None:
+        """Takes a value out if it is in."""
+        self._place.put(self._place.get() - {raw(self._sort.element, given, Spot(), "the value")})
+
+    def remove(self, given: Any) -> None:
+        """Takes a value out that must be in."""
+        spot = Spot()
+        value = raw(self._sort.element, given, spot, "the value")
+        if value not in self._place.get():
+            shown = _shown(self._sort.element, value)
+            raise fail(f"remove() of a value that is not in {spot.owner()}", spot, ("value", shown))
+        self._place.put(self._place.get() - {value})
+
+    def clear(self) -> None:
+        """Takes everything out."""
+        self._place.put(frozenset())
+
+    def __len__(self) -> int:
+        return len(self._place.get())
+
+    def __iter__(self) -> Iterator[Any]:
+        element = self._sort.element
+        return iter([look(element, Fixed(v)) for v in ordered(element, self._place.get())])
+
+    def __contains__(self, value: object) -> bool:
+        return raw(self._sort.element, value, None, "") in self._place.get()
+
+    def __or__(self, other: Any) -> SetView:
+        return self._made(self._place.get() | self._members(other))
+
+    __ror__ = __or__
+
+    def __and__(self, other: Any) -> SetView:
+        return self._made(self._place.get() & self._members(other))
+
+    __rand__ = __and__
+
+    def __sub__(self, other: Any) -> SetView:
+        return self._made(self._place.get() - self._members(other))
+
+    def __rsub__(self, other: Any) -> SetView:
+        return self._made(self._members(other) - self._place.get())
+
+    def __ior__(self, other: Any) -> SetView:
+        return self._change(self._place.get() | self._members(other))
+
+    def __iand__(self, other: Any) -> SetView:
+        return self._change(self._place.get() & self._members(other))
+
+    def __isub__(self, other: Any) -> SetView:
+        return self._change(self._place.get() - self._members(other))
+
+    def __le__(self, other: Any) -> bool:
+        return bool(self._place.get() <= self._members(other))
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self._place.get() < self._members(other))
+
+    def __ge__(self, other: Any) -> bool:
+        return bool(self._place.get() >= self._members(other))
+
+    def __gt__(self, other: Any) -> bool:
+        return bool(self._place.get() > self._members(other))

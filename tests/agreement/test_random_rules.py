@@ -1,0 +1,468 @@
+"""Random rules do the same when they are lowered as when Python runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+import textwrap
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from streamproof.language.native import Native
+from streamproof.language.spots import PythonError
+from streamproof.system import EvaluationError, Interpreter, ModelError
+from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, QueueSort, RangeSort, RecordSort, SetSort
+
+HEAD = """
+from streamproof import *
+
+NUMBERS = (2, 0, 1)
+TABLE = {"A": 1, "B": 0, "C": 2}
+
+class Random(Model):
+    n: int = 2
+    check_deadlock = False
+
+    def state(self):
+        who = Enum("A", "B", "C")
+        return State(
+            a=Range(0, 3), b=Range(-2, 2), p=Bool(), m=Enum("A", "B", "C"),
+            arr=Array(range(3), Range(0, 3)), flags=Array(["X", "Y"], Bool()), by=Array(Enum("A", "B", "C"), Range(0, 2)),
+            grid=Array(range(2), Array(range(2), Range(0, 2))),
+            recs=Array(range(2), Record(n=Range(0, 3), ok=Bool(), m=who)),
+            rec=Record(n=Range(0, 2), items=Array(range(2), Range(0, 2)), who=Option(Range(0, 2))),
+            queue=Queue(Range(0, 3), capacity=2), mail=Queue(Record(k=Enum("D", "E"), n=Range(0, 2)), capacity=2),
+            chans=Array(range(2), Queue(Range(0, 2), capacity=2)),
+            few=Set(Range(0, 3)), names=Set(Enum("A", "B", "C")), sets=Array(range(2), Set(Range(0, 2))),
+            opt=Option(Range(0, 3)), who=Option(Enum("A", "B", "C")),
+        )
+
+    def early(self, s, x):
+        if x > s.a:
+            return x - 1
+        for v in s.arr:
+            if v == x:
+                return v
+        return s.b
+
+    def bump(self, s, x, by=1):
+        if s.arr[0] + by > 3:
+            return False
+        s.arr[0] += by
+        return s.arr[0] == x
+
+    def channel(self, s, x):
+        return s.chans[x % 2]
+
+    def demand(self, s, x):
+        require(x < s.a + 3)
+        return x
+"""
+
+
+class Writer:
+    """Writes random rules; every decision is a draw, so that hypothesis can shrink them."""
+
+    def __init__(self, draw: Any) -> None:
+        self.draw = draw
+        self.fresh = 0
+
+    def pick(self, *options: Any) -> Any:
+        """One of the options."""
+        return self.draw(st.sampled_from(options))
+
+    def chance(self, one_in: int) -> bool:
+        """True once in so many times."""
+        return self.draw(st.integers(0, one_in - 1)) == one_in - 1
+
+    def name(self, prefix: str) -> str:
+        """A new local name."""
+        self.fresh += 1
+        return f"{prefix}{self.fresh}"
+
+    # --- expressions
+
+    def number(self, depth: int, scope: dict[str, list[str]]) -> str:
+        """An integer expression."""
+        small = self.pick("0", "1", "2", "s.a", "s.b", "s.rec.n", "len(s.queue)", "len(s.few)", "i", *scope["int"])
+        if depth == 0 or self.chance(3):
+            return small
+        sub = lambda: self.number(depth - 1, scope)
+        kind = self.pick(
+            "arr", "by", "grid", "recs", "op", "op", "op", "div", "min", "sum", "if", "head", "at", "pop", "opt", "early",
+            "count", "max", "table", "mail", "neg", "spread", "demand", "bool", "last", "name", "find",
+        )  # fmt: skip
+        match kind:
+            case "arr":
+                return f"s.arr[{sub()}]"
+            case "by":
+                return f"s.by[{self.enum(depth - 1, scope)}]"
+            case "grid":
+                return f"s.grid[{sub()}][{sub()}]"
+            case "recs":
+                return f"s.recs[{sub()}].n"
+            case "op":
+                return f"({sub()} {self.pick('+', '-', '*')} {sub()})"
+            case "div":
+                return f"({sub()} {self.pick('//', '%')} {sub()})"
+            case "min":
+                return f"{self.pick('min', 'max')}({sub()}, {sub()})"
+            case "sum":
+                return self.pick("sum(s.arr)", f"sum(v for v in s.queue if {self.truth(0, scope)})", "sum(s.few)")
+            case "if":
+                return f"({sub()} if {self.truth(depth - 1, scope)} else {sub()})"
+            case "head":
+                return self.pick("s.queue.head", "s.chans[i].head", f"self.channel(s, {sub()}).head")
+            case "at":
+                return f"s.queue[{sub()}]"
+            case "pop":
+                return self.pick("s.queue.pop()", "s.chans[i].pop()", f"self.channel(s, {sub()}).pop()")
+            case "opt":
+                return self.pick("s.opt", "s.rec.who")
+            case "early":
+                return f"self.early(s, {sub()})"
+            case "count":
+                return self.pick("len({*s.arr})", f"len({{{sub()}, {sub()}}})", "len(set(s.arr))", f"len(s.sets[{sub()}])")
+            case "max":
+                return self.pick("max(s.few, default=1)", "min(s.queue)", "max(s.arr)", "max(v for v in s.arr if v < s.a)")
+            case "table":
+                return self.pick(f"NUMBERS[{sub()}]", f"TABLE[{self.enum(depth - 1, scope)}]")
+            case "mail":
+                return self.pick("s.mail.head.n", f"s.mail[{sub()}].n", "s.mail.pop().n")
+            case "neg":
+                return self.pick(f"-{sub()}", f"abs({sub()})")
+            case "spread":
+                return f"[{sub()}, {sub()}, *s.arr][{sub()}]"
+            case "demand":
+                return f"self.demand(s, {sub()})"
+            case "bool":
+                return f"(({self.truth(depth - 1, scope)}) + 1)"
+            case "last":
+                return "s.queue[-1]"
+            case "name":
+                return f"(lambda x, y={sub()}: x + y)({sub()})"
+            case _:
+                return f"next_of({sub()})" if "next_of" in scope["int"] else f"[v for v in s.arr][{sub()}]"
+
+    def enum(self, depth: int, scope: dict[str, list[str]]) -> str:
+        """A member of Enum("A", "B", "C")."""
+        plain = self.pick('"A"', '"B"', "s.m", "s.recs[i].m", *scope["enum"])
+        if depth == 0 or self.chance(2):
+            return plain
+        inner = self.enum(depth - 1, scope)
+        return self.pick(f'("C" if {self.truth(depth - 1, scope)} else {inner})', f"s.recs[{self.number(0, scope)}].m")
+
+    def truth(self, depth: int, scope: dict[str, list[str]]) -> str:
+        """A truth value."""
+        small = self.pick("s.p", 's.flags["X"]', "s.recs[i].ok", "True", "s.queue.full", *scope["bool"])
+        if depth == 0 or self.chance(4):
+            return self.pick(small, f"s.a > {self.number(0, scope)}", "s.opt is None", "len(s.queue) > 0")
+        num = lambda: self.number(depth - 1, scope)
+        sub = lambda: self.truth(depth - 1, scope)
+        kind = self.pick(
+            "cmp", "cmp", "chain", "and", "and", "or", "not", "in", "enum", "opt", "any", "all", "rec", "set", "bump",
+            "queue", "names", "lists", "either", "sub", "who", "mail",
+        )  # fmt: skip
+        match kind:
+            case "cmp":
+                return f"{num()} {self.pick('==', '!=', '<', '<=', '>', '>=')} {num()}"
+            case "chain":
+                return f"({num()} {self.pick('<', '<=', '==')} {num()} {self.pick('<', '<=', '!=')} {num()})"
+            case "and":
+                return f"({sub()} and {sub()})"
+            case "or":
+                return f"({sub()} or {sub()})"
+            case "not":
+                return f"(not {sub()})"
+            case "in":
+                return f"{num()} {self.pick('in', 'not in')} {self.pick('s.few', 's.queue', 's.arr', '(0, 2)', 'range(3)', 's.sets[i]')}"
+            case "enum":
+                return f"{self.enum(depth - 1, scope)} == {self.enum(depth - 1, scope)}"
+            case "opt":
+                return self.pick("s.opt is not None and s.opt > 1", "s.who == s.m", f"s.opt == {num()}", "s.rec.who is None")
+            case "any":
+                return f"any({self.truth(0, {**scope, 'int': [*scope['int'], 'v']})} and v == {num()} for v in {self.pick('s.arr', 's.queue', 's.few', 'range(3)')})"
+            case "all":
+                return f"all(s.arr[k] > {num()} for k in range({self.pick('2', '3', '4')}))"
+            case "rec":
+                return self.pick(
+                    f'{{"n": {num()}, "ok": {sub()}, "m": {self.enum(0, scope)}}} == s.recs[i]', "s.recs[0] == s.recs[1]"
+                )
+            case "set":
+                return self.pick("s.few <= {0, 1}", "s.sets[0] == s.sets[1]", f"s.few & {{{num()}}} == {{1}}", "s.sets[i] < s.few")
+            case "bump":
+                return self.pick(f"self.bump(s, {num()})", f"self.bump(s, {num()}, by={num()})")
+            case "queue":
+                return self.pick(f"s.queue == [{num()}]", "s.chans[0] == s.chans[1]", f"s.grid[i] == [{num()}, {num()}]")
+            case "names":
+                return f"{self.enum(depth - 1, scope)} in s.names"
+            case "lists":
+                return f"[{num()}, s.p] == [{num()}, {sub()}]"
+            case "either":
+                return f"({sub()} if {sub()} else {sub()})"
+            case "sub":
+                return f"{{{num()}, s.a}} == {{{num()}}}"
+            case "who":
+                return f"s.who in ({self.enum(0, scope)}, None)"
+            case _:
+                return self.pick('s.mail.head.k == "D"', 'any(x.k == "E" for x in s.mail)', "len(s.mail) == 2")
+
+    # --- statements
+
+    def block(self, depth: int, scope: dict[str, list[str]], loop: bool) -> list[str]:
+        """Some statements; what they name is known after them, not outside."""
+        inner = {k: list(v) for k, v in scope.items()}
+        lines: list[str] = []
+        for _ in range(self.pick(1, 1, 2, 2, 3)):
+            lines += self.statement(depth, inner, loop)
+        return lines
+
+    def statement(self, depth: int, scope: dict[str, list[str]], loop: bool) -> list[str]:
+        """One statement, perhaps of several lines."""
+        num = lambda d=2: self.number(d, scope)
+        kinds = [
+            "int", "int", "aug", "aug", "arr", "arr", "bool", "enum", "opt", "rec", "recfield", "list", "push", "pop",
+            "clear", "add", "setop", "local", "local", "localbool", "localenum", "swap", "require", "alias", "helper",
+            "choose", "lists", "copy", "chan", "mail", "closure", "grid",
+        ]  # fmt: skip
+        if depth > 0:
+            kinds += ["if"] * 8 + ["for"] * 5
+        if loop:
+            kinds += ["break", "continue", "break"]
+        kinds += ["return"]
+        match self.pick(*kinds):
+            case "int":
+                return [f"{self.pick('s.a', 's.b', 's.rec.n', 's.recs[i].n')} = {num()}"]
+            case "aug":
+                place = self.pick("s.a", "s.b", f"s.arr[{num(1)}]", f"s.recs[{num(1)}].n", "s.grid[i][1]", *scope["int"])
+                if place in ("v", "w", "i"):
+                    place = "s.a"
+                return [f"{place} {self.pick('+=', '-=', '*=', '%=')} {num()}"]
+            case "arr":
+                return [f"s.arr[{num(1)}] = {num()}"]
+            case "bool":
+                return [f'{self.pick("s.p", "s.flags[" + chr(34) + "Y" + chr(34) + "]", "s.recs[i].ok")} = {self.truth(2, scope)}']
+            case "enum":
+                return [f"{self.pick('s.m', 's.recs[1].m', 's.who')} = {self.enum(2, scope)}"]
+            case "opt":
+                return [f"{self.pick('s.opt', 's.rec.who')} = {self.pick('None', num(), f'{num()} if s.p else None')}"]
+            case "rec":
+                return [f's.recs[{num(1)}] = {{"n": {num()}, "ok": {self.truth(1, scope)}, "m": {self.enum(1, scope)}}}']
+            case "recfield":
+                return [f"s.rec.items[{num(1)}] = {num()}"]
+            case "list":
+                return [self.pick(f"s.grid[{num(1)}] = [{num()}, {num()}]", f"s.queue = [{num()}]", f"s.few = {{{num()}, {num()}}}")]
+            case "push":
+                return [f"{self.pick('s.queue', 's.chans[i]', f's.chans[{num(1)}]')}.push({num()})"]
+            case "pop":
+                return [f"{self.pick('s.queue', 's.chans[i]')}.pop()"]
+            case "clear":
+                return [f"{self.pick('s.queue', 's.few', 's.sets[i]')}.clear()"]
+            case "add":
+                return [f"{self.pick('s.few', 's.sets[i]')}.{self.pick('add', 'discard', 'remove')}({num()})"]
+            case "setop":
+                return [f"s.few {self.pick('|=', '-=', '&=')} {self.pick('s.sets[i]', '{1, 2}', f'{{{num()}}}')}"]
+            case "local":
+                name = self.name("x")
+                lines = [f"{name} = {num()}"]
+                scope["int"].append(name)
+                return lines
+            case "localbool":
+                name = self.name("t")
+                lines = [f"{name} = {self.truth(2, scope)}"]
+                scope["bool"].append(name)
+                return lines
+            case "localenum":
+                name = self.name("e")
+                lines = [f"{name} = {self.enum(2, scope)}"]
+                scope["enum"].append(name)
+                return lines
+            case "swap":
+                return [f"s.a, s.arr[{num(1)}] = s.arr[{num(1)}], {num(1)}"]
+            case "require":
+                return [f"require({self.truth(2, scope)})"]
+            case "alias":
+                name = self.name("r")
+                return [
+                    f"{name} = s.recs[{num(1)}]",
+                    self.pick(f"{name}.n = {num()}", f"s.recs[0].n = {name}.n", f"s.recs[1] = {name}"),
+                    f"s.b = {name}.n - 1",
+                ]
+            case "helper":
+                return [f"self.bump(s, {num()})"]
+            case "choose":
+                name = self.name("c")
+                domain = self.pick("[0, 1]", "range(2)", "s.few", "[x for x in range(3) if x != i]", "(1, 1)")
+                scope["int"].append(name)
+                return [f"{name} = choose({domain})"]
+            case "lists":
+                name = self.name("l")
+                return [
+                    f"{name} = [{num()}, {num()}, 0]",
+                    f"{name}[{self.pick('0', '1', '-1')}] += {num(1)}",
+                    self.pick(f"s.arr = {name}", f"s.a = sum({name})", f"s.p = s.a in {name}"),
+                ]
+            case "copy":
+                return [self.pick("s.recs[0] = s.recs[1]", "s.chans[0] = s.chans[1]", "s.sets[0] = s.few", "s.queue = s.chans[i]")]
+            case "chan":
+                return [f"self.channel(s, {num(1)}).push({num()})"]
+            case "mail":
+                return [self.pick(f's.mail.push({{"k": "D", "n": {num()}}})', "s.mail.pop()", "s.rec.n = s.mail.pop().n")]
+            case "closure":
+                name = self.name("f")
+                return [
+                    f"def {name}(x, y=s.a):",
+                    f"    if {self.truth(1, {**scope, 'int': [*scope['int'], 'x', 'y']})}:",
+                    f"        s.b = {self.pick('x', 'y')}",
+                    "        return y",
+                    "    return x",
+                    f"s.a = {name}({num(1)})",
+                ]
+            case "grid":
+                name = self.name("g")
+                return [f"{name} = s.grid[{num(1)}]", f"{name}[0] = {num()}", f"s.grid[0] = {name}"]
+            case "if":
+                lines = [f"if {self.truth(2, scope)}:", *indent(self.block(depth - 1, scope, loop))]
+                if self.chance(3):
+                    lines += [f"elif {self.truth(1, scope)}:", *indent(self.block(depth - 1, scope, loop))]
+                if self.chance(2):
+                    lines += ["else:", *indent(self.block(depth - 1, scope, loop))]
+                return lines
+            case "for":
+                name = self.pick("v", "w")
+                inner = {**scope, "int": [*scope["int"], name]}
+                over = self.pick("range(3)", "s.arr", "s.queue", "s.few", "(0, 2)", "NUMBERS", "s.sets[i]", "reversed(s.arr)")
+                return [f"for {name} in {over}:", *indent(self.block(depth - 1, inner, True))]
+            case "break":
+                return [f"if {self.truth(1, scope)}:", "    break"]
+            case "continue":
+                return [f"if {self.truth(1, scope)}:", "    continue"]
+            case _:
+                return [f"if {self.truth(1, scope)}:", "    return"]
+
+
+def indent(lines: list[str]) -> list[str]:
+    """One level deeper."""
+    return ["    " + line for line in lines]
+
+
+@st.composite
+def rules(draw: Any) -> str:
+    """The source of a model with one random rule and one random property."""
+    writer = Writer(draw)
+    scope: dict[str, list[str]] = {"int": [], "bool": [], "enum": []}
+    body: list[str] = []
+    for _ in range(draw(st.integers(1, 5))):
+        body += writer.statement(2, scope, False)
+    truth = writer.truth(2, {"int": [], "bool": [], "enum": []}).replace("i]", "0]").replace("pop()", "head")
+    tail = ["@action(i='n')", "def rule(self, s, i):", *indent(body), "", "@invariant", "def holds(self, s):", "    i = 1"]
+    return HEAD + "\n" + textwrap.indent("\n".join([*tail, f"    return {truth}"]), "    ") + "\n"
+
+
+def load(source: str, folder: Path) -> ModuleType:
+    """The module with this source, from a file of its own."""
+    file = folder / f"rules_{abs(hash(source))}.py"
+    file.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def anything(sort: Any, rng: random.Random) -> Any:
+    """A random value of a sort."""
+    match sort:
+        case BoolSort():
+            return rng.random() < 0.5
+        case RangeSort(lo, hi):
+            return rng.randint(lo, hi)
+        case EnumSort(members):
+            return rng.choice(members)
+        case RecordSort(fields):
+            return tuple(anything(s, rng) for _, s in fields)
+        case OptionSort(element):
+            return None if rng.random() < 0.3 else anything(element, rng)
+        case ArraySort(index, element):
+            size = len(index.members) if isinstance(index, EnumSort) else index.hi - index.lo + 1
+            return tuple(anything(element, rng) for _ in range(size))
+        case QueueSort(element, capacity):
+            return tuple(anything(element, rng) for _ in range(rng.randint(0, capacity)))
+        case SetSort(element):
+            return frozenset(anything(element, rng) for _ in range(rng.randint(0, 3)))
+    raise AssertionError(sort)
+
+
+def outcome(run: Any) -> tuple[Any, ...]:
+    """What a run does: the state it leads to, None where it is not enabled, or the error with its line."""
+    try:
+        return ("state", run())
+    except EvaluationError as error:
+        assert error.loc is not None
+        return ("error", error.loc.line, None if isinstance(error, PythonError) else error.message)
+
+
+def same(lowered: tuple[Any, ...], ran: tuple[Any, ...]) -> bool:
+    """Whether two outcomes agree; an error that Python raised by itself is worded differently."""
+    return lowered[:2] == ran[:2] and (lowered == ran or ran[2:] == (None,))
+
+
+def compare(source: str, folder: Path, states: int, stats: dict[str, int]) -> None:
+    """Interpret the lowered rule and run the Python one, in random states."""
+    module = load(source, folder)
+    stats["rules"] += 1
+    try:
+        system = module.Random.system()
+    except ModelError as error:
+        assert error.loc is not None
+        assert error.remedy
+        stats["refused"] += 1
+        return
+    interpreter, native, rng = Interpreter(system), Native(module.Random()), random.Random(source)
+    for _ in range(states):
+        state = tuple(anything(v.sort, rng) for v in system.variables)
+        for instance in system.instances:
+            lowered = outcome(lambda: interpreter.take(instance, state))
+            if native.picks(state, instance, system) is None:
+                assert lowered[0] == "error" or lowered[1] is None, f"{instance.label}\n{source}"
+                continue
+            ran = outcome(lambda: native.take(state, instance, system))
+            assert same(lowered, ran), f"{lowered}\n{ran}\n{instance.label} in {dict(zip(system.index, state, strict=True))}\n{source}"
+            stats["error" if lowered[0] == "error" else "disabled" if lowered[1] is None else "taken"] += 1
+        held = outcome(lambda: interpreter.holds(system.property("holds"), state))
+        assert same(held, outcome(lambda: native.holds("holds", state))), f"property in {state}\n{source}"
+
+
+def check(folder: Path, examples: int) -> None:
+    """Compare so many random rules, and see that most of them were of use."""
+    stats = dict.fromkeys(("rules", "refused", "taken", "disabled", "error"), 0)
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(rules())
+    def run(source: str) -> None:
+        compare(source, folder, 8, stats)
+
+    run()
+    print(stats)
+    assert stats["rules"] - stats["refused"] > examples // 3
+    assert stats["taken"] > examples
+    assert stats["error"] > examples // 10
+
+
+def test_random_rules(tmp_path: Path) -> None:
+    """300 random rules: the same enabledness, the same next state, an error on the same line."""
+    check(tmp_path, 300)
+
+
+@pytest.mark.long
+def test_many_random_rules(tmp_path: Path) -> None:
+    """3,000 random rules: the same enabledness, the same next state, an error on the same line."""
+    check(tmp_path, 3_000)
