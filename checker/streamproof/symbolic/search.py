@@ -12,6 +12,9 @@ from streamproof.symbolic.theory import Term
 from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Trace
 
+CLOSING = 10_000
+"""Milliseconds given to the question whether a search is complete: it is welcome knowledge, not what was asked."""
+
 
 class Search:
     """Unrolls the transition relation. After `to(d)`, everything about behaviours of up to `d` steps is decided.
@@ -68,8 +71,9 @@ class Search:
         # Every state is reached without a loop. If no loop-free behaviour has as many steps as were covered, every state
         # was met before the last step, and so was every step out of it.
         self._budget.tell("looking for a longer behaviour without a loop", self.depth, len(self._open))
-        if self._solver.ask(self._encoding.distinct(self.depth + 1)) is Answer.NO:
-            self.exhausted = True
+        with self._budget.patience(CLOSING):
+            if self._solver.ask(self._encoding.distinct(self.depth + 1)) is Answer.NO:
+                self.exhausted = True
         return self.exhausted
 
     def _deeper(self) -> None:

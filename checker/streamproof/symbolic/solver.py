@@ -63,14 +63,18 @@ class Budget:
         """Seconds since the run began."""
         return time.monotonic() - self.started
 
-    def allowance(self) -> int:
-        """Milliseconds that the next query may take. Raises `Stopped` when the run has none left."""
-        left = [] if self.timeout is None else [self.timeout]
-        if self.seconds is not None:
-            left.append(int(1000 * (self.seconds - self.elapsed)))
-        if left and min(left) <= 0:
-            raise Stopped(f"out of time after {self.seconds:g} s")
-        return min(left, default=_NO_LIMIT)
+    def allowance(self) -> tuple[int | None, bool]:
+        """Milliseconds that the next query may take, and whether the run ends with them. Raises `Stopped` at its end."""
+        if self.seconds is None:
+            return self.timeout, False
+        left = int(1000 * (self.seconds - self.elapsed))
+        if left <= 0:
+            raise self.out_of_time()
+        return (left, True) if self.timeout is None or left <= self.timeout else (self.timeout, False)
+
+    def out_of_time(self) -> Stopped:
+        """What ends a run that has used up its seconds."""
+        return Stopped(f"out of time after {self.seconds:g} s")
 
     @contextmanager
     def patience(self, timeout: int) -> Iterator[None]:
@@ -137,7 +141,8 @@ class Solver:
         return tuple(k for k, a in enumerate(assumptions) if a.decl().name() in names)
 
     def _check(self, assumptions: Sequence[Term]) -> Answer:
-        self._solver.set("timeout", self._budget.allowance())
+        allowance, last = self._budget.allowance()
+        self._solver.set("timeout", _NO_LIMIT if allowance is None else allowance)
         self._budget.queries += 1
         answer = self._solver.check(*assumptions)
         if answer == self._z3.sat:
@@ -148,4 +153,6 @@ class Solver:
             return Answer.NO
         if "interrupt" in self._solver.reason_unknown():
             raise Stopped(INTERRUPTED)
+        if last:
+            raise self._budget.out_of_time()
         return Answer.UNKNOWN
