@@ -87,6 +87,28 @@ def test_assumptions_settle_what_follows(conditions: list[Expr], term: Expr, com
     assert Assuming(conditions)(term) is comes_to
 
 
+def test_every_pair_of_comparisons_with_every_value() -> None:
+    """What one comparison says of another is right for each number: no bound is off by one, on either side."""
+    small = b.var("x", RangeSort(0, 5))
+    comparisons = [
+        make(*sides)
+        for k in range(-1, 7)
+        for make in (b.less, b.less_eq, b.eq)
+        for sides in ((small, n(k)), (n(k), small), (b.add(small, n(1)), n(k)), (n(k), b.sub(small, n(1))))
+    ]
+    terms = list(dict.fromkeys(t for c in comparisons for t in (c, b.not_(c)) if t not in (b.TRUE, b.FALSE)))
+    interpreter = Interpreter(System("one", (Variable("x", small.sort, (0,)),), ()))
+    truth = {t: [interpreter.value(t, (value,)) for value in range(6)] for t in terms}
+    assert len(terms) > 40
+    for assumed in terms:
+        settle = Assuming([assumed])
+        for term in terms:
+            simple = settle(term)
+            values = [interpreter.value(simple, (value,)) for value in range(6)]
+            pairs = zip(truth[assumed], truth[term], values, strict=True)
+            assert all(one == other for known, one, other in pairs if known), (assumed, term, simple)
+
+
 def test_a_careful_model_loses_its_checks_and_conditionals() -> None:
     """A push behind the guard that makes room for it: no check, no conditional on the length."""
     queue = b.var("queue", QueueSort(RangeSort(0, 3), 2))
