@@ -75,12 +75,13 @@ def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
                 return frozenset(coerce(element, v, loc) for v in given)
         case _:
             assert_never(sort)
-    raise mismatch(sort, f"{given!r} ({type(given).__name__})", loc)
+    raise mismatch(sort, "None" if given is None else f"{given!r} ({type(given).__name__})", loc)
 
 
 def mismatch(sort: Sort, what: str, loc: Loc | None) -> ModelError:
     """The error for something that is no value of `sort`, with what would be one."""
-    return ModelError(f"{what} is not a value of {sort}", loc=loc, remedy=_hint(sort))
+    remedy = "declare it Option(...) if it can be absent" if what == "None" else _hint(sort)
+    return ModelError(f"{what} is not a value of {sort}", loc=loc, remedy=remedy)
 
 
 def unknown_member(sort: EnumSort, given: str, loc: Loc | None) -> ModelError:

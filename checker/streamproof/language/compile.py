@@ -15,7 +15,7 @@ from streamproof.language.declare import Decl, State
 from streamproof.language.elements import in_order
 from streamproof.language.frames import ordinary
 from streamproof.language.lowering import Lowering
-from streamproof.language.model import RESERVED, Model, marked
+from streamproof.language.model import RESERVED, Model, class_place, marked
 from streamproof.language.primitives import MARK, ActionMark, InitiallyMark, PropertyMark, TerminalMark
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
@@ -73,6 +73,8 @@ class _Compiler:
     def __init__(self, model: Model) -> None:
         self.model = model
         home = place(type(model).state)
+        if not inspect.signature(type(model).state).parameters:
+            raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
         declared = ordinary(model.state, "state()", home)
         if not isinstance(declared, State):
             raise ModelError(
@@ -101,11 +103,14 @@ class _Compiler:
         for name, (mark, function) in found.items():
             if not isinstance(function, types.FunctionType):
                 raise ModelError(
-                    f"{name} is marked, but is no plain method", loc=self.place, remedy="write def name(self, s, ...)"
+                    f"{name} is marked, but is no plain method",
+                    loc=place(getattr(function, "__func__", function)) or self.place,
+                    remedy=f"write def {name}(self, s, ...) without @staticmethod, @classmethod or @property",
                 )
             match mark:
                 case ActionMark():
-                    actions.append(self._action(name, mark, function))
+                    action = self._action(name, mark, function, unchanged)
+                    actions.extend([action] if action else [])
                 case PropertyMark():
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
                 case TerminalMark():
@@ -118,7 +123,7 @@ class _Compiler:
         if not actions:
             raise ModelError(
                 f"{type(self.model).__name__} has no actions",
-                loc=self.place,
+                loc=class_place(type(self.model)),
                 remedy="mark at least one method with @action",
             )
         for function in extra:
@@ -165,7 +170,7 @@ class _Compiler:
 
     # --- actions
 
-    def _action(self, name: str, mark: ActionMark, function: types.FunctionType) -> Action:
+    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action | None:
         names = list(inspect.signature(function, follow_wrapped=False).parameters)[1:]
         if not names:
             raise ModelError(
@@ -187,10 +192,13 @@ class _Compiler:
                     remedy=f"write def {name}(self, s, {', '.join(declared)})",
                 )
         domains = [self._domain(name, p, declared[p], function) for p in given]
+        if not all(domains):
+            return None  # the rule has no place at these parameters
         instances: list[Instance] = []
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
             made = [i for i, _ in self.instances(name, function, args)]
+            unchanged.check(function)
             if at == 0 and made != [i for i, _ in self.instances(name, function, args)]:
                 raise ModelError(
                     f"action {name} is another one each time it is read",
@@ -275,10 +283,13 @@ class _Compiler:
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         name = function.__name__
         world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False)
-        got = len(inspect.signature(function, follow_wrapped=False).parameters)
-        if got != 1 + states:
+        got = list(inspect.signature(function, follow_wrapped=False).parameters)
+        if len(got) != 1 + states:
             shape = "(self, s)" if states == 1 else "(self, s, t)"
-            raise ModelError(f"{name} takes {got} arguments", loc=place(function), remedy=f"write def {name}{shape}")
+            kind = "a condition on states" if states == 1 else "a condition on steps"
+            raise ModelError(
+                f"{name}({', '.join(got)}) is {kind}", loc=place(function), remedy=f"write def {name}{shape}"
+            )
         args: list[Any] = [self.model, StateRef(), StateRef(after=True)][: 1 + states]
         expr, parts = Lowering(world).predicate(function, args)
         return expr, parts, tuple(p.check for p in world.checks)

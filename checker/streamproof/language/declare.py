@@ -56,6 +56,8 @@ ANY: Final = _Any()
 
 def any_of(*options: Any) -> AnyOf:
     """First values to start from, any one of them."""
+    if not options:
+        raise ModelError("any_of() has no values", loc=caller(), remedy="name them: any_of(1, 2), or write ANY")
     return AnyOf(options)
 
 
@@ -103,11 +105,11 @@ def Bool(init: Any = None) -> Decl:
     return _decl(BOOL, init, [False])
 
 
-def Range(lo: int, hi: int, init: Any = None) -> Decl:
+def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
     """An integer from `lo` to `hi`, both included."""
-    for end in (lo, hi):
-        if not isinstance(end, int) or isinstance(end, bool):
-            raise ModelError(f"Range needs two integers, got {end!r}", loc=caller(), remedy="write Range(0, 3)")
+    if not isinstance(lo, int) or isinstance(lo, bool) or not isinstance(hi, int) or isinstance(hi, bool):
+        given = repr(lo) if hi is None else f"{lo!r} and {hi!r}"
+        raise ModelError(f"Range needs two integers, got {given}", loc=caller(), remedy="write Range(0, 3)")
     try:
         sort = RangeSort(lo, hi)
     except ModelError as error:
@@ -119,7 +121,8 @@ def Enum(*members: str, init: Any = None) -> Decl:
     """One of the named members; the first is the default."""
     for m in members:
         if not isinstance(m, str):
-            raise ModelError(f"Enum members are strings, got {m!r}", loc=caller(), remedy='write Enum("IDLE", "BUSY")')
+            remedy = "write Enum(*names)" if isinstance(m, list | tuple | set) else 'write Enum("IDLE", "BUSY")'
+            raise ModelError(f"Enum members are strings, got {m!r}", loc=caller(), remedy=remedy)
     try:
         sort = EnumSort(members)
     except ModelError as error:
@@ -193,11 +196,13 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
     )
 
 
-def Queue(element: Decl, capacity: int, init: Any = None) -> Decl:
+def Queue(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
     """A bounded first-in-first-out queue, empty first; ``push``, ``pop``, ``head``, ``len``, indexing from the head."""
     if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
         raise ModelError(
-            f"a Queue needs a capacity of 0 or more, got {capacity!r}", loc=caller(), remedy="Queue(sort, capacity=2)"
+            f"a Queue needs a capacity of 0 or more, got {capacity!r}",
+            loc=caller(),
+            remedy="write Queue(sort, capacity=2)",
         )
     return _decl(QueueSort(_element(element, caller()).sort, capacity), init, [()])
 
@@ -210,8 +215,10 @@ def Set(element: Decl, init: Any = None) -> Decl:
 class State:
     """The variables of a model, by name and in order."""
 
-    def __init__(self, **variables: Decl) -> None:
+    def __init__(self, *unnamed: Any, **variables: Decl) -> None:
         loc = caller()
+        if unnamed:
+            raise ModelError("a state variable has no name", loc=loc, remedy="write State(name=sort, ...)")
         for name, given in variables.items():
             if name.startswith("_"):
                 raise ModelError(

@@ -490,8 +490,7 @@ class Expressions(ABC):
             return getattr(owner, name)
         except AttributeError:
             remedy = _near(name, dir(owner), "define it in the model, for example in setup()")
-            kind = "module" if isinstance(owner, types.ModuleType) else type(owner).__name__
-            raise ModelError(f"{kind} has no attribute {name!r}", loc=loc, remedy=remedy) from None
+            raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None
 
     def state_variable(self, owner: StateRef, name: str, node: ast.AST, frame: Frame) -> Term:
         """``s.name``."""
@@ -571,7 +570,9 @@ class Expressions(ABC):
                 return methods.queue_item(self.world, whole, key, loc, text(node.value))
             raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
         content = self.world.content(whole) if isinstance(whole, Cell) else whole
-        if isinstance(content, StateRef | Several | Closure | Method):
+        if isinstance(content, StateRef):
+            raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
+        if isinstance(content, Several | Closure | Method):
             raise ModelError(f"{describe(content)} cannot be indexed", loc=loc, remedy="arrays, queues and lists can")
         is_known, host = known(key)
         if is_known:
@@ -599,6 +600,13 @@ class Expressions(ABC):
 
 def _is_place(value: Term) -> bool:
     return isinstance(value, Ref)
+
+
+def _kind(owner: object) -> str:
+    """What to call the owner of an attribute that does not exist."""
+    if isinstance(owner, types.ModuleType):
+        return f"module {owner.__name__}"
+    return "the base class" if isinstance(owner, super) else type(owner).__name__
 
 
 def _near(name: str, candidates: list[str], otherwise: str) -> str:

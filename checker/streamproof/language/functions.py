@@ -16,7 +16,7 @@ from streamproof.language.elements import elements, in_order
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.lift import merge
 from streamproof.language.primitives import Disabled, NoPick, choose, require
-from streamproof.language.sources import definition, local_names, text
+from streamproof.language.sources import definition, local_names, place, text
 from streamproof.language.terms import (
     Closure,
     Method,
@@ -174,10 +174,18 @@ class Functions(Expressions):
     def enter(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc | None) -> Frame:
         """A frame with the arguments bound."""
         plain = underlying(function)
-        if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
+        if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
             raise ModelError(
-                f"{plain.__name__}() is a generator or coroutine",
-                loc=loc or Loc(plain.__code__.co_filename, plain.__code__.co_firstlineno, plain.__name__),
+                f"{plain.__name__}() is 'async'",
+                loc=place(plain),
+                remedy="interleaving is what the checker explores: use actions",
+            )
+        if inspect.isgeneratorfunction(plain):
+            yields = [n for n in ast.walk(definition(plain)) if isinstance(n, ast.Yield | ast.YieldFrom | ast.Await)]
+            line = yields[0].lineno if yields else plain.__code__.co_firstlineno
+            raise ModelError(
+                f"{plain.__name__}() is a generator",
+                loc=loc or Loc(plain.__code__.co_filename, line, plain.__name__),
                 remedy="return a tuple or list instead; an action changes the state and returns nothing",
             )
         if isinstance(function, types.MethodType):
@@ -217,7 +225,7 @@ class Functions(Expressions):
         local = {**dict(closure.defaults), **local, **kwargs}
         if len(args) > len(names) or doubled or set(local) != {*names, *keyword}:
             raise ModelError(
-                "the call does not match the function's parameters", loc=loc, remedy=f"they are {text(spec)}"
+                "the call does not match the function's parameters", loc=loc, remedy=f"it takes {text(spec) or 'none'}"
             )
         own = local_names(closure.node)
         inner = Frame(home.function, home.file, local, home.globals, own, parent=home, depth=frame.depth + 1)

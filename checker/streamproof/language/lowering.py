@@ -175,6 +175,10 @@ class Lowering(Functions):
             )
         if isinstance(node, ast.Attribute):
             return self._field_place(owner, node, frame)
+        if isinstance(node.slice, ast.Slice):
+            raise ModelError("a slice cannot be assigned", loc=loc, remedy="assign element by element")
+        if isinstance(owner, StateRef):
+            raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
         key = places.plain(self.world, self.value(node.slice, frame))
         if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
             return places.item(self.world, owner, key, loc, text(node.slice))
@@ -215,7 +219,7 @@ class Lowering(Functions):
 
     def _cell_place(self, owner: Cell, key: Term, node: ast.Subscript, frame: Frame) -> tuple[Cell, Any]:
         is_known, host = known(key)
-        if isinstance(node.slice, ast.Slice) or not is_known:
+        if not is_known:
             raise ModelError(
                 "a local list or dict is written at a position that depends on the state",
                 loc=where(frame, node),
@@ -315,9 +319,10 @@ class Lowering(Functions):
         except Halt:
             return
         if frame.result is not None:
+            returns = [n for n in ast.walk(definition(underlying(function))) if isinstance(n, ast.Return) and n.value]
             raise ModelError(
                 f"action {function.__name__} returns a value",
-                loc=where(frame, definition(underlying(function))),
+                loc=where(frame, returns[0]),
                 remedy="an action changes the state and returns nothing; a condition goes into require(...)",
             )
 

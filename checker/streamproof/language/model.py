@@ -7,6 +7,7 @@ A model's annotated class attributes are its parameters, with defaults. ``state(
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
@@ -19,6 +20,11 @@ from streamproof.system.errors import Loc, ModelError, UsageError
 from streamproof.system.model import System
 
 _OWN = {"sizes", "check_deadlock", "name"}
+
+RESERVED = frozenset(
+    {"build", "parameters", "parse", "settings", "setup", "state", "system", "title", "variant", "variants"}
+)
+"""Names that a parameter, rule or property cannot have."""
 
 
 class Model:
@@ -36,6 +42,14 @@ class Model:
 
     def __init_subclass__(cls, variant: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        for name, member in cls.__dict__.items():
+            own = isinstance(member, types.FunctionType) and not hasattr(member, MARK)
+            if name in RESERVED and not (name in ("setup", "state") and own):
+                raise ModelError(
+                    f"{cls.__name__}.{name} has the name of something every model has",
+                    loc=place(member) or class_place(cls),
+                    remedy="choose another name",
+                )
         if variant is None:
             cls.variants = {}
             cls.variant = None
@@ -44,12 +58,12 @@ class Model:
         if base is Model:
             raise ModelError(
                 f"{cls.__name__}: a variant needs a model to vary",
-                loc=_place(cls),
+                loc=class_place(cls),
                 remedy="subclass the model: class Broken(MyModel, variant='broken')",
             )
         if variant in base.variants:
             raise ModelError(
-                f"variant {variant!r} of {base.__name__} is declared twice", loc=_place(cls), remedy="rename one"
+                f"variant {variant!r} of {base.__name__} is declared twice", loc=class_place(cls), remedy="rename one"
             )
         cls.variant = variant
         base.variants[variant] = cls
@@ -60,7 +74,9 @@ class Model:
         for name, value in given.items():
             if name not in parameters:
                 known = ", ".join(parameters) or "none"
-                raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
+                plain = hasattr(type(self), name) and name not in RESERVED
+                remedy = f"give it a type to make it one: {name}: int = ..." if plain else f"its parameters: {known}"
+                raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
             kind = hints.get(name)
             if kind in (bool, int, str) and type(value) is not kind:
                 raise UsageError(f"{name}={value!r} is not a value of type {kind.__name__}", remedy=_example(kind))
@@ -74,7 +90,7 @@ class Model:
         """Declares the state variables."""
         raise ModelError(
             f"{type(self).__name__} declares no state",
-            loc=_place(type(self)),
+            loc=class_place(type(self)),
             remedy="define state(self) returning State(...)",
         )
 
@@ -99,16 +115,10 @@ class Model:
             for name, hint in inspect.get_annotations(c).items():
                 if name.startswith("_") or name in _OWN or "ClassVar" in str(hint):
                     continue
-                if name in RESERVED:
-                    raise ModelError(
-                        f"parameter {name!r} of {c.__name__} has the name of something every model has",
-                        loc=_place(c),
-                        remedy="choose another name",
-                    )
                 if name not in c.__dict__ and name not in found:
                     raise ModelError(
                         f"parameter {name!r} of {c.__name__} has no default",
-                        loc=_place(c),
+                        loc=class_place(c),
                         remedy="give it one: n: int = 2",
                     )
                 found[name] = getattr(cls, name)
@@ -157,15 +167,13 @@ def _example(kind: type) -> str:
     return {bool: "give true or false", int: "give an integer"}.get(kind, "give a text")
 
 
-def _place(cls: type) -> Loc | None:
+def class_place(cls: type) -> Loc | None:
+    """Where a class is defined."""
     try:
         return Loc(inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1], cls.__name__)
     except (OSError, TypeError):
         return None
 
-
-RESERVED = frozenset(n for n in dir(Model) if not n.startswith("_")) - _OWN
-"""Names that a parameter, rule or property cannot have."""
 
 PropertyFunction = Callable[..., Any]
 M = TypeVar("M", bound=Model)

@@ -95,12 +95,20 @@ def choose(domain: Iterable[Any]) -> Any:
 def action(function: F, /) -> F: ...
 @overload
 def action(*, fairness: Fairness = ..., **domains: Any) -> Callable[[F], F]: ...
-def action(function: Any = None, /, *, fairness: Fairness = NONE, **domains: Any) -> Any:
+def action(function: Any = None, /, *more: Any, fairness: Fairness = NONE, **domains: Any) -> Any:
     """Marks a method ``(self, s, ...)`` as a rule of the protocol.
 
     One keyword per further parameter gives its domain: the name of a model attribute (an int n means ``range(n)``), an
     iterable, or a function of the model. `fairness` is what a scheduler owes each instance.
     """
+    if more or (function is not None and not _markable(function)):
+        raise ModelError(
+            "@action takes the domains of its parameters by name",
+            loc=caller(),
+            remedy='write @action(c="channels") above def send(self, s, c)',
+        )
+    if not isinstance(fairness, Fairness):
+        raise ModelError(f"fairness={fairness!r}", loc=caller(), remedy="it is NONE, WEAK or STRONG, without quotes")
     if function is not None:
         setattr(function, MARK, ActionMark(NONE, ()))
         return function
@@ -112,23 +120,40 @@ def action(function: Any = None, /, *, fairness: Fairness = NONE, **domains: Any
     return mark
 
 
-def _marker(mark: Any) -> Callable[[F], F]:
-    def apply(function: F) -> F:
-        setattr(function, MARK, mark)
+def _markable(function: Any) -> bool:
+    return callable(function) or isinstance(function, staticmethod | classmethod | property)
+
+
+class _Marker:
+    """A decorator of properties and predicates, with or without parentheses."""
+
+    def __init__(self, mark: Any) -> None:
+        self._mark = mark
+
+    @overload
+    def __call__(self, function: F, /) -> F: ...
+    @overload
+    def __call__(self, /) -> Callable[[F], F]: ...
+    def __call__(self, function: Any = None, /) -> Any:
+        if function is not None and not _markable(function):
+            raise ModelError(
+                "this decorator takes no arguments", loc=caller(), remedy="write it above the method, alone"
+            )
+        if function is None:
+            return self
+        setattr(function, MARK, self._mark)
         return function
 
-    return apply
 
-
-invariant = _marker(PropertyMark(Kind.INVARIANT))
+invariant = _Marker(PropertyMark(Kind.INVARIANT))
 """Marks ``(self, s) -> bool``: true in every reachable state."""
-step = _marker(PropertyMark(Kind.STEP))
+step = _Marker(PropertyMark(Kind.STEP))
 """Marks ``(self, s, t) -> bool``: true of every reachable step from `s` to `t`."""
-reachable = _marker(PropertyMark(Kind.REACHABLE))
+reachable = _Marker(PropertyMark(Kind.REACHABLE))
 """Marks ``(self, s) -> bool``: true in at least one reachable state."""
-lemma = _marker(PropertyMark(Kind.INVARIANT, lemma=True))
+lemma = _Marker(PropertyMark(Kind.INVARIANT, lemma=True))
 """Marks an invariant that is offered to the induction engine as a stepping stone."""
-terminal = _marker(TerminalMark())
+terminal = _Marker(TerminalMark())
 """Marks ``(self, s) -> bool``: ending here is legal; a state without a successor elsewhere is a deadlock."""
-initially = _marker(InitiallyMark())
+initially = _Marker(InitiallyMark())
 """Marks ``(self, s) -> bool``: which combinations of first values are initial states."""

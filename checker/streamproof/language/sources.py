@@ -29,25 +29,31 @@ def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.Funct
 
 def definition(function: types.FunctionType) -> ast.FunctionDef:
     """The ``def`` of a plain Python function. `ModelError` when its source is not to be had or has changed."""
-    code = function.__code__
+    return _definition(function.__code__)
+
+
+@lru_cache(maxsize=4096)
+def _definition(code: types.CodeType) -> ast.FunctionDef:
+    loc = Loc(code.co_filename, code.co_firstlineno, code.co_name)
     linecache.checkcache(code.co_filename)
-    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    source = "".join(linecache.getlines(code.co_filename))
     key = (code.co_name, code.co_firstlineno)
-    if source:
-        try:
-            found = _parsed(code.co_filename, source)
-        except SyntaxError:
-            raise _changed(function) from None
-        if key in found:
-            node, codes = found[key]
-            if code.co_code not in codes:
-                raise _changed(function)
-            return node
-    raise ModelError(
-        f"the source of {function.__name__!r} cannot be read",
-        loc=place(function),
-        remedy="define it with 'def' in a file; a lambda or a function made at run time has no source to lower",
-    )
+    try:
+        found = _parsed(code.co_filename, source)
+    except SyntaxError:
+        found = {}
+    if key not in found:
+        raise ModelError(
+            f"the source of {code.co_name!r} cannot be read",
+            loc=loc,
+            remedy="define it with 'def' in a file; a lambda or a function made at run time has no source to lower",
+        )
+    node, codes = found[key]
+    if code.co_code not in codes:
+        raise ModelError(
+            f"the file of {code.co_name!r} has changed since it was loaded", loc=loc, remedy="load it again"
+        )
+    return node
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -58,21 +64,13 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(part)
 
 
-def _changed(function: types.FunctionType) -> ModelError:
-    return ModelError(
-        f"the file of {function.__name__!r} has changed since it was loaded",
-        loc=place(function),
-        remedy="load it again",
-    )
-
-
 def place(function: Callable[..., Any]) -> Loc | None:
     """Where a function is defined."""
     code = getattr(function, "__code__", None)
     return Loc(code.co_filename, code.co_firstlineno, function.__name__) if code else None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65536)
 def text(node: ast.AST) -> str:
     """The code of `node` on one line."""
     return " ".join(ast.unparse(node).split())

@@ -82,9 +82,12 @@ class PythonError(EvaluationError):
 
 def translated(error: Exception) -> PythonError | None:
     """What Python raised in a rule for a value outside a partial operation's domain, as an error of the model."""
-    trace: TracebackType | None = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
+    trace: TracebackType | None = None
+    step = error.__traceback__
+    while step is not None:
+        if not step.tb_frame.f_code.co_filename.startswith((PACKAGE, "<")):
+            trace = step
+        step = step.tb_next
     if trace is None:
         return None
     frame = trace.tb_frame

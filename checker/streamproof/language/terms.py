@@ -133,9 +133,20 @@ def describe(value: Term) -> str:
             return f"the method {name}()"
         case tuple() if symbolic(value):
             return "a tuple"
+        case None:
+            return "None"
         case _:
-            text = repr(value)
-            return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+            return _shown(value)
+
+
+def _shown(value: object) -> str:
+    """A host value with its type; objects that show as an address by their type alone."""
+    if isinstance(value, frozenset):
+        value = set(value)
+    text, kind = repr(value), type(value).__name__
+    if " at 0x" in text:
+        return f"{'an' if kind[0] in 'AEIOaeio' else 'a'} {kind}"
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({kind})"
 
 
 def article(sort: Sort) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import types
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 from streamproof.language.functions import MUTABLE
@@ -22,6 +23,7 @@ class Unchanged:
         self._model = model
         self._modules = list(modules.values())
         self._before = dict(self._copies())
+        self._names = {name for name, _ in self._items()}
 
     def _items(self) -> Iterator[tuple[str, Any]]:
         yield from ((f"self.{n}", v) for n, v in vars(self._model).items())
@@ -38,11 +40,18 @@ class Unchanged:
             elif isinstance(value, _PLAIN):
                 yield name, value
 
+    def _computed(self, attribute: str) -> bool:
+        return isinstance(getattr(type(self._model), attribute, None), cached_property)
+
     def check(self, function: Callable[..., Any]) -> None:
         """Raises `ModelError` when something has changed since; `function` is the rule that was read last."""
         now = dict(self._items())
-        for name, before in self._before.items():
-            if _differs(now.get(name, _GONE), before):
+        for name in sorted(now.keys() | self._before.keys()):
+            if name in self._before:
+                changed = _differs(now.get(name, _GONE), self._before[name])
+            else:
+                changed = name.startswith("self.") and name not in self._names and not self._computed(name[5:])
+            if changed:
                 raise ModelError(
                     f"reading {function.__name__}() changed {name}",
                     loc=place(function),

@@ -207,7 +207,8 @@ class ArrayView(View):
             spot = Spot()
             if key is None:
                 raise fail(f"{spot.index()} is None where a value is needed", spot, (spot.index(), "None"))
-            raise fail(f"index outside {self._sort.index}", spot, (spot.index(), str(key)))
+            operands = [(spot.index(), str(key))] if spot.index() != str(key) else []
+            raise fail(f"index outside {self._sort.index}", spot, *operands)
         return self._sort.element, Inside(self._place, at)
 
     def __getitem__(self, key: Any) -> Any:
@@ -246,6 +247,8 @@ class QueueView(View):
 
     def _item(self, at: Any, message: str) -> Any:
         whole = self._place.get()
+        if at is None:
+            raise fail("position is None where a value is needed", Spot(), ("position", "None"))
         index = at + len(whole) if at < 0 else at
         if not 0 <= index < len(whole):
             spot = Spot()

@@ -286,8 +286,8 @@ def boolean(value: Term, loc: Loc) -> Expr:
     """A condition; Python's truthiness of numbers and containers is refused, so that no test is silently constant."""
     if is_expr(value) and value.sort == BOOL:
         return value
-    if not is_expr(value) and known(value)[0]:
-        return b.truth(bool(value))
+    if isinstance(value, bool):
+        return b.truth(value)
     raise ModelError(
         f"a condition must be a Bool, got {describe(value)}",
         loc=loc,
