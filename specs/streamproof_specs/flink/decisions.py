@@ -81,6 +81,23 @@ class Causes:
             return (of_itself,)
         return (of_itself, *missing.values())
 
+    def needed(self, master: Sequence[Event]) -> tuple[set[str], set[str]]:
+        """The tasks that may fail of themselves and the channels that may be missed, by all failures of a log."""
+        failing: set[str] = set()
+        missable: set[str] = set()
+        last: str | None = None
+        for event in master:
+            task = self.recorded.task_of(event) if event.event == "exec.transition" else None
+            if task is not None and event.args["new"] == "FAILED":
+                moves = [move for way in self.ways(event, task) for move in way]
+                failing |= {m.args["t"] for m in moves if m.action == "fail"}
+                missable |= {m.args["c"] for m in moves if m.action == "miss"}
+                last = task
+        # A failure that ends the job is answered by giving up, whatever its cause.
+        if last is not None:
+            failing.add(last)
+        return failing, missable
+
     def _named(self, failed: Event) -> list[str]:
         """The partitions of the machine that a failure may name: one, unless which dataset carries an edge is unknown."""
         known = self.recorded.partition(failed.args["dataset"], failed.args["pnum"])

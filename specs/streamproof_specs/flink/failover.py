@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from streamproof.conformance.binding import Case, Plan, Task
-from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, JobGraph, find_runs, graph_of, read_rest, read_run
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
-from streamproof_specs.flink.recorded import RecordedGraph, recorded_graph, recorded_system
+from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system
 from streamproof_specs.flink.scope import outside
 from streamproof_specs.flink.translate import HIDDEN, Translator
 from streamproof_specs.flink.wording import FailoverWording
@@ -49,11 +47,12 @@ class FlinkFailover:
         if reasons.texts:
             return Case(job, run.jobs[job], attempts, False, reasons.texts)
         decisions = [e for e in master if e.event == "failover.restart"]
-        whole = any(e.args.get("globally") for e in decisions)
-        system, model = recorded_system(recorded, len(decisions), _failed(recorded, master), whole)
+        model = RecordedFailover(recorded, restarts=len(decisions))
+        causes = Causes.of(recorded, model, events)
+        model.narrow(*causes.needed(master), any(e.args.get("globally") for e in decisions))
         wording = FailoverWording(recorded, model)
-        translator = Translator(recorded, model, Causes.of(recorded, model, events), wording)
-        main = Task(job, system, translator.observations(master), HIDDEN, wording=wording)
+        translator = Translator(recorded, model, causes, wording)
+        main = Task(job, recorded_system(model), translator.observations(master), HIDDEN, wording=wording)
         return Case(
             job,
             f"{run.jobs[job]} ({origin})",
@@ -72,12 +71,6 @@ class FlinkFailover:
 def _remedy(gap: str, given: Path | None) -> str:
     asked = given is None and gap.startswith("the job graph is not known")
     return f"{gap}; give the REST API's answer about the job with --job-graph" if asked else gap
-
-
-def _failed(recorded: RecordedGraph, events: Sequence[Event]) -> set[str]:
-    """Tasks with a FAILED line."""
-    failures = (e for e in events if e.event == "exec.transition" and e.args["new"] == "FAILED")
-    return {task for e in failures if (task := recorded.task_of(e)) is not None}
 
 
 def _notes(translator: Translator) -> list[str]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamproof import System, action, require
+import networkx
+
+from streamproof import WEAK, System, action, require
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import JobGraph as LoggedGraph
 from streamproof.language.compile import compile_model
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Topology, Vertex
 from streamproof_models.failover.machine import Failover
-from streamproof_specs.failover import complete_result, no_mixed_versions
 
 FOLLOWED = {Exchange.PIPELINED, Exchange.PIPELINED_BOUNDED, Exchange.BLOCKING, Exchange.BLOCKING_PERSISTENT}
 """Exchange types that the machine knows; the functions on job graphs know all."""
@@ -90,30 +91,108 @@ def task_name(vertex: str, subtask: int, parallelism: int) -> str:
     return f"{vertex} ({subtask + 1}/{parallelism})"
 
 
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """Regions that read the same partitions, and these partitions with the regions that make them."""
+
+    made: tuple[tuple[int, str], ...]
+    readers: tuple[int, ...]
+
+
+def longest_chain(links: Sequence[_Link]) -> int:
+    """No fewer than the exchanges that a chain of causes can pass through, each once and no region twice.
+
+    Such a chain is a simple path between exchanges and regions. It passes each block of this graph (a part that no single
+    node separates) once, in the order of a path in the tree of blocks.
+    """
+    graph = networkx.Graph((("link", at), r) for at, link in enumerate(links) for r in _ends(link))
+    tree = networkx.Graph()
+    weight: dict[Any, int] = {}
+    for number, block in enumerate(networkx.biconnected_components(graph)):
+        weight["block", number] = sum(isinstance(node, tuple) for node in block)
+        tree.add_edges_from((("block", number), ("node", node)) for node in block)
+
+    def farthest(start: Any) -> tuple[int, Any]:
+        length = {start: weight.get(start, 0)}
+        for node, child in networkx.dfs_edges(tree, start):
+            length[child] = length[node] + weight.get(child, 0)
+        return max(((n, node) for node, n in length.items()), key=lambda found: found[0])
+
+    parts = (next(iter(part)) for part in networkx.connected_components(tree))
+    return max((farthest(farthest(start)[1])[0] for start in parts), default=0)
+
+
+def _ends(link: _Link) -> set[int]:
+    return {*link.readers, *(maker for maker, _ in link.made)}
+
+
 class RecordedFailover(Failover):
-    """The machine following a recorded run: lenient budgets, Flink's statuses, Flink's region merging and no fence."""
+    """The machine following a recorded run: lenient budgets, Flink's statuses, Flink's region merging and no fence.
+
+    What a task has read is left out: no log tells. So is what can be computed once for all partitions of one exchange:
+    restart sets are searched along exchanges instead of channels, which gives the same sets.
+    """
 
     name = "failover"
 
     fenced: bool = False
+    keeping: bool = False
     merging: str = "logical-region"
-    overtaking: bool = True
     detailed: bool = True
     lenient: bool = True
 
-    def __init__(self, recorded: RecordedGraph, failed: Collection[str], globally: bool, **given: Any) -> None:
-        self._graph, self._failed = recorded.graph, failed
-        self.globally = ("job",) if globally else ()
+    def __init__(self, recorded: RecordedGraph, **given: Any) -> None:
+        self._graph = recorded.graph
+        self.globally: tuple[str, ...] = ()
         super().__init__(**given)
 
     def setup(self) -> None:
-        """Adds which tasks may notice by themselves that the tasks they are connected to are gone."""
+        """Adds the exchanges between regions, and who may notice by itself that its peers are gone."""
         super().setup()
-        self.connected = tuple(t for t in self.tasks if any(t in self.channel_ends[c] for c in self.pipelined))
+        pipelined = [self.channel_ends[c] for c in self.pipelined]
+        self.connected = tuple(t for t in self.tasks if any(t in ends for ends in pipelined))
+        self.upstream = {t: tuple(dict.fromkeys(p for p, r in pipelined if r == t)) for t in self.tasks}
+        self.links = self._links()
+        self.rounds = longest_chain(self.links)
+        self.releasing = {
+            r: {near: tuple(p for p in parts if self.near[p] == near) for near in {self.near[p]: None for p in parts}}
+            for r, parts in enumerate(self.read_by_region)
+        }
+        self.inputs = dict.fromkeys(self.tasks, ())
+        self.channels = ()
 
-    def may_fail(self) -> tuple[str, ...]:
-        """Those that did, so that the machine is no larger than the run asks for."""
-        return tuple(t for t in self.tasks if t in self._failed)
+    def narrow(self, failing: Collection[str], missable: Collection[str], globally: bool) -> None:
+        """Leaves out the failures that the log does not have: of tasks, for want of an input, of the job as a whole."""
+        self.failing = tuple(t for t in self.tasks if t in failing)
+        self.missable = tuple(c for c in self.stored_channels if c in missable)
+        self.globally = ("job",) if globally else ()
+
+    def _links(self) -> tuple[_Link, ...]:
+        """The exchanges between regions."""
+        readers: dict[str, set[int]] = {}
+        for channel, part in self.partition_of.items():
+            at = self.region_of[self.channel_ends[channel][1]]
+            if at != self.region_of[self.producer_of[part]]:
+                readers.setdefault(part, set()).add(at)
+        grouped: dict[tuple[int, ...], list[tuple[int, str]]] = {}
+        for part, regions in readers.items():
+            maker = self.region_of[self.producer_of[part]]
+            grouped.setdefault(tuple(sorted(regions)), []).append((maker, part))
+        return tuple(_Link(tuple(made), regions) for regions, made in grouped.items())
+
+    def involved(self, s: Any, t: str, named: str | None) -> Any:
+        """As in the machine, exchange by exchange: once one of its regions is marked, every maker whose output is lost is, and
+        with any maker every reader. So a visit leaves nothing more to do at this exchange."""
+        marked = [r == self.region_of[t] for r in range(len(self.regions))]
+        for _ in range(self.rounds):
+            for link in self.links:
+                touched = any(marked[r] for r in link.readers) or any(marked[maker] for maker, _ in link.made)
+                for maker, part in link.made:
+                    marked[maker] = marked[maker] or (touched and self.unavailable(s, part, named))
+                spread = any(marked[maker] for maker, _ in link.made)
+                for r in link.readers:
+                    marked[r] = marked[r] or spread
+        return marked
 
     def job_graph(self) -> JobGraph:
         """The run's own."""
@@ -124,18 +203,24 @@ class RecordedFailover(Failover):
         sizes = {v.name: v.parallelism for v in topology.graph.vertices}
         return tuple(task_name(v, i, sizes[v]) for v, i in topology.tasks)
 
-    def attach(self, s: Any, c: str) -> None:
-        """A stored input is there once its producer has finished, also when the JobManager has meanwhile forgotten it: an
-        executor that it holds for lost may still serve."""
-        producer = self.channel_ends[c][0]
-        if c not in self.partition_of or s.status[producer] == "FINISHED":
-            s.read[c] = s.attempt[producer] + 1
+    @action(t="tasks", fairness=WEAK)
+    def finish(self, s: Any, t: str) -> None:
+        """The task is done; reports of different tasks may overtake each other, so a producer need only be at work."""
+        require(self.free(s))
+        require(s.status[t] == "RUNNING")
+        require(all(s.status[p] == "FINISHED" or self.started(s, p) for p in self.upstream[t]))
+        s.status[t] = "FINISHED"
+        for p in self.outputs[t]:
+            s.partition[p] = "STORED"
+        self.release_inputs(s, t)
 
-    def delivered(self, s: Any, c: str) -> Any:
-        """Whether everything on channel `c` can have been read."""
-        if c not in self.partition_of:
-            return super().delivered(s, c)
-        return s.read[c] > 0 or s.status[self.channel_ends[c][0]] == "FINISHED"
+    def release_inputs(self, s: Any, t: str) -> None:
+        """As in the machine; partitions with the same readers are released together."""
+        for near, parts in self.releasing[self.region_of[t]].items():
+            if all(s.status[u] == "FINISHED" for u in near):
+                for p in parts:
+                    if s.partition[p] in ("STORED", "GONE"):
+                        s.partition[p] = "RELEASED"
 
     @action(t="connected")
     def withdraw(self, s: Any, t: str) -> None:
@@ -155,12 +240,6 @@ class RecordedFailover(Failover):
         self.begin(s, dict.fromkeys(self.tasks, True))
 
 
-def recorded_system(
-    recorded: RecordedGraph, restarts: int, failed: Collection[str], globally: bool = False
-) -> tuple[System, RecordedFailover]:
-    """The machine of one job, and its model.
-
-    In the log the tasks `failed` fail, `restarts` decisions are taken, and perhaps the job fails as a whole.
-    """
-    model = RecordedFailover(recorded, failed, globally, restarts=restarts)
-    return compile_model(model, (no_mixed_versions, complete_result)), model
+def recorded_system(model: RecordedFailover) -> System:
+    """The transition system of one job."""
+    return compile_model(model)

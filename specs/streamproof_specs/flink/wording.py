@@ -83,8 +83,7 @@ class FailoverWording:
     def _why_not_finished(self, task: str, look: Look) -> str:
         if look("status", task) != "RUNNING":
             return self._present(task, look)
-        ends = [self.model.channel_ends[c][0] for c in self.model.inputs[task]]
-        late = [self._present(p, look) for p in dict.fromkeys(ends) if look("status", p) != "FINISHED"]
+        late = [self._present(p, look) for p in self.model.upstream[task] if look("status", p) != "FINISHED"]
         return f"{task} finishes before its input is complete: {listed(late)}"
 
     # --- what would have been accepted
