@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -133,4 +134,11 @@ def test_a_later_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"v\.json: written in streamproof\.verdict/2, which this version does not read"
     ):
+        discover([tmp_path])
+
+
+def test_a_name_that_no_table_can_hold_is_refused(tmp_path: Path) -> None:
+    """File names are bytes; tables and pages are UTF-8."""
+    (tmp_path / os.fsdecode(b"a\xff.ndjson")).write_text("{}")
+    with pytest.raises(InputError, match=r"a\\udcff\.ndjson': this file name is not valid UTF-8"):
         discover([tmp_path])

@@ -333,6 +333,26 @@ def test_the_first_bad_line_is_found_behind_other_pieces_and_compression(tmp_pat
     assert (refused.value.loc and refused.value.loc.line) == 60_001
 
 
+def test_a_file_cut_off_in_the_middle_is_named(tmp_path: Path, event: Any) -> None:
+    """A compressed log whose end is missing looks sound at its beginning."""
+    text = "".join(json.dumps(event(f"e{number * 7919 % 10007}")) + "\n" for number in range(20_000))
+    (tmp_path / "a.ndjson.gz").write_bytes(gzip.compress(text.encode())[:-9])
+    with pytest.raises(InputError) as refused:
+        build_report([tmp_path / "a.ndjson.gz"], tmp_path / "out")
+    assert refused.value.message.startswith(f"{tmp_path}/a.ndjson.gz: cannot be read to its end: ")
+
+
+def test_relative_paths_are_shown_as_given_and_read_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any, event: Any
+) -> None:
+    """Workers may run in another folder than the program that gave them the path."""
+    write(tmp_path / "in" / "a.ndjson", [event("start")])
+    monkeypatch.chdir(tmp_path)
+    result = build_report([Path("in")], Path("out"))
+    assert (result.html, result.events) == (Path("out/report.html"), 1)
+    assert "<code>in/a.ndjson</code>" in Path("out/report.html").read_text()
+
+
 def test_a_bad_row_of_parquet_is_named(tmp_path: Path, write: Any, event: Any) -> None:
     """Rows count from 1, as lines do."""
     path = write(tmp_path / "x.parquet", [event("start"), event("start"), event(None)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -107,3 +108,22 @@ def test_what_spark_raises_becomes_one_message(spark: Any) -> None:
 def test_interrupts_stay_the_program_s_own(spark: Any) -> None:
     """Ctrl-C raises KeyboardInterrupt where the program waits, not a call into a JVM that is busy with another."""
     assert getattr(signal.getsignal(signal.SIGINT), "__module__", None) != "pyspark.core.context"
+
+
+@pytest.mark.spark
+def test_a_master_that_is_none_is_refused_with_what_spark_said() -> None:
+    """What the JVM writes while it starts reaches the user only when it fails, and then as one line."""
+    program = (
+        "from streamproof.pipeline import spark_session\n"
+        "from streamproof.system.errors import SystemFailure\n"
+        "try:\n"
+        "    with spark_session('nonsense'): pass\n"
+        "except SystemFailure as failure:\n"
+        "    print(failure)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stderr == ""
+    said, remedy = done.stdout.splitlines()
+    assert said.startswith("Spark could not start on master nonsense: ")
+    assert said.endswith("Master must either be yarn or start with spark, k8s, or local")
+    assert remedy == "  Masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443."

@@ -34,6 +34,9 @@ class Source:
     """One input file. `extent` counts what a reader can split on: bytes of NDJSON, row groups of Parquet, else 1."""
 
     path: str
+    """As the user named it, for tables and messages."""
+    file: str
+    """The same, absolute: a worker of a cluster has a working folder of its own."""
     kind: Kind
     form: Form
     gzip: bool
@@ -80,6 +83,8 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
         empty = True
         for path, explicit in _files(given, without):
             empty = False
+            if not _is_unicode(path):
+                raise InputError(f"{path!r}: this file name is not valid UTF-8", remedy="Rename the file.")
             key = os.path.realpath(path)
             if key in sources or key in skipped:
                 continue
@@ -110,6 +115,15 @@ _EXPECTED = (
 def opened(path: str, compressed: bool) -> BinaryIO:
     """The bytes of a file, decompressed when it is gzip."""
     return cast(BinaryIO, gzip.open(path, "rb")) if compressed else open(path, "rb")
+
+
+def _is_unicode(path: str) -> bool:
+    """Whether tables and pages, which are UTF-8, can name this file."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _files(given: Path, without: Path | None) -> Iterator[tuple[str, bool]]:
@@ -175,7 +189,7 @@ def _json(path: str, size: int, compressed: bool, file: BinaryIO) -> Source | Sk
 
     def source(kind: Kind, form: Form) -> Source:
         extent = size if form == "ndjson" and not compressed else 1
-        return Source(path, kind, form, compressed, run, origin, extent, size)
+        return Source(path, os.path.abspath(path), kind, form, compressed, run, origin, extent, size)
 
     file.seek(0)
     first = _first_line(file)
@@ -230,9 +244,9 @@ def _parquet(path: str, size: int) -> Source | Skipped:
         raise InputError(f"{path}: cannot be read as Parquet: {failure}") from failure
     run, origin = _run(path)
     if {"run", "model", "verdict", "events"} <= set(columns):
-        return Source(path, "verdicts", "parquet", False, run, origin, groups, size)
+        return Source(path, os.path.abspath(path), "verdicts", "parquet", False, run, origin, groups, size)
     if {"trace", "process", "seq", "event"} <= set(columns):
-        return Source(path, "events", "parquet", False, run, origin, groups, size)
+        return Source(path, os.path.abspath(path), "events", "parquet", False, run, origin, groups, size)
     return Skipped(path, f"Parquet of something else (its columns: {', '.join(columns[:8])})")
 
 

@@ -90,7 +90,7 @@ def objects(piece: Piece) -> Iterator[Found | Broken]:
 def line_of(source: Source, offset: int) -> int:
     """The number, from 1, of the line of NDJSON that begins at `offset`."""
     lines = 1
-    with opened(source.path, source.gzip) as file:
+    with opened(source.file, source.gzip) as file:
         left = offset
         while left > 0 and (block := file.read(min(left, _SMALL))):
             lines += block.count(b"\n")
@@ -102,7 +102,7 @@ def _lines(piece: Piece) -> Iterator[Found | Broken]:
     source = piece.source
     position = piece.start
     try:
-        with opened(source.path, source.gzip) as file:
+        with opened(source.file, source.gzip) as file:
             if piece.start:
                 # A line belongs to the piece in which it begins. The one around `start` began here only if the byte
                 # before it ends a line.
@@ -117,7 +117,7 @@ def _lines(piece: Piece) -> Iterator[Found | Broken]:
     except (ValueError, RecursionError) as failure:
         yield Broken(position, f"this line is {_why(failure)}")
     except (OSError, EOFError, zlib.error) as failure:
-        yield Broken(position, f"the file cannot be read on from here: {failure}")
+        yield Broken(-1, f"cannot be read to its end: {failure}")
 
 
 def _why(failure: Exception) -> str:
@@ -138,7 +138,7 @@ def _refuse(constant: str) -> None:
 
 def _document(source: Source) -> Iterator[Found | Broken]:
     try:
-        with opened(source.path, source.gzip) as file:
+        with opened(source.file, source.gzip) as file:
             document: Any = json.loads(file.read(), parse_constant=_refuse)
     except (ValueError, RecursionError, OSError, EOFError, zlib.error) as failure:
         yield Broken(-1, f"not a JSON document: {failure}")
@@ -159,7 +159,7 @@ def _rows(piece: Piece) -> Iterator[Found | Broken]:
     wanted = ("run", "trace", "process", "seq", "event", "ts")
     position = 0
     try:
-        with pyarrow.parquet.ParquetFile(piece.source.path) as file:
+        with pyarrow.parquet.ParquetFile(piece.source.file) as file:
             position = sum(file.metadata.row_group(group).num_rows for group in range(piece.start))
             columns = [name for name in wanted if name in file.schema_arrow.names]
             groups = range(piece.start, piece.end)
@@ -170,4 +170,4 @@ def _rows(piece: Piece) -> Iterator[Found | Broken]:
                     yield Found(position, row)
                     position += 1
     except (pyarrow.ArrowException, OSError, ValueError) as failure:
-        yield Broken(position, f"the file cannot be read as Parquet from here: {failure}")
+        yield Broken(-1, f"cannot be read to its end: {failure}")

@@ -24,14 +24,13 @@ from typing import TYPE_CHECKING, Any
 from streamproof.system.errors import SystemFailure
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
 """The default master: every core of this machine, inside this process's own JVM."""
 
 Progress = Callable[[str], None]
-"""Receives one line of text about what is being done, about once a second."""
+"""Receives one line of text about what is being done, about once a second, from whichever thread."""
 
 _OLDEST_JAVA = 17  # Spark 4 refuses to start on anything older, with a class-version stack trace.
 _FEW_CORES = 4
@@ -63,11 +62,11 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
         return
 
     with _quiet_py4j():
-        context = _start(master, app)
+        session = _start(master, app)
         try:
-            yield _with_sql_settings(SparkSession(context))
+            yield session
         finally:
-            context.stop()
+            session.sparkContext.stop()
 
 
 @contextmanager
@@ -131,7 +130,8 @@ def _own_interrupts() -> Iterator[None]:
     try:
         yield
     finally:
-        if threading.current_thread() is threading.main_thread():
+        # A handler that was not installed from Python cannot be put back, and only the main thread may try.
+        if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
 
 
@@ -154,9 +154,10 @@ def _is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def _start(master: str, app: str) -> SparkContext:
+def _start(master: str, app: str) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
 
     java_version()
     # Workers must run the driver's interpreter: another one would lack this package or pickle differently. On a cluster
@@ -171,13 +172,16 @@ def _start(master: str, app: str) -> SparkContext:
     try:
         gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": notices})  # type: ignore[no-untyped-call]
         with _own_interrupts():
-            return SparkContext(conf=conf, gateway=gateway)
+            return _with_sql_settings(SparkSession(SparkContext(conf=conf, gateway=gateway)))
     except Exception as failure:
+        # A context can come up and be stopped by Spark itself, when it gives up on the master.
+        if SparkContext._active_spark_context is not None:
+            SparkContext._active_spark_context.stop()
         notices.seek(0)
-        said = notices.read().decode("utf-8", "replace").strip().splitlines()
-        reason = next((line for line in reversed(said) if "Exception" in line or "rror" in line), str(failure))
+        said = notices.read().decode("utf-8", "replace").splitlines() or str(failure).splitlines()
+        reason = next((line for line in said if "ERROR" in line or "Exception" in line), said[0])
         raise SystemFailure(
-            f"Spark could not start on master {master}: {reason.strip().splitlines()[0][:400]}",
+            f"Spark could not start on master {master}: {reason.strip()[:400]}",
             remedy="Masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443.",
         ) from failure
 
@@ -205,8 +209,10 @@ def _with_sql_settings(spark: SparkSession) -> SparkSession:
     """Settings that change results (time zone) or speed on small data, set on this session alone."""
     context = spark.sparkContext
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    if _is_local(context.master or LOCAL):
-        spark.conf.set("spark.sql.shuffle.partitions", str(max(2, context.defaultParallelism)))
+    # Aggregates are small, and Spark's default of 200 parts costs more than it divides. A cluster's executors may not
+    # have registered yet, hence the least number there.
+    least = 2 if _is_local(context.master or LOCAL) else 8
+    spark.conf.set("spark.sql.shuffle.partitions", str(max(least, context.defaultParallelism)))
     return spark
 
 

@@ -118,6 +118,10 @@ def refuse_broken(rows: DataFrame, sources: Sequence[Source]) -> None:
         return
     source = next(source for source in sources if source.path == first.source)
     position, problem = first.trouble.position, first.trouble.problem
+    if position < 0:
+        raise InputError(
+            f"{source.path}: {problem}", remedy="On a cluster, every worker must find the file at this path."
+        )
     match source.form:
         case "ndjson":
             raise InputError(
@@ -128,8 +132,7 @@ def refuse_broken(rows: DataFrame, sources: Sequence[Source]) -> None:
         case "parquet":
             raise InputError(f"{source.path}, row {position + 1}: {problem}")
         case "document":
-            place = f", verdicts[{position}]" if position >= 0 else ""
-            raise InputError(f"{source.path}{place}: {problem}")
+            raise InputError(f"{source.path}, verdicts[{position}]: {problem}")
 
 
 def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
