@@ -44,9 +44,7 @@ def all_to_all(a: int = 2, b: int = 2) -> JobGraph:
 
 def mixed(parallelism: int = 1) -> JobGraph:
     """A > B pipelined, B > C blocking all-to-all: regions {A, B} that all of C waits for."""
-    return JobGraph(
-        _vertices("ABC", parallelism), (_pipelined("A", "B"), _blocking("B", "C", Pattern.ALL_TO_ALL))
-    )
+    return JobGraph(_vertices("ABC", parallelism), (_pipelined("A", "B"), _blocking("B", "C", Pattern.ALL_TO_ALL)))
 
 
 def disjoint(parallelism: int = 1) -> JobGraph:
@@ -80,6 +78,12 @@ def join() -> JobGraph:
     )
 
 
+def tee() -> JobGraph:
+    """A > B > C and A > D blocking, B and D reading one dataset: it may be released while B has to run again."""
+    shared = [_edge("A", target, Pattern.POINTWISE, Exchange.BLOCKING, "A>") for target in ("B", "D")]
+    return JobGraph(tuple(Vertex(name) for name in "ABCD"), (*shared, _blocking("B", "C")))
+
+
 JOB_GRAPHS: Mapping[str, Callable[..., JobGraph]] = MappingProxyType(
     {
         "pair": pair,
@@ -91,6 +95,7 @@ JOB_GRAPHS: Mapping[str, Callable[..., JobGraph]] = MappingProxyType(
         "all-to-all": all_to_all,
         "mixed": mixed,
         "join": join,
+        "tee": tee,
         "disjoint": disjoint,
     }
 )

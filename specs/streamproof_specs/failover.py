@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, invariant, lemma, reachable, step
+from streamproof import Spec, invariant, reachable, step
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.variants import (  # noqa: F401  (declaring a variant registers it)
     AttemptReuse,
+    EarlyRelease,
     Individual,
     LiteralPseudocode,
     MergeWithinLogicalRegionOnly,
@@ -27,6 +28,7 @@ from streamproof_models.failover.variants import (  # noqa: F401  (declaring a v
     StopAtCreated,
     UnnoticedLoss,
 )
+from streamproof_specs.failover_lemmas import LEMMAS
 
 
 @invariant
@@ -113,12 +115,6 @@ def finishes_after_restart(m: Failover, s: Any) -> Any:
     return s.job == "FINISHED" and s.decided > 0
 
 
-@lemma
-def recoveries_in_order(m: Failover, s: Any) -> Any:
-    """Recoveries not decided yet are empty, and nothing awaits a recovery that is over."""
-    return all((k < s.decided or (len(s.restarting[k]) == 0 and len(s.awaiting[k]) == 0)) for k in range(m.decisions))
-
-
 SPEC = Spec(
     Failover,
     properties=(
@@ -131,7 +127,7 @@ SPEC = Spec(
         unrelated_undisturbed,
         survives,
         finishes_after_restart,
-        recoveries_in_order,
+        *LEMMAS,
     ),
     termination=True,
     expected={
@@ -139,8 +135,9 @@ SPEC = Spec(
         "individual": {"no_mixed_versions": "violated", "consistent_result": "violated"},
         "region-without-backtracking": {"survives": "violated"},
         "no-downstream-restart": {"consistent_result": "violated", "survives": "violated"},
-        "no-versioning": {"stops_before_restart": "violated", "fresh_attempts": "violated", "survives": "violated"},
+        "no-versioning": {"stops_before_restart": "violated", "fresh_attempts": "violated"},
         "no-fence": {"consistent_result": "violated", "survives": "violated"},
+        "early-release": {"survives": "violated"},
         "no-merging": {"deadlock": "violated", "finishes_after_restart": "violated"},
         "merge-within-logical-region-only": {"deadlock": "violated", "finishes_after_restart": "violated"},
         "stop-at-created": {},

@@ -19,6 +19,7 @@ REGIONS = {
     "all-to-all": "A0|A1|B0|B1",
     "mixed": "A0 B0|C0",
     "join": "B0|C0|D0|E0",
+    "tee": "A0|B0|C0|D0",
     "disjoint": "A0 B0|C0 D0",
 }
 

@@ -7,11 +7,10 @@ import builtins
 import inspect
 import types
 from abc import abstractmethod
-from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
-from streamproof.language import calls, methods, operators, places
+from streamproof.language import calls, effects, methods, operators, places
 from streamproof.language.elements import elements, in_order
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.lift import merge
@@ -34,27 +33,6 @@ from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.sorts import SetSort
 
 CALL_DEPTH = 60
-
-MUTABLE = (list, dict, set, bytearray, deque, OrderedDict, defaultdict, Counter)
-CHANGES = {
-    *(
-        "append",
-        "appendleft",
-        "extend",
-        "extendleft",
-        "insert",
-        "pop",
-        "popleft",
-        "popitem",
-        "clear",
-        "remove",
-        "rotate",
-    ),
-    *("sort", "reverse", "add", "discard", "update", "setdefault", "subtract", "move_to_end", "difference_update"),
-    *("intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__ior__"),
-}
-EFFECTS = frozenset({"random", "time", "secrets", "uuid", "datetime", "os", "socket", "subprocess", "threading"})
-EFFECTFUL = (print, input, open, exec, eval, setattr, delattr, globals, locals, vars, breakpoint, iter, next)
 
 
 class Functions(Expressions):
@@ -118,7 +96,7 @@ class Functions(Expressions):
             return self._call_closure(function, args, kwargs, frame, node)
         if symbolic(function):
             raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
-        _refuse_effects(function, text(node), loc)
+        effects.refuse(function, text(node), loc)
         python = isinstance(function, types.FunctionType | types.MethodType)
         owner = getattr(function, "__self__", None)
         if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
@@ -148,11 +126,11 @@ class Functions(Expressions):
         except StreamproofError as error:
             raise ModelError(error.message, loc=error.loc or loc, remedy=error.remedy) from None
         except operators.CERTAIN as error:
-            self.world.check(b.TRUE, f"{type(error).__name__} in {_called(function)}(): {error}", loc)
+            self.world.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
             raise Halt from None
         except Exception as error:
             raise ModelError(
-                f"{type(error).__name__} in {_called(function)}(): {error}",
+                f"{type(error).__name__} in {effects.called(function)}(): {error}",
                 loc=loc,
                 remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
             ) from error
@@ -326,29 +304,6 @@ def _result(frame: Frame, body: list[ast.stmt], loc: Loc) -> Term:
     if frame.returned is b.FALSE:
         return None
     return merge(frame.returned, frame.result, None, loc)
-
-
-def _called(function: Any) -> str:
-    return getattr(function, "__name__", type(function).__name__)
-
-
-def _refuse_effects(function: Any, shown: str, loc: Loc) -> None:
-    """Refuses calls that change Python objects, or answer differently each time."""
-    owner, name = getattr(function, "__self__", None), _called(function)
-    if isinstance(owner, MUTABLE) and name in CHANGES:
-        raise ModelError(
-            f"{shown!r} changes a Python object that is not part of the state",
-            loc=loc,
-            remedy="everything that changes belongs to the state: declare it in state(); a local list starts with []",
-        )
-    modules = {getattr(function, "__module__", None), type(owner).__module__ if owner is not None else None}
-    modules |= {owner.__name__} if isinstance(owner, types.ModuleType) else set()
-    if function in EFFECTFUL or {str(m).split(".")[0] for m in modules} & EFFECTS:
-        raise ModelError(
-            f"{name}() has effects, or answers differently each time",
-            loc=loc,
-            remedy="nondeterminism comes from choose(...), and a rule changes the state only",
-        )
 
 
 def underlying(function: Any) -> types.FunctionType:

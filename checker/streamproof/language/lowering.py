@@ -7,6 +7,7 @@ from typing import Any
 
 from streamproof.language import operators, places
 from streamproof.language.conjuncts import conjuncts
+from streamproof.language.effects import mutation
 from streamproof.language.elements import elements, unconditional
 from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
@@ -227,7 +228,7 @@ class Lowering(Functions):
             )
         content = self.world.content(owner)
         if not isinstance(content, tuple):
-            return owner, self._key(key, node.slice, frame)
+            return owner, self.key(key, node.slice, frame)
         if not isinstance(host, int):
             raise ModelError(f"a list has no position {host!r}", loc=where(frame, node), remedy="use an integer")
         operators.host(self.world, lambda: content[host], where(frame, node))
@@ -348,15 +349,6 @@ class Lowering(Functions):
             )
         cond = boolean(places.plain(self.world, frame.result), where(frame, last))
         return cond, (Conjunct(cond, node.name, where(frame, node)),)
-
-
-def mutation(what: str, loc: Any) -> ModelError:
-    """The error for a rule that changes an ordinary Python object."""
-    return ModelError(
-        f"{what!r} changes a Python object that is not part of the state",
-        loc=loc,
-        remedy="everything that changes belongs to the state: declare it in state(); a local list starts with []",
-    )
 
 
 def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from streamproof.language.functions import MUTABLE
+from streamproof.language.effects import MUTABLE
 from streamproof.language.sources import place
 from streamproof.system.errors import ModelError
 

@@ -37,8 +37,9 @@ class Result:
 
     @property
     def surprising(self) -> bool:
-        """Whether a verdict was expected and another one came."""
-        return self.expected is not None and self.expected != self.finding.verdict.value
+        """Whether the opposite of the expected verdict came; an inconclusive one contradicts nothing."""
+        decided = self.finding.verdict in (Verdict.HOLDS, Verdict.VIOLATED)
+        return self.expected is not None and decided and self.expected != self.finding.verdict.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ class Failover(Model):
     """Release a partition when all the regions that read it have finished, as Flink's JobMaster does."""
     fenced: bool = True
     """Schedule nothing onto the output of a task that is about to be restarted."""
+    keeping: bool = True
+    """Release no partition that a task about to be restarted will read again."""
     eager: bool = False
     """Schedule whatever has become consumable in the same step, as Flink's scheduler does; else at any later time."""
     merging: str = "topology"
@@ -303,13 +305,15 @@ class Failover(Model):
     def release_inputs(self, s: Any, t: str) -> None:
         """Releases the partitions read by the region of `t` whose reading regions have all finished."""
         for p in self.read_by_region[self.region_of[t]]:
-            if all(s.status[u] == "FINISHED" for u in self.near[p]) and s.partition[p] in ("STORED", "GONE"):
+            done = all(s.status[u] == "FINISHED" and not (self.keeping and self.doomed(s, u)) for u in self.near[p])
+            if done and s.partition[p] in ("STORED", "GONE"):
                 s.partition[p] = "RELEASED"
 
     @action(fairness=WEAK)
     def complete(self, s: Any) -> None:
-        """The last task has finished: so has the job."""
+        """The last task has finished and nothing is to be restarted: the job has finished."""
         require(self.free(s))
+        require(all(len(s.restarting[k]) == 0 for k in range(self.decisions)))
         require(all(s.status[t] == "FINISHED" for t in self.tasks))
         s.job = "FINISHED"
 

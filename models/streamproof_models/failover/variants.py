@@ -68,6 +68,16 @@ class NoFence(Failover, variant="no-fence"):
     fenced: bool = False
 
 
+class EarlyRelease(Failover, variant="early-release"):
+    """A partition is released when its readers have finished, though one of them is about to be restarted.
+
+    The restarted reader misses it, and a failover of its own brings the producer back.
+    """
+
+    topology: str = "tee"
+    keeping: bool = False
+
+
 class NoMerging(Failover, variant="no-merging"):
     """Regions that wait for each other are not merged."""
 

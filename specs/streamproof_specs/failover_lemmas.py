@@ -1,0 +1,161 @@
+"""Stepping stones by which the failover properties follow by induction.
+
+Read from the top: who is claimed by a recovery, what is stored, what has been read, and how many decisions are still owed.
+They are invariants like any other, and are proved together with the properties.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import lemma
+from streamproof_models.failover.machine import Failover
+
+ENDED = ("FINISHED", "FAILED", "CANCELING", "CANCELED")
+
+
+@lemma
+def recoveries_in_order(m: Failover, s: Any) -> Any:
+    """Recoveries not decided yet are empty."""
+    return all(k < s.decided or (len(s.restarting[k]) == 0 and len(s.awaiting[k]) == 0) for k in range(m.decisions))
+
+
+@lemma
+def awaited_are_being_cancelled(m: Failover, s: Any) -> Any:
+    """A recovery awaits tasks that are being cancelled, and all of those that it claims."""
+    return all(
+        (t not in s.awaiting[k] or (t in s.restarting[k] and s.status[t] == "CANCELING"))
+        and (t not in s.restarting[k] or s.claim[t] != k or s.status[t] != "CANCELING" or t in s.awaiting[k])
+        for k in range(m.decisions)
+        for t in m.tasks
+    )
+
+
+@lemma
+def claims_are_the_newest(m: Failover, s: Any) -> Any:
+    """A task's claim is the last recovery that chose it, and has been decided."""
+    return all(
+        t not in s.restarting[k] or (s.claim[t] >= k and s.claim[t] < s.decided)
+        for k in range(m.decisions)
+        for t in m.tasks
+    )
+
+
+@lemma
+def ended_attempts_are_claimed(m: Failover, s: Any) -> Any:
+    """While the job runs, whatever failed or is cancelled will be restarted."""
+    return s.job == "FAILED" or all(
+        s.status[t] not in ("FAILED", "CANCELING", "CANCELED") or m.doomed(s, t) for t in m.tasks
+    )
+
+
+@lemma
+def claimed_attempts_have_ended(m: Failover, s: Any) -> Any:
+    """What will be restarted is not at work."""
+    return all(not m.doomed(s, t) or s.status[t] in ENDED for t in m.tasks)
+
+
+@lemma
+def attempts_are_counted(m: Failover, s: Any) -> Any:
+    """Every attempt after the first was decided on: there is a number left for the next."""
+    return all(s.attempt[t] + (1 if m.doomed(s, t) else 0) <= s.decided for t in m.tasks)
+
+
+@lemma
+def readers_follow_their_producers(m: Failover, s: Any) -> Any:
+    """Who reads from a task that will be restarted is itself restarted, no earlier, or has not started."""
+    return all(
+        not m.doomed(s, a) or s.status[z] == "CREATED" or (m.doomed(s, z) and s.claim[z] >= s.claim[a])
+        for a, z in dict.fromkeys(m.channel_ends.values())
+    )
+
+
+@lemma
+def regions_share_their_fate(m: Failover, s: Any) -> Any:
+    """The tasks of a region are restarted by the same recovery, and are CREATED all or none."""
+    return all(
+        (not m.doomed(s, a) or (m.doomed(s, z) and s.claim[z] == s.claim[a]))
+        and ((s.status[a] == "CREATED") == (s.status[z] == "CREATED"))
+        for tasks in m.regions
+        for a in tasks
+        for z in tasks
+        if a != z
+    )
+
+
+@lemma
+def stored_means_finished(m: Failover, s: Any) -> Any:
+    """A partition is there, lost or released just when its producer has finished."""
+    return all(
+        (s.status[t] == "FINISHED") == (s.partition[p] in ("STORED", "GONE", "RELEASED"))
+        for p, t in m.producer_of.items()
+    )
+
+
+@lemma
+def started_on_finished_inputs(m: Failover, s: Any) -> Any:
+    """A task at work or done, not to be restarted, has its stored inputs finished."""
+    return all(
+        s.status[z] not in (*m.stages, "FINISHED") or m.doomed(s, z) or s.status[a] == "FINISHED"
+        for c, (a, z) in m.channel_ends.items()
+        if c in m.partition_of and m.region_of[a] != m.region_of[z]
+    )
+
+
+@lemma
+def reads_are_present(m: Failover, s: Any) -> Any:
+    """What was read is the producer's present attempt, unless the reader will be restarted; before running, nothing is."""
+    return all(
+        (s.read[c] == 0 or s.status[z] not in ("CREATED", "SCHEDULED"))
+        and (s.read[c] == 0 or m.doomed(s, z) or s.read[c] == s.attempt[a] + 1)
+        and (s.status[z] not in (("FINISHED",) if c in m.partition_of else ("RUNNING", "FINISHED")) or s.read[c] > 0)
+        for c, (a, z) in m.channel_ends.items()
+    )
+
+
+@lemma
+def released_when_read(m: Failover, s: Any) -> Any:
+    """The readers of a released partition have finished, and restart only together with its producer."""
+    return all(
+        s.partition[p] != "RELEASED"
+        or all(
+            s.status[u] == "FINISHED" and (not m.doomed(s, u) or (m.doomed(s, t) and s.claim[t] == s.claim[u]))
+            for u in m.near[p]
+        )
+        for p, t in m.producer_of.items()
+    )
+
+
+@lemma
+def decisions_are_owed(m: Failover, s: Any) -> Any:
+    """Decisions taken, failures and losses still to come, and losses nobody has noticed are within the allowance."""
+    if m.lenient or m.nodes:
+        return True
+    unnoticed = sum(s.partition[p] == "GONE" and not m.doomed(s, t) for p, t in m.producer_of.items())
+    return s.decided + s.failures_left + s.losses_left + unnoticed <= m.decisions
+
+
+@lemma
+def finished_jobs_are_done(m: Failover, s: Any) -> Any:
+    """When the job has finished so has every task, and nothing is to be restarted."""
+    return s.job != "FINISHED" or (
+        all(s.status[t] == "FINISHED" for t in m.tasks) and all(len(s.restarting[k]) == 0 for k in range(m.decisions))
+    )
+
+
+LEMMAS = (
+    recoveries_in_order,
+    awaited_are_being_cancelled,
+    claims_are_the_newest,
+    ended_attempts_are_claimed,
+    claimed_attempts_have_ended,
+    attempts_are_counted,
+    readers_follow_their_producers,
+    regions_share_their_fate,
+    stored_means_finished,
+    started_on_finished_inputs,
+    reads_are_present,
+    released_when_read,
+    decisions_are_owed,
+    finished_jobs_are_done,
+)
