@@ -95,12 +95,13 @@ class Observation:
 class Stream:
     """What one process recorded of a behaviour, in its order.
 
-    `silent` are the actions of this process that may have happened without being recorded after its last event: those
-    of a process whose log ends before the behaviour does.
+    `actions` are those that this process takes and records. `ends` says that its log may end before the behaviour does:
+    after its last event its actions may have happened unrecorded.
     """
 
-    observations: Iterable[Observation]
-    silent: frozenset[str] = frozenset()
+    observations: Sequence[Observation]
+    actions: frozenset[str] = frozenset()
+    ends: bool = False
 
 
 class Wording(Protocol):
@@ -118,7 +119,7 @@ class Wording(Protocol):
 class Task:
     """One behaviour to follow: a machine, the meaning of its events, and what is never logged.
 
-    `observations` is one process's account, `streams` those of several; with both, `observations` comes first.
+    `observations` is one process's account; where there are `streams`, they are the accounts, and it is not read.
     """
 
     trace: str

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamproof.conformance.binding import Look, Move, Observation, Stream, Task
+from streamproof.conformance.binding import Look, Move, Observation, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Rejection, Refusal, explained_refusal
 from streamproof.system import Instance, Interpreter, Kind, State, System
@@ -135,7 +135,7 @@ class _Reader:
     """A stream and the observation that comes next in it."""
 
     rest: Iterator[Observation]
-    silent: frozenset[str]
+    silent: frozenset[str] = frozenset()
     head: Observation | None = None
 
     def __post_init__(self) -> None:
@@ -162,9 +162,8 @@ class Tracker:
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` if the machine itself is at fault."""
-        readers = [
-            _Reader(iter(s.observations), s.silent) for s in (Stream(self.task.observations), *self.task.streams)
-        ]
+        readers = [_Reader(iter(self.task.observations))] if not self.task.streams else []
+        readers += [_Reader(iter(s.observations), s.actions if s.ends else frozenset()) for s in self.task.streams]
         self._see(readers)
         belief = self._closure(dict.fromkeys(self._steps.interpreter.initial_states(), _START))
         events: list[Event] = []
@@ -179,7 +178,8 @@ class Tracker:
                 if after:
                     break
             else:
-                return self._outcome(events, largest, belief, self._refuse(readers, events, belief))
+                rejection = self._contradiction() or self._refuse(readers, events, belief)
+                return self._outcome(events, largest, belief, rejection)
             observation = reader.head
             assert observation is not None
             reader.advance()
@@ -233,6 +233,22 @@ class Tracker:
                     known[after] = _Path(known[state], (instance.action,))
                     queue.append(after)
         return known
+
+    def _contradiction(self) -> Rejection | None:
+        """The first event that no behaviour explains even if all other processes had recorded nothing.
+
+        Where processes disagree neither can be blamed for sure; where one contradicts itself, it can.
+        """
+        streams = self.task.streams
+        found: list[Rejection] = []
+        for stream in streams if len(streams) > 1 else ():
+            others = frozenset[str]().union(*(s.actions for s in streams if s is not stream)) - stream.actions
+            alone = replace(self.task, streams=(stream,), hidden=self.task.hidden | others)
+            rejection = Tracker(alone, self.limit, self.rank, self._steps).run().rejection
+            if rejection is not None and rejection.event is not None:
+                found.append(rejection)
+        rank = self.rank
+        return min(found, key=lambda r: rank(r.event) if rank and r.event else 0, default=None)
 
     def _refuse(self, readers: list[_Reader], events: list[Event], belief: _Belief) -> Rejection:
         blocked = [r.head for r in readers if r.head is not None]

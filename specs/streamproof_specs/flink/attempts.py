@@ -6,7 +6,7 @@ demands it: a task is received after it was deployed, the JobManager holds it fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -173,7 +173,7 @@ class Attempts:
         wording = AttemptWording(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
         hidden = UNSEEN
         known = self.complete or (bool(lines.master) and lines.master[0].args.get("old") == "CREATED")
-        master: Iterable[Observation] = (wording.master(e) for e in lines.master) if known else ()
+        master = [wording.master(e) for e in lines.master] if known else []
         if not known:
             hidden |= OF_MASTER
         watched = {p: es for p, es in lines.tasks.items() if self._from_start(p, es)}
@@ -183,12 +183,11 @@ class Attempts:
             hidden |= {"receive"}
         last = max((e.ts or "" for es in (lines.master, *watched.values()) for e in es), default="")
         streams = [
-            Stream((self._seen(wording, lines, e) for e in es), OF_TASK if self._spans[p][1] < last else frozenset())
+            Stream([self._seen(wording, lines, e) for e in es], OF_TASK, self._spans[p][1] < last)
             for p, es in sorted(watched.items())
         ]
         masters = {e.process for e in lines.master} or {p for p, s in self._speaks.items() if "exec.transition" in s}
-        ended = all(self._spans[p][1] < last for p in masters)
-        streams.append(Stream(master, OF_MASTER if ended else frozenset()))
+        streams.append(Stream(master, OF_MASTER, all(self._spans[p][1] < last for p in masters)))
         return Task(self.job, system, hidden=hidden, streams=tuple(streams), wording=wording)
 
     @staticmethod

@@ -1,0 +1,456 @@
+"""Tampers with recorded runs of Flink, one edit at a time, and says which edits validation catches, and where.
+
+    python tools/tamper_flink_logs.py RUN...            a table: edits made, rejected at the edited line, elsewhere, accepted
+    python tools/tamper_flink_logs.py RUN... --list     also every edit that was not rejected at its line
+
+RUN is a folder of logs. Every kind of edit is applied at every place of the run where it makes sense. An edit that removes
+a line is expected to show at the next line that depends on it; which one that is, is decided here from the text of the logs
+and the job graph, not by the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streamproof.conformance.events import Event
+from streamproof.conformance.flink import FlinkRun, graph_of, read_run
+from streamproof.conformance.flink.graph import producers_of
+from streamproof.conformance.flink.heads import read_head
+from streamproof.conformance.validate import validate_paths
+
+Task = tuple[str, int]
+"""Vertex and subtask."""
+
+
+@dataclass(eq=False, slots=True)
+class Record:
+    """A record of a log: its lines, and the event that the reader took from it."""
+
+    lines: list[str]
+    event: Event | None = None
+
+    def edited(self, *changes: tuple[str, str]) -> Record:
+        """A copy with text replaced in all its lines."""
+        lines = self.lines
+        for old, new in changes:
+            lines = [line.replace(old, new) for line in lines]
+        return Record(lines, self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One tampering. `at` are the records of which one must be blamed; none of them where the edit may be legal."""
+
+    kind: str
+    what: str
+    files: dict[str, list[Record]]
+    at: tuple[Record, ...]
+    may_be_legal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What validation says of an edit: `place` is (file, line), None where nothing was rejected."""
+
+    edit: Edit
+    verdict: str
+    place: tuple[str, int] | None
+    expected: frozenset[tuple[str, int]]
+    message: str
+
+    @property
+    def hit(self) -> bool:
+        """Whether the edited line was blamed."""
+        return self.place in self.expected
+
+
+@dataclass(slots=True)
+class Run:
+    """A recorded run, to be edited. Only its first job is tampered with."""
+
+    folder: Path
+    logged: FlinkRun = field(init=False)
+    files: dict[str, list[Record]] = field(init=False)
+    master: str = field(init=False)
+    job: str = field(init=False)
+    readers: dict[Task, set[Task]] = field(init=False)
+    """Tasks -> tasks that read them over an exchange that is not pipelined."""
+    peers: dict[Task, set[Task]] = field(init=False)
+    """Tasks -> tasks that they are connected to."""
+
+    def __post_init__(self) -> None:
+        self.logged = read_run(self.folder)
+        self.job = next(iter(self.logged.jobs))
+        events = {(Path(e.file or "").name, e.line): e for e in self.logged.events}
+        self.files = {}
+        for path in sorted(self.folder.glob("*.log")):
+            records: list[Record] = []
+            for number, text in enumerate(path.read_text().splitlines(keepends=True), 1):
+                event = events.get((path.name, number))
+                if event is not None or not records or read_head(text.rstrip("\n")) is not None:
+                    records.append(Record([text], event))
+                else:
+                    records[-1].lines.append(text)
+            self.files[path.name] = records
+        self.master = next(f for f, rs in self.files.items() if any(r.event and r.event.event == "exec.transition" for r in rs))
+        self._connect()
+
+    def _connect(self) -> None:
+        graph = graph_of(self.logged, self.job)
+        size = {v.id: v.parallelism or 1 for v in graph.vertices}
+        self.readers, self.peers = {}, {}
+        for edge in graph.edges:
+            for reader in range(size[edge.target]):
+                for producer in producers_of(edge.pattern or "ALL_TO_ALL", size[edge.source], size[edge.target], reader):
+                    ends = (edge.source, producer), (edge.target, reader)
+                    self.peers.setdefault(ends[0], set()).add(ends[1])
+                    self.peers.setdefault(ends[1], set()).add(ends[0])
+                    if "PIPELINED" not in (edge.exchange or ""):
+                        self.readers.setdefault(ends[0], set()).add(ends[1])
+
+    def of(self, *names: str, new: str | None = None, file: str | None = None) -> list[Record]:
+        """The job's records of these events in a file, the JobManager's by default."""
+        return [
+            r
+            for r in self.files[file or self.master]
+            if r.event and r.event.event in names and r.event.trace == self.job and new in (None, r.event.args.get("new"))
+        ]
+
+
+def task_of(record: Record) -> Task:
+    """The task that a record is about."""
+    assert record.event is not None
+    return record.event.args["vertex"], record.event.args["subtask"]
+
+
+def attempt_of(record: Record) -> str:
+    """The attempt that a record is about."""
+    assert record.event is not None
+    text: str = record.event.args["attempt"]
+    return text
+
+
+def without(records: list[Record], *removed: Record) -> list[Record]:
+    """The records but some."""
+    return [r for r in records if r not in removed]
+
+
+def moved(records: list[Record], what: list[Record], before: Record) -> list[Record]:
+    """The records with some of them taken to stand before another."""
+    rest = without(records, *what)
+    at = rest.index(before)
+    return [*rest[:at], *what, *rest[at:]]
+
+
+def after(records: list[Record], place: Record, new: Record) -> list[Record]:
+    """The records with one more."""
+    at = records.index(place) + 1
+    return [*records[:at], new, *records[at:]]
+
+
+def following(run: Run, records: Iterable[Record], place: Record, test: Callable[[Record], bool]) -> tuple[Record, ...]:
+    """The first of the job's records behind `place` (which may have been removed from them) that passes a test."""
+    original = run.files[run.master]
+    behind = set(map(id, original[original.index(place) + 1 :]))
+    for r in records:
+        if id(r) in behind and r.event is not None and r.event.trace == run.job and test(r):
+            return (r,)
+    return ()
+
+
+# --- the edits
+
+
+def decisions(run: Run) -> Iterator[Edit]:
+    """Decisions to restart: removed, doubled, with another number of tasks, for another attempt."""
+    file, records = run.master, run.files[run.master]
+    attempts = list(dict.fromkeys(attempt_of(r) for r in run.of("exec.transition")))
+    for r in run.of("failover.restart"):
+        assert r.event is not None
+        count, named = r.event.args["count"], r.event.args.get("attempt")
+        left = without(records, r)
+        move_on = lambda x: x.event.event == "job.transition" or (  # noqa: E731
+            x.event.event == "exec.transition" and x.event.args["new"] != "DEPLOYING"
+        )
+        yield Edit("decision removed", str(r.event), {file: left}, following(run, left, r, move_on))
+        copy = r.edited()
+        yield Edit("decision doubled", str(r.event), {file: after(records, r, copy)}, (copy,))
+        for other in (count + 1, count - 1):
+            new = r.edited((f"{count} tasks will", f"{other} tasks will"))
+            kind = "decision for one task more" if other > count else "decision for one task fewer"
+            yield Edit(kind, str(r.event), {file: [new if x is r else x for x in records]}, (new,))
+        if named is not None:
+            earlier = [a for a in attempts if a != named]
+            number = int(named.rpartition("_")[2])
+            for text in (earlier[0], earlier[-1], f"{named.rpartition('_')[0]}_{number + 1}"):
+                new = r.edited((named, text))
+                yield Edit("decision for another attempt", f"{r.event} -> {text}", {file: [new if x is r else x for x in records]}, (new,))
+
+
+def failures(run: Run) -> Iterator[Edit]:
+    """Failures that a decision answers: removed, or with another partition named as their cause."""
+    file, records = run.master, run.files[run.master]
+    partitions = {
+        e.args["partition"]: (e.args["dataset"], e.args["producer"])
+        for e in run.logged.of_job(run.job)
+        if "partition" in e.args
+    }
+    for r in run.of("exec.transition", new="FAILED"):
+        assert r.event is not None
+        left = without(records, r)
+        answer = following(run, left, r, lambda x: x.event.event in ("failover.restart", "job.transition"))
+        if answer and answer[0].event and answer[0].event.event == "failover.restart":
+            yield Edit("failure removed", str(r.event), {file: left}, answer)
+        named = r.event.args.get("partition")
+        if named is None:
+            continue
+        dataset, producer = partitions[named]
+        place = producer.rpartition("_")[0]
+        others = [p for p, (d, m) in partitions.items() if d == dataset and m.rpartition("_")[0] != place]
+        strangers = [p for p, (d, m) in partitions.items() if d != dataset and m.split("_")[1] != producer.split("_")[1]]
+        for kind, choice in (("another subtask's partition", others), ("another vertex's partition", strangers)):
+            for other in choice[:2]:
+                new = r.edited((named, other))
+                yield Edit(f"cause names {kind}", f"{r.event.line}: {other}", {file: [new if x is r else x for x in records]}, (new,))
+
+
+def scheduling(run: Run) -> Iterator[Edit]:
+    """Consumers taken up before their producers have finished, producers that never do."""
+    file, records = run.master, run.files[run.master]
+    finished = run.of("exec.transition", new="FINISHED")
+    place = {id(r): at for at, r in enumerate(records)}
+    for r in run.of("exec.transition", new="SCHEDULED"):
+        makers = [f for f in finished if task_of(r) in run.readers.get(task_of(f), ()) and place[id(f)] < place[id(r)]]
+        if not makers:
+            continue
+        last = makers[-1]
+        since = [x for x in run.of("exec.transition") if task_of(x) == task_of(r) and place[id(last)] < place[id(x)] < place[id(r)]]
+        if since:
+            continue
+        group = [
+            x
+            for x in run.of("exec.transition", "exec.deploy")
+            if attempt_of(x) == attempt_of(r) and (x.event and (x.event.event == "exec.deploy" or x.event.args["new"] in ("SCHEDULED", "DEPLOYING")))
+        ]
+        yield Edit("consumer deployed before its producer finished", str(r.event), {file: moved(records, group, last)}, (r,))
+    for f in finished:
+        left = without(records, f)
+
+        def depends(x: Record, f: Record = f) -> bool:
+            assert x.event is not None and f.event is not None
+            args = x.event.args
+            same = args.get("subtask") == f.event.args["subtask"] and args.get("number") == f.event.args["number"]
+            if x.event.event == "exec.ignored":
+                return same and args["task"] == f.event.args["task"]
+            if x.event.event == "exec.transition":
+                mine = same and args["vertex"] == f.event.args["vertex"]
+                return mine or (args["new"] == "SCHEDULED" and task_of(x) in run.readers.get(task_of(f), ()))
+            return x.event.event == "job.transition" and args["new"] == "FINISHED"
+
+        yield Edit("FINISHED line removed", str(f.event), {file: left}, following(run, left, f, depends))
+
+
+def attempts(run: Run) -> Iterator[Edit]:
+    """Attempt numbers used twice or left out; finished tasks that run again; restarts of tasks that were not to restart."""
+    file, records = run.master, run.files[run.master]
+    scheduled = run.of("exec.transition", new="SCHEDULED")
+    latest = {task_of(r): r for r in scheduled}
+    for r in scheduled:
+        assert r.event is not None
+        number, stem = r.event.args["number"], attempt_of(r).rpartition("_")[0]
+        for kind, new in (("attempt number used again", number - 1), ("attempt number left out", number + 1)):
+            if number == 0 or latest[task_of(r)] is not r:
+                continue
+            pattern = re.compile(rf"{re.escape(stem)}_{number}(?!\d)")
+            files = {
+                name: [
+                    Record([pattern.sub(f"{stem}_{new}", line) for line in x.lines], x.event) if any(stem in line for line in x.lines) else x
+                    for x in rs
+                ]
+                for name, rs in run.files.items()
+            }
+            at = files[file][records.index(r)]
+            yield Edit(kind, str(r.event), files, (at,))
+    for f in run.of("exec.transition", new="FINISHED"):
+        for kind, old in (("FINISHED task runs again", "FINISHED to RUNNING"), ("RUNNING line after FINISHED", "INITIALIZING to RUNNING")):
+            again = f.edited(("RUNNING to FINISHED", old), ("INITIALIZING to FINISHED", old))
+            yield Edit(kind, str(f.event), {file: after(records, f, again)}, (again,))
+        early = f.edited(("RUNNING to FINISHED", "RUNNING to CANCELING"))
+        yield Edit("CANCELING of a task that nobody cancels", str(f.event), {file: [y for x in records for y in ((early, x) if x is f else (x,))]}, (early,))
+    for back in run.of("job.transition", new="RUNNING"):
+        assert back.event is not None
+        if back.event.args["old"] != "RESTARTING":
+            continue
+        known = set(map(id, records[: records.index(back)]))
+        before = {task_of(r): r for r in scheduled if id(r) in known}
+        for task, r in before.items():
+            assert r.event is not None
+            number = r.event.args["number"]
+            if any(task_of(x) == task and id(x) not in known for x in scheduled):
+                continue
+            stem = attempt_of(r).rpartition("_")[0]
+            extra = r.edited((f"{stem}_{number}", f"{stem}_{number + 1}"))
+            yield Edit("task restarted that was not to restart", f"{r.event} at {back.event.line}", {file: after(records, back, extra)}, (extra,))
+    for task, r in latest.items():
+        assert r.event is not None
+        if r.event.args["number"] == 0:
+            continue
+        gone = attempt_of(r)
+        files = {
+            name: [x for x in rs if not any(gone in line for line in x.lines[:1]) or (x.event and x.event.event == "failover.restart")]
+            for name, rs in run.files.items()
+        }
+
+        def misses(x: Record, task: Task = task) -> bool:
+            assert x.event is not None
+            args = x.event.args
+            if x.event.event == "exec.transition":
+                # A connected task of the same region cannot finish, a reader cannot be scheduled.
+                reads = args["new"] == "SCHEDULED" and task_of(x) in run.readers.get(task, ())
+                joined = task_of(x) in run.peers.get(task, set()) - run.readers.get(task, set())
+                return reads or (joined and args["new"] == "FINISHED" and args["number"] > 0)
+            return x.event.event == "job.transition" and args["new"] == "FINISHED"
+
+        yield Edit("task of the set never restarted", str(r.event), files, following(run, files[file], r, misses))
+
+
+def jobs(run: Run) -> Iterator[Edit]:
+    """The job's own lines: removed, or its end before its tasks'."""
+    file, records = run.master, run.files[run.master]
+    for j in run.of("job.transition"):
+        assert j.event is not None
+        left = without(records, j)
+        next_one = following(run, left, j, lambda x: x.event.event in ("exec.transition", "exec.deploy", "job.transition"))
+        if next_one:
+            yield Edit("line of the job removed", str(j.event), {file: left}, next_one)
+        if j.event.args["new"] == "FINISHED":
+            last = run.of("exec.transition", new="FINISHED")[-1]
+            yield Edit("job FINISHED while a task runs", str(j.event), {file: moved(records, [j], last)}, (j,))
+    for d in run.of("exec.deploy"):
+        copy = d.edited()
+        yield Edit("Deploying line doubled", str(d.event), {file: after(records, d, copy)}, (copy,))
+
+
+def swaps(run: Run) -> Iterator[Edit]:
+    """Two neighbouring lines exchanged. Lines about different tasks often may be."""
+    file, records = run.master, run.files[run.master]
+    followed = run.of("exec.transition", "exec.deploy", "failover.restart", "job.transition")
+    for first, second in zip(followed, followed[1:], strict=False):
+        assert first.event is not None and second.event is not None
+        same = first.event.args.get("attempt") == second.event.args.get("attempt")
+        swapped = moved(records, [second], first)
+        names = {first.event.event, second.event.event}
+        # The job goes on while its last tasks are cancelled or others finish; a restart is what these lines wait for.
+        legal = not same and "failover.restart" not in names and {"SCHEDULED", "CANCELING"}.isdisjoint(
+            r.event.args.get("new") for r in (first, second) if "job.transition" in names and r.event
+        )
+        kind = "neighbours of one attempt exchanged" if same else "neighbours exchanged"
+        yield Edit(kind, f"{first.event} <> {second.event}", {file: swapped}, (second, first), may_be_legal=legal)
+
+
+def executors(run: Run) -> Iterator[Edit]:
+    """The TaskManagers' logs."""
+    for file, records in run.files.items():
+        if file == run.master:
+            continue
+        final = {attempt_of(r): r for r in run.of("tm.final", file=file)}
+        for f in run.of("tm.transition", new="FINISHED", file=file):
+            again = f.edited(("RUNNING to FINISHED", "INITIALIZING to RUNNING"))
+            yield Edit("TaskManager: RUNNING line after FINISHED", str(f.event), {file: after(records, f, again)}, (again,))
+            if attempt_of(f) in final:
+                yield Edit("TaskManager: FINISHED line removed", str(f.event), {file: without(records, f)}, (final[attempt_of(f)],))
+        for s in run.of("tm.submit", file=file):
+            copy = s.edited()
+            yield Edit("TaskManager: task received twice", str(s.event), {file: after(records, s, copy)}, (copy,))
+            left = without(records, s)
+            at = next((r for r in run.of("tm.transition", file=file) if attempt_of(r) == attempt_of(s)), None)
+            if at is not None:
+                yield Edit("TaskManager: received line removed", str(s.event), {file: left}, (at,))
+        for p in run.of("part.reqlocal", "part.reqremote", "net.partreq.client", file=file):
+            assert p.event is not None
+            producer = p.event.args["producer"]
+            if "by" in p.event.args:
+                other = f"{producer.rpartition('_')[0]}_{int(producer.rpartition('_')[2]) + 1}"
+                new = p.edited((producer, other))
+                yield Edit("TaskManager: asks for another attempt's partition", str(p.event), {file: [new if x is p else x for x in records]}, (new,))
+        registered = run.of("part.registered", file=file)
+        for p in registered:
+            assert p.event is not None
+            used = [r for r in run.of("part.request", "part.released", file=file) if r.event and r.event.args["partition" if "partition" in r.event.args else "producer"] in (p.event.args["partition"], p.event.args["producer"]) and r.event.args["dataset"] == p.event.args["dataset"]]
+            if used:
+                yield Edit("TaskManager: Registered line removed", str(p.event), {file: without(records, p)}, (used[0],))
+
+
+KINDS = (decisions, failures, scheduling, attempts, jobs, swaps, executors)
+
+
+def edits(folder: Path) -> Iterator[Edit]:
+    """Every edit of every kind that fits a run."""
+    run = Run(folder)
+    for kind in KINDS:
+        yield from kind(run)
+
+
+def outcome(folder: Path, edit: Edit) -> Outcome:
+    """Validates the run with the edit made, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch, folder.name)
+        target.mkdir()
+        for path in folder.iterdir():
+            if path.name not in edit.files:
+                os.symlink(path.resolve(), target / path.name)
+        places: set[tuple[str, int]] = set()
+        for name, records in edit.files.items():
+            number = 1
+            with (target / name).open("w") as stream:
+                for record in records:
+                    if record in edit.at:
+                        places.add((name, number))
+                    stream.writelines(record.lines)
+                    number += len(record.lines)
+        verdict = validate_paths([target])[0]
+    rejection = verdict["rejection"]
+    place = None if rejection is None or rejection["file"] is None else (Path(rejection["file"]).name, rejection["line"])
+    return Outcome(edit, verdict["verdict"], place, frozenset(places), verdict["reason"] or "")
+
+
+def table(outcomes: Iterable[Outcome]) -> str:
+    """Kinds of edits with how often they were made and caught, as Markdown."""
+    made, hit, near, missed = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    for o in outcomes:
+        made[o.edit.kind] += 1
+        (hit if o.hit else missed if o.place is None else near)[o.edit.kind] += 1
+    rows = [f"| {k} | {made[k]} | {hit[k]} | {near[k]} | {missed[k]} |" for k in made]
+    return "\n".join(["| edit | made | rejected at the line | rejected elsewhere | not rejected |", "|---|--:|--:|--:|--:|", *rows])
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--list", action="store_true", help="print the edits that were not rejected at their line")
+    parser.add_argument("--kind", default="", help="only kinds of edits with this text in their name")
+    parser.add_argument("--every", type=int, default=1, help="only every n-th edit of a kind in a run")
+    given = parser.parse_args()
+    outcomes: list[Outcome] = []
+    for folder in given.runs:
+        seen: Counter[str] = Counter()
+        for edit in edits(folder):
+            seen[edit.kind] += 1
+            if given.kind in edit.kind and (seen[edit.kind] - 1) % given.every == 0:
+                found = outcome(folder, edit)
+                outcomes.append(found)
+                if given.list and not found.hit and not (edit.may_be_legal and found.place is None):
+                    print(f"{folder.name}: {edit.kind}: {edit.what[:300]}\n    {found.verdict} at {found.place}, expected {sorted(found.expected)}: {found.message[:300]}")
+    print(table(outcomes))
+
+
+if __name__ == "__main__":
+    main()
