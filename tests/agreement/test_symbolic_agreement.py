@@ -39,7 +39,9 @@ def expected(system: System) -> Mapping[str, Expected]:
                 if found:
                     decided[prop.name] = Expected(found, length)
         if any(_mistaken(interpreter, state) for state in level):
-            return {p.name: decided.get(p.name, Expected(frozenset({Verdict.ERROR}), length)) for p in system.properties}
+            return {
+                p.name: decided.get(p.name, Expected(frozenset({Verdict.ERROR}), length)) for p in system.properties
+            }
         arriving = [(state, step.state) for state in level for step in interpreter.steps(state)]
         level = tuple(dict.fromkeys(after for _, after in arriving if after not in seen))
         seen.update(level)
@@ -106,7 +108,9 @@ def test_bounded_search_finds_what_breadth_first_search_finds_and_as_early(integ
                 assert len(finding.trace) == answer.length
             else:
                 assert finding.trace is None
-                assert finding.verdict is Verdict.INCONCLUSIVE or (result.complete and finding.verdict in answer.verdicts)
+                assert finding.verdict is Verdict.INCONCLUSIVE or (
+                    result.complete and finding.verdict in answer.verdicts
+                )
 
     agree()
 

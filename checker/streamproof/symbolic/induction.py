@@ -201,12 +201,16 @@ class Induction:
     def _trace_back(
         self, solver: Solver, switches: dict[Property, Term], broken: dict[Claim, Term], result: Round
     ) -> None:
-        """On what each claim rests: one query per claim, and only where there is something beside it to rest on."""
+        """On what each claim rests; only where there is something beside it to rest on, as it costs queries."""
         if len(switches) < 2:
             return
         properties, assumptions = list(switches), list(switches.values())
         for claim, event in broken.items():
+            needed = set(range(len(properties)))
             if solver.ask(event, assumptions) is Answer.NO:
-                result.rests_on[claim] = frozenset(properties[n] for n in solver.core(assumptions))
-            else:
-                result.rests_on[claim] = frozenset(properties)
+                needed = set(solver.core(assumptions))
+                # The core may be larger than it must be. Lemmas come last, and are the first to be tried without.
+                for n in sorted(needed, reverse=True):
+                    if solver.ask(event, [assumptions[m] for m in needed - {n}]) is Answer.NO:
+                        needed.discard(n)
+            result.rests_on[claim] = frozenset(properties[n] for n in needed)
