@@ -148,8 +148,8 @@ def test_memory_is_measured() -> None:
 
 @pytest.fixture
 def interrupt_soon() -> Iterator[None]:
-    """Ctrl-C a fifth of a second from now."""
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    """Ctrl-C half a second from now."""
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     yield
     timer.cancel()
@@ -174,7 +174,7 @@ def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
         raise KeyboardInterrupt
 
     usual = signal.signal(signal.SIGINT, handler)
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         result = explore(counters(8, 9))
@@ -189,8 +189,8 @@ def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
 def test_progress_comes_about_once_a_second() -> None:
     """The callback hears of a search that takes longer, with counts that grow."""
     heard: list[Progress] = []
-    result = explore(counters(8, 9), time_limit=2.5, on_progress=heard.append)
-    assert len(heard) == 2
+    result = explore(counters(8, 9), time_limit=3.5, on_progress=heard.append)
+    assert len(heard) in (2, 3)
     assert 1.0 <= heard[0].elapsed < heard[1].elapsed - 0.9
     assert 0 < heard[0].distinct < heard[1].distinct <= result.counts.distinct
     assert all(p.generated > p.distinct > p.queue > 0 for p in heard)

@@ -89,6 +89,17 @@ def explore(
         max_states=DEFAULT_MAX_STATES if max_states is None else max_states, max_depth=max_depth, time_limit=time_limit
     )
     chosen = _chosen(system, properties, deadlock)
+    with budget.listening():
+        return _explore(system, chosen, budget, on_progress, stop_when_decided)
+
+
+def _explore(
+    system: System,
+    chosen: list[Property],
+    budget: Budget,
+    on_progress: Callable[[Progress], None] | None,
+    stop_when_decided: bool,
+) -> Exploration:
     begun = time.perf_counter()
     scalarised = scalarise(system)
     simple = simplify(scalarised.system)

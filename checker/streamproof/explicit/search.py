@@ -79,7 +79,7 @@ class Search:
         self.distinct = [0] * len(self.system.instances)
         self._compile_steps()
         self._compile_watches()
-        with self.budget.listening(), _no_collection():
+        with _no_collection():
             try:
                 self._levels(self._start())
             except KeyboardInterrupt:
