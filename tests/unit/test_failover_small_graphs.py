@@ -37,7 +37,9 @@ def classes(digraphs: list[nx.DiGraph]) -> list[nx.DiGraph]:
     """One digraph of each isomorphism class."""
     found: dict[str, list[nx.DiGraph]] = {}
     for digraph in digraphs:
-        nodes = [(repr(data["label"]), digraph.in_degree(n), digraph.out_degree(n)) for n, data in digraph.nodes.items()]
+        nodes = [
+            (repr(data["label"]), digraph.in_degree(n), digraph.out_degree(n)) for n, data in digraph.nodes.items()
+        ]
         alike = found.setdefault(repr(sorted(nodes)), [])
         if not any(nx.is_isomorphic(digraph, other, lambda a, b: a["label"] == b["label"]) for other in alike):
             alike.append(digraph)
@@ -100,7 +102,14 @@ def test_shared_datasets_of_five_tasks_are_complete() -> None:
 
 @pytest.mark.parametrize(
     ("tasks", "sharing", "parallel_edges", "count"),
-    [(2, False, 1, 5), (2, False, 2, 11), (3, False, 2, 930), (3, True, 2, 1452), (4, False, 1, 2887), (4, True, 1, 5794)],
+    [
+        (2, False, 1, 5),
+        (2, False, 2, 11),
+        (3, False, 2, 930),
+        (3, True, 2, 1452),
+        (4, False, 1, 2887),
+        (4, True, 1, 5794),
+    ],
 )
 def test_how_many_job_graphs(tasks: int, sharing: bool, parallel_edges: int, count: int) -> None:
     """The number of classes of each size does not change unnoticed."""
