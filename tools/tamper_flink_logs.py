@@ -99,7 +99,9 @@ class Run:
                 else:
                     records[-1].lines.append(text)
             self.files[path.name] = records
-        self.master = next(f for f, rs in self.files.items() if any(r.event and r.event.event == "exec.transition" for r in rs))
+        self.master = next(
+            f for f, rs in self.files.items() if any(r.event and r.event.event == "exec.transition" for r in rs)
+        )
         self._connect()
 
     def _connect(self) -> None:
@@ -108,7 +110,9 @@ class Run:
         self.readers, self.peers = {}, {}
         for edge in graph.edges:
             for reader in range(size[edge.target]):
-                for producer in producers_of(edge.pattern or "ALL_TO_ALL", size[edge.source], size[edge.target], reader):
+                for producer in producers_of(
+                    edge.pattern or "ALL_TO_ALL", size[edge.source], size[edge.target], reader
+                ):
                     ends = (edge.source, producer), (edge.target, reader)
                     self.peers.setdefault(ends[0], set()).add(ends[1])
                     self.peers.setdefault(ends[1], set()).add(ends[0])
@@ -120,7 +124,10 @@ class Run:
         return [
             r
             for r in self.files[file or self.master]
-            if r.event and r.event.event in names and r.event.trace == self.job and new in (None, r.event.args.get("new"))
+            if r.event
+            and r.event.event in names
+            and r.event.trace == self.job
+            and new in (None, r.event.args.get("new"))
         ]
 
 
@@ -176,8 +183,11 @@ def decisions(run: Run) -> Iterator[Edit]:
         assert r.event is not None
         count, named = r.event.args["count"], r.event.args.get("attempt")
         left = without(records, r)
-        move_on = lambda x: x.event.event == "job.transition" or (  # noqa: E731
-            x.event.event == "exec.transition" and x.event.args["new"] != "DEPLOYING"
+        move_on = lambda x: (
+            x.event.event == "job.transition"
+            or (  # noqa: E731
+                x.event.event == "exec.transition" and x.event.args["new"] != "DEPLOYING"
+            )
         )
         yield Edit("decision removed", str(r.event), {file: left}, following(run, left, r, move_on))
         copy = r.edited()
@@ -191,7 +201,12 @@ def decisions(run: Run) -> Iterator[Edit]:
             number = int(named.rpartition("_")[2])
             for text in (earlier[0], earlier[-1], f"{named.rpartition('_')[0]}_{number + 1}"):
                 new = r.edited((named, text))
-                yield Edit("decision for another attempt", f"{r.event} -> {text}", {file: [new if x is r else x for x in records]}, (new,))
+                yield Edit(
+                    "decision for another attempt",
+                    f"{r.event} -> {text}",
+                    {file: [new if x is r else x for x in records]},
+                    (new,),
+                )
 
 
 def failures(run: Run) -> Iterator[Edit]:
@@ -214,11 +229,18 @@ def failures(run: Run) -> Iterator[Edit]:
         dataset, producer = partitions[named]
         place = producer.rpartition("_")[0]
         others = [p for p, (d, m) in partitions.items() if d == dataset and m.rpartition("_")[0] != place]
-        strangers = [p for p, (d, m) in partitions.items() if d != dataset and m.split("_")[1] != producer.split("_")[1]]
+        strangers = [
+            p for p, (d, m) in partitions.items() if d != dataset and m.split("_")[1] != producer.split("_")[1]
+        ]
         for kind, choice in (("another subtask's partition", others), ("another vertex's partition", strangers)):
             for other in choice[:2]:
                 new = r.edited((named, other))
-                yield Edit(f"cause names {kind}", f"{r.event.line}: {other}", {file: [new if x is r else x for x in records]}, (new,))
+                yield Edit(
+                    f"cause names {kind}",
+                    f"{r.event.line}: {other}",
+                    {file: [new if x is r else x for x in records]},
+                    (new,),
+                )
 
 
 def scheduling(run: Run) -> Iterator[Edit]:
@@ -231,15 +253,22 @@ def scheduling(run: Run) -> Iterator[Edit]:
         if not makers:
             continue
         last = makers[-1]
-        since = [x for x in run.of("exec.transition") if task_of(x) == task_of(r) and place[id(last)] < place[id(x)] < place[id(r)]]
+        since = [
+            x
+            for x in run.of("exec.transition")
+            if task_of(x) == task_of(r) and place[id(last)] < place[id(x)] < place[id(r)]
+        ]
         if since:
             continue
         group = [
             x
             for x in run.of("exec.transition", "exec.deploy")
-            if attempt_of(x) == attempt_of(r) and (x.event and (x.event.event == "exec.deploy" or x.event.args["new"] in ("SCHEDULED", "DEPLOYING")))
+            if attempt_of(x) == attempt_of(r)
+            and (x.event and (x.event.event == "exec.deploy" or x.event.args["new"] in ("SCHEDULED", "DEPLOYING")))
         ]
-        yield Edit("consumer deployed before its producer finished", str(r.event), {file: moved(records, group, last)}, (r,))
+        yield Edit(
+            "consumer deployed before its producer finished", str(r.event), {file: moved(records, group, last)}, (r,)
+        )
     for f in finished:
         left = without(records, f)
 
@@ -271,7 +300,9 @@ def attempts(run: Run) -> Iterator[Edit]:
             pattern = re.compile(rf"{re.escape(stem)}_{number}(?!\d)")
             files = {
                 name: [
-                    Record([pattern.sub(f"{stem}_{new}", line) for line in x.lines], x.event) if any(stem in line for line in x.lines) else x
+                    Record([pattern.sub(f"{stem}_{new}", line) for line in x.lines], x.event)
+                    if any(stem in line for line in x.lines)
+                    else x
                     for x in rs
                 ]
                 for name, rs in run.files.items()
@@ -279,11 +310,19 @@ def attempts(run: Run) -> Iterator[Edit]:
             at = files[file][records.index(r)]
             yield Edit(kind, str(r.event), files, (at,))
     for f in run.of("exec.transition", new="FINISHED"):
-        for kind, old in (("FINISHED task runs again", "FINISHED to RUNNING"), ("RUNNING line after FINISHED", "INITIALIZING to RUNNING")):
+        for kind, old in (
+            ("FINISHED task runs again", "FINISHED to RUNNING"),
+            ("RUNNING line after FINISHED", "INITIALIZING to RUNNING"),
+        ):
             again = f.edited(("RUNNING to FINISHED", old), ("INITIALIZING to FINISHED", old))
             yield Edit(kind, str(f.event), {file: after(records, f, again)}, (again,))
         early = f.edited(("RUNNING to FINISHED", "RUNNING to CANCELING"))
-        yield Edit("CANCELING of a task that nobody cancels", str(f.event), {file: [y for x in records for y in ((early, x) if x is f else (x,))]}, (early,))
+        yield Edit(
+            "CANCELING of a task that nobody cancels",
+            str(f.event),
+            {file: [y for x in records for y in ((early, x) if x is f else (x,))]},
+            (early,),
+        )
     for back in run.of("job.transition", new="RUNNING"):
         assert back.event is not None
         if back.event.args["old"] != "RESTARTING":
@@ -297,14 +336,23 @@ def attempts(run: Run) -> Iterator[Edit]:
                 continue
             stem = attempt_of(r).rpartition("_")[0]
             extra = r.edited((f"{stem}_{number}", f"{stem}_{number + 1}"))
-            yield Edit("task restarted that was not to restart", f"{r.event} at {back.event.line}", {file: after(records, back, extra)}, (extra,))
+            yield Edit(
+                "task restarted that was not to restart",
+                f"{r.event} at {back.event.line}",
+                {file: after(records, back, extra)},
+                (extra,),
+            )
     for task, r in latest.items():
         assert r.event is not None
         if r.event.args["number"] == 0:
             continue
         gone = attempt_of(r)
         files = {
-            name: [x for x in rs if not any(gone in line for line in x.lines[:1]) or (x.event and x.event.event == "failover.restart")]
+            name: [
+                x
+                for x in rs
+                if not any(gone in line for line in x.lines[:1]) or (x.event and x.event.event == "failover.restart")
+            ]
             for name, rs in run.files.items()
         }
 
@@ -313,9 +361,8 @@ def attempts(run: Run) -> Iterator[Edit]:
             args = x.event.args
             if x.event.event == "exec.transition":
                 # A connected task of the same region cannot finish, a reader cannot be scheduled.
-                reads = args["new"] == "SCHEDULED" and task_of(x) in run.readers.get(task, ())
-                joined = task_of(x) in run.peers.get(task, set()) - run.readers.get(task, set())
-                return reads or (joined and args["new"] == "FINISHED" and args["number"] > 0)
+                # Flink schedules what it can before it does anything else, and regions as a whole.
+                return args["new"] not in ("SCHEDULED", "DEPLOYING")
             return x.event.event == "job.transition" and args["new"] == "FINISHED"
 
         yield Edit("task of the set never restarted", str(r.event), files, following(run, files[file], r, misses))
@@ -327,7 +374,9 @@ def jobs(run: Run) -> Iterator[Edit]:
     for j in run.of("job.transition"):
         assert j.event is not None
         left = without(records, j)
-        next_one = following(run, left, j, lambda x: x.event.event in ("exec.transition", "exec.deploy", "job.transition"))
+        next_one = following(
+            run, left, j, lambda x: x.event.event in ("exec.transition", "exec.deploy", "job.transition")
+        )
         if next_one:
             yield Edit("line of the job removed", str(j.event), {file: left}, next_one)
         if j.event.args["new"] == "FINISHED":
@@ -348,8 +397,12 @@ def swaps(run: Run) -> Iterator[Edit]:
         swapped = moved(records, [second], first)
         names = {first.event.event, second.event.event}
         # The job goes on while its last tasks are cancelled or others finish; a restart is what these lines wait for.
-        legal = not same and "failover.restart" not in names and {"SCHEDULED", "CANCELING"}.isdisjoint(
-            r.event.args.get("new") for r in (first, second) if "job.transition" in names and r.event
+        legal = (
+            not same
+            and "failover.restart" not in names
+            and {"SCHEDULED", "CANCELING"}.isdisjoint(
+                r.event.args.get("new") for r in (first, second) if "job.transition" in names and r.event
+            )
         )
         kind = "neighbours of one attempt exchanged" if same else "neighbours exchanged"
         yield Edit(kind, f"{first.event} <> {second.event}", {file: swapped}, (second, first), may_be_legal=legal)
@@ -363,9 +416,16 @@ def executors(run: Run) -> Iterator[Edit]:
         final = {attempt_of(r): r for r in run.of("tm.final", file=file)}
         for f in run.of("tm.transition", new="FINISHED", file=file):
             again = f.edited(("RUNNING to FINISHED", "INITIALIZING to RUNNING"))
-            yield Edit("TaskManager: RUNNING line after FINISHED", str(f.event), {file: after(records, f, again)}, (again,))
+            yield Edit(
+                "TaskManager: RUNNING line after FINISHED", str(f.event), {file: after(records, f, again)}, (again,)
+            )
             if attempt_of(f) in final:
-                yield Edit("TaskManager: FINISHED line removed", str(f.event), {file: without(records, f)}, (final[attempt_of(f)],))
+                yield Edit(
+                    "TaskManager: FINISHED line removed",
+                    str(f.event),
+                    {file: without(records, f)},
+                    (final[attempt_of(f)],),
+                )
         for s in run.of("tm.submit", file=file):
             copy = s.edited()
             yield Edit("TaskManager: task received twice", str(s.event), {file: after(records, s, copy)}, (copy,))
@@ -379,13 +439,27 @@ def executors(run: Run) -> Iterator[Edit]:
             if "by" in p.event.args:
                 other = f"{producer.rpartition('_')[0]}_{int(producer.rpartition('_')[2]) + 1}"
                 new = p.edited((producer, other))
-                yield Edit("TaskManager: asks for another attempt's partition", str(p.event), {file: [new if x is p else x for x in records]}, (new,))
+                yield Edit(
+                    "TaskManager: asks for another attempt's partition",
+                    str(p.event),
+                    {file: [new if x is p else x for x in records]},
+                    (new,),
+                )
         registered = run.of("part.registered", file=file)
         for p in registered:
             assert p.event is not None
-            used = [r for r in run.of("part.request", "part.released", file=file) if r.event and r.event.args["partition" if "partition" in r.event.args else "producer"] in (p.event.args["partition"], p.event.args["producer"]) and r.event.args["dataset"] == p.event.args["dataset"]]
+            used = [
+                r
+                for r in run.of("part.request", "part.released", file=file)
+                if r.event
+                and r.event.args["partition" if "partition" in r.event.args else "producer"]
+                in (p.event.args["partition"], p.event.args["producer"])
+                and r.event.args["dataset"] == p.event.args["dataset"]
+            ]
             if used:
-                yield Edit("TaskManager: Registered line removed", str(p.event), {file: without(records, p)}, (used[0],))
+                yield Edit(
+                    "TaskManager: Registered line removed", str(p.event), {file: without(records, p)}, (used[0],)
+                )
 
 
 KINDS = (decisions, failures, scheduling, attempts, jobs, swaps, executors)
@@ -417,7 +491,9 @@ def outcome(folder: Path, edit: Edit) -> Outcome:
                     number += len(record.lines)
         verdict = validate_paths([target])[0]
     rejection = verdict["rejection"]
-    place = None if rejection is None or rejection["file"] is None else (Path(rejection["file"]).name, rejection["line"])
+    place = (
+        None if rejection is None or rejection["file"] is None else (Path(rejection["file"]).name, rejection["line"])
+    )
     return Outcome(edit, verdict["verdict"], place, frozenset(places), verdict["reason"] or "")
 
 
@@ -428,7 +504,9 @@ def table(outcomes: Iterable[Outcome]) -> str:
         made[o.edit.kind] += 1
         (hit if o.hit else missed if o.place is None else near)[o.edit.kind] += 1
     rows = [f"| {k} | {made[k]} | {hit[k]} | {near[k]} | {missed[k]} |" for k in made]
-    return "\n".join(["| edit | made | rejected at the line | rejected elsewhere | not rejected |", "|---|--:|--:|--:|--:|", *rows])
+    return "\n".join(
+        ["| edit | made | rejected at the line | rejected elsewhere | not rejected |", "|---|--:|--:|--:|--:|", *rows]
+    )
 
 
 def main() -> None:
@@ -448,7 +526,9 @@ def main() -> None:
                 found = outcome(folder, edit)
                 outcomes.append(found)
                 if given.list and not found.hit and not (edit.may_be_legal and found.place is None):
-                    print(f"{folder.name}: {edit.kind}: {edit.what[:300]}\n    {found.verdict} at {found.place}, expected {sorted(found.expected)}: {found.message[:300]}")
+                    print(
+                        f"{folder.name}: {edit.kind}: {edit.what[:300]}\n    {found.verdict} at {found.place}, expected {sorted(found.expected)}: {found.message[:300]}"
+                    )
     print(table(outcomes))
 
 

@@ -18,7 +18,7 @@ from streamproof.conformance.events import Event
 from streamproof_models.failover.machine import STARTED
 from streamproof_specs.flink.decisions import Causes, Recovery, counted
 from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
-from streamproof_specs.flink.wording import FailoverWording, switch
+from streamproof_specs.flink.wording import FailoverWording, listed, switch
 
 HIDDEN = frozenset({"restart"})
 
@@ -63,6 +63,9 @@ class Translator:
     """Why the machine no longer follows the job, once it does not."""
     job: str | None = None
     """State of the job by its own lines; None before the first of them in a log whose beginning is missing."""
+    eager: bool = False
+    """Whether the job's scheduler takes up at once what it can, region by region (`PipelinedRegionSchedulingStrategy`)."""
+    _units: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
     _untrack: tuple[Move, ...] = ()
@@ -71,6 +74,13 @@ class Translator:
         """One observation for every event that speaks about the machine."""
         if any(e.event in _FIRST for e in events):
             self.job = "CREATED"
+            strategies = [e.args["strategy"] for e in events if e.event == "sched.strategy"]
+            self.eager = bool(strategies) and all(s.endswith(".PipelinedRegionSchedulingStrategy") for s in strategies)
+        place = {t: at for at, t in enumerate(self.model.tasks)}
+        for unit in self.model.units:
+            ends = [self.model.channel_ends[c] for t in unit for c in self.model.stored_inputs[t]]
+            producers = dict.fromkeys(place[p] for p, r in ends if self.model.region_of[p] != self.model.region_of[r])
+            self._units.append((tuple(place[t] for t in unit), tuple(producers)))
         restarted = _restarted(self.recorded, events)
         for at, event in enumerate(events):
             observation = self._after(event) if self.left is not None else self._read(event, restarted.get(at))
@@ -136,7 +146,7 @@ class Translator:
             return Observation(event, impossible=f"an execution never switches from {old} to {new}")
         if self.job == "CREATED":
             return Observation(event, impossible="the job was not started: no line says that it is RUNNING")
-        before = (self._in_step(), self._present(task, number))
+        before = (self._in_step(), self._present(task, number), *(() if new in ("SCHEDULED", "DEPLOYING") else self._prompt()))
         shown[task, number] = new
         match new:
             case "SCHEDULED":
@@ -217,6 +227,25 @@ class Translator:
             return Demand("tasks are waiting for their restart, but no line says that the job is RESTARTING", _settled)
         return Demand("", lambda look: True)
 
+    def _prompt(self) -> tuple[Demand, ...]:
+        """What can be scheduled is, in the same step in which it became so, before anything else is logged: all of it."""
+        if not self.eager or self.job not in ("RUNNING", "RESTARTING"):
+            return ()
+        owed = self._owed
+        return (Demand(lambda look: f"{listed(owed(look))} could be scheduled and was not", lambda look: not owed(look)),)
+
+    def _owed(self, look: Look) -> list[str]:
+        """Attempts that Flink's scheduler would have scheduled by now, or has and the log does not show."""
+        status, number, shown = look("status"), look("attempt"), self.wording.shown
+        late: list[str] = []
+        for unit, producers in self._units:
+            ready = all(status[t] == "CREATED" for t in unit) and all(status[p] == "FINISHED" for p in producers)
+            for t in unit:
+                hidden = status[t] == "SCHEDULED" and shown.get((self.model.tasks[t], number[t]), "CREATED") == "CREATED"
+                if ready or hidden:
+                    late.append(f"{self.model.tasks[t]} attempt {number[t]}")
+        return late
+
     def _at_work(self, event: Event, task: str, number: int) -> Any:
         def then(looks: Sequence[Look]) -> None:
             for recovery in self.recoveries:
@@ -245,7 +274,7 @@ class Translator:
             event,
             self.causes.ways(failure.event, task),
             (counted(event, task, restarted),),
-            (self._in_step(),),
+            (self._in_step(), *self._prompt()),
             then=recovery.settle,
         )
 
@@ -255,29 +284,30 @@ class Translator:
         old, new = event.args["old"], event.args["new"]
         if self.job is not None and self.job != old and not (old == "INITIALIZING" and self.job == "CREATED"):
             return Observation(event, impossible=f"the job was {self.job}, not {old}")
+        prompt = self._prompt() if new != "RUNNING" else ()
         self.job = new
         if new in _OVER:
-            return self._leave(event, new)
+            return self._leave(event, new, prompt)
         unanswered = self._unanswered(event)
         if unanswered is not None:
             return unanswered
         match old, new:
             case "RUNNING", "RESTARTING":
-                return Observation(event, demands=(Demand("no decision to restart is pending", _pending),))
+                return Observation(event, demands=(Demand("no decision to restart is pending", _pending),), before=prompt)
             case "RESTARTING", "RUNNING":
                 return Observation(event, demands=(Demand("tasks to restart are still being cancelled", _settled),))
             case _, "FINISHED":
-                before = (Demand("tasks are waiting for their restart", _settled),)
+                before = (Demand("tasks are waiting for their restart", _settled), *prompt)
                 return Observation(event, ((Move("complete"),),), (), before)
             case _:
                 return Observation(event)
 
-    def _leave(self, event: Event, new: str) -> Observation:
+    def _leave(self, event: Event, new: str, prompt: tuple[Demand, ...]) -> Observation:
         failure, self._failure = self._failure, None
         self.left = f"the job is {new}"
         if failure is not None and new in ("FAILING", "FAILED"):
-            return Observation(event, ((Move("give_up", {"t": failure.task}),),))
-        return Observation(event)
+            return Observation(event, ((Move("give_up", {"t": failure.task}),),), before=prompt)
+        return Observation(event, before=prompt)
 
     def _after(self, event: Event) -> Observation | None:
         """Once the job is being ended its tasks are; each attempt is judged by itself, and none may be left over."""
