@@ -407,7 +407,10 @@ def test_an_interrupt_keeps_what_is_known() -> None:
     proof = prove(evens(EVEN, always("not_4", not_(4))), on_progress=interrupt)
     assert proof.interrupted
     assert [f.verdict for f in proof.findings] == [Verdict.HOLDS, Verdict.INCONCLUSIVE]
-    assert proof.findings[1].because == "interrupted: no violation in the first 1 step"
+    assert proof.findings[1].because == (
+        "interrupted: no violation in the first 1 step, but not inductive up to k=1: add a lemma that excludes the first "
+        "state of the counterexample to induction, raise k, or use check"
+    )
 
 
 def test_the_second_opinion_refuses_a_wrong_proof() -> None:

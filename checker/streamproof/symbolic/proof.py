@@ -83,7 +83,7 @@ def prove(
         attempt.stopped = stop.why
     except KeyboardInterrupt:
         attempt.stopped = INTERRUPTED
-    return attempt.answer(max_k)
+    return attempt.answer()
 
 
 class _Attempt:
@@ -147,13 +147,13 @@ class _Attempt:
 
     # --- the answer --------------------------------------------------------------------------------------------------
 
-    def answer(self, max_k: int) -> Proof:
+    def answer(self) -> Proof:
         """What was found, so far as it was found."""
         proven = self._proven if self._safe else {}
         needed = {p for claim in self._asked if claim in proven for p in self._needs(claim)}
         settled = {*proven, *self._search.findings, *([None] if self._safe else [])}
         return Proof(
-            tuple(self._finding(p, max_k) for p in self._asked),
+            tuple(self._finding(p) for p in self._asked),
             {p.name: proven[p] for p in self._asked if p in proven},
             tuple(self._lemma(p) for p in self._lemmas),
             tuple(p.name for p in self._lemmas if p in needed),
@@ -177,14 +177,21 @@ class _Attempt:
                 pending += self._rests_on.get(support, ())
         return found
 
-    def _finding(self, prop: Property, max_k: int) -> Finding:
+    def _finding(self, prop: Property) -> Finding:
         if prop in self._proven and self._safe:
             return self._proved(prop)
         found = verdict(self._search, prop, self.stopped)
-        limited = self.stopped is not None or prop in self._search.given_up or self._search.blind
-        if found.verdict is not Verdict.INCONCLUSIVE or prop.kind is Kind.TERMINATION or limited:
+        tried = prop in self._proven or prop in self._ctis or prop in self._unknown
+        if (
+            found.verdict is not Verdict.INCONCLUSIVE
+            or not tried
+            or prop in self._search.given_up
+            or self._search.blind
+        ):
             return found
-        return replace(found, because=f"{nothing(prop)} in {so_far(self._search.depth)}{self._why_open(prop, max_k)}")
+        early = "" if self.stopped is None else f"{self.stopped}: "
+        because = f"{early}{nothing(prop)} in {so_far(self._search.depth)}{self._why_open(prop, self._rounds[-1].k)}"
+        return replace(found, because=because)
 
     def _proved(self, prop: Property) -> Finding:
         because = f"by k-induction, k={self._proven[prop]}, for this instance"
@@ -198,14 +205,16 @@ class _Attempt:
             return finding(prop, Verdict.VIOLATED, f"true in no reachable state, {because}")
         return finding(prop, Verdict.HOLDS, because)
 
-    def _why_open(self, prop: Property, max_k: int) -> str:
+    def _why_open(self, prop: Property, k: int) -> str:
         lemma = "add a lemma that excludes the first state of the counterexample to induction, raise k, or use check"
         claim: Claim = prop
-        text = f", but not inductive up to k={max_k}: {lemma}"
+        text = f", but not inductive up to k={k}: {lemma}"
         if prop in self._proven:
             claim = None
             why = self._ctis[None].because.splitlines()[0] if None in self._ctis else ""
-            text = f", nor, by induction, before the model's first mistake; up to k={max_k} it may make one ({why}): {lemma}"
+            text = (
+                f", nor, by induction, before the model's first mistake; up to k={k} it may make one ({why}): {lemma}"
+            )
         if claim in self._unknown:
             return "; the solver gave up on induction: raise the timeout, add a lemma, or use check"
         return text
