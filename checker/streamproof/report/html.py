@@ -45,13 +45,6 @@ def render_report(
     )
 
 
-def _events(row: html_facts.Row) -> int:
-    """All that a run's bar of events shows: lines unknown to the binding are not among the events read."""
-    parts = [row[f"events_{name}"] for name in ("matched", "ignored", "unknown")]
-    log: int = row["log_events"] or 0
-    return log if None in parts else max(sum(parts), log)
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
