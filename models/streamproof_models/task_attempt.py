@@ -108,13 +108,11 @@ class TaskAttempt(Model):
 
     @action
     def cancel(self, s: Any) -> None:
-        """The JobManager wants the attempt to end; before the deployment it simply has ended."""
+        """The JobManager wants the attempt to end."""
         require(s.master in ("CREATED", "SCHEDULED") or s.master in DEPLOYED)
         if s.master in DEPLOYED:
-            s.master = "CANCELING"
             s.cancel_sent = True
-        else:
-            s.master = "CANCELED"
+        s.master = "CANCELING"
 
     @action
     def fail(self, s: Any) -> None:
@@ -125,9 +123,9 @@ class TaskAttempt(Model):
 
     @action(fairness=WEAK)
     def give_up(self, s: Any) -> None:
-        """Cancelling is over without a report, which cannot come: the connection is cut, or the task never arrived."""
+        """Cancelling is over without a report, which cannot come: the task never arrived, or the connection is cut."""
         require(s.master == "CANCELING")
-        require(s.cut or (s.task == "NONE" and s.deployment == "TAKEN"))
+        require(s.cut or s.deployment == "NONE" or (s.task == "NONE" and s.deployment == "TAKEN"))
         s.master = "CANCELED"
 
     # --- the TaskManager

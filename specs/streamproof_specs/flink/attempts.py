@@ -16,7 +16,7 @@ from streamproof.conformance.events import Event
 from streamproof.conformance.flink import Attempt, FlinkRun
 from streamproof.language.compile import compile_model
 from streamproof.system import Instance
-from streamproof_models.task_attempt import AT_WORK, DEPLOYED, TaskAttempt
+from streamproof_models.task_attempt import AT_WORK, TaskAttempt
 from streamproof_specs.flink.wording import switch
 from streamproof_specs.task_attempt import SPEC
 
@@ -243,16 +243,15 @@ class AttemptWording:
         if event.event == "exec.ignored":
             return Observation(event, before=(held,))
         old, new = args["old"], args["new"]
-        gone = old in ("CREATED", "SCHEDULED")
         moves = {
             "SCHEDULED": ("schedule",),
             "DEPLOYING": ("deploy",),
             "CANCELING": ("cancel",),
-            "CANCELED": ("cancel",) if gone else ("hear", "give_up"),
+            "CANCELED": ("hear", "give_up"),
             "FAILED": ("hear", "fail"),
         }.get(new, ("hear",))
         becomes = Demand(
-            lambda look: f"{self._line(old, new)}, but on its TaskManager it is {look('task')}",
+            lambda look: f"{self._line(old, new)}, but the JobManager had to hold it for {look('master')}",
             lambda look: look("master") == new,
         )
         return Observation(event, tuple((Move(m),) for m in moves), (becomes,), (held,))
@@ -345,7 +344,7 @@ class AttemptWording:
                     said = look("reports")[0]
                     yield int(not mine), self._line(master, "CANCELED" if master == "CANCELING" else said)
                 case "cancel":
-                    yield 1 + int(not mine), self._line(master, "CANCELING" if master in DEPLOYED else "CANCELED")
+                    yield 1 + int(not mine), self._line(master, "CANCELING")
                 case "fail":
                     yield 1 + int(not mine), self._line(master, "FAILED")
                 case "give_up":

@@ -236,7 +236,7 @@ class RecordedFailover(Failover):
         require(s.decided < self.decisions)
         for t in self.tasks:
             if s.status[t] == "CREATED":
-                s.status[t] = "CANCELED"
+                s.status[t] = "CANCELING"
         self.begin(s, dict.fromkeys(self.tasks, True))
 
 

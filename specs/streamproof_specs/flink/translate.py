@@ -23,8 +23,8 @@ from streamproof_specs.flink.wording import FailoverWording, listed, switch
 HIDDEN = frozenset({"restart"})
 
 LEGAL: Mapping[str, frozenset[str]] = {
-    "CREATED": frozenset({"SCHEDULED", "CANCELED"}),
-    "SCHEDULED": frozenset({"DEPLOYING", "CANCELED", "FAILED"}),
+    "CREATED": frozenset({"SCHEDULED", "CANCELING"}),
+    "SCHEDULED": frozenset({"DEPLOYING", "CANCELING", "FAILED"}),
     "DEPLOYING": frozenset({"INITIALIZING", "FINISHED", "CANCELING", "CANCELED", "FAILED"}),
     "INITIALIZING": frozenset({"RUNNING", "FINISHED", "CANCELING", "CANCELED", "FAILED"}),
     "RUNNING": frozenset({"FINISHED", "CANCELING", "CANCELED", "FAILED"}),
@@ -167,15 +167,8 @@ class Translator:
                 return self._failed(event, task, before)
 
     def _canceled(self, event: Event, task: str, old: str, before: tuple[Demand, ...]) -> Observation:
-        number = event.args["number"]
-        if old == "CREATED":
-            return Observation(event, demands=(self._holds(task, "CANCELED", number),), before=before)
-        cancel = (Move("cancel", {"t": task}),)
-        if old in ("DEPLOYING", "INITIALIZING", "RUNNING"):
-            return Observation(event, ((Move("withdraw", {"t": task}),),), (), before)
-        if old == "SCHEDULED":
-            before = (*before, self._to_cancel(task, number, old))
-        return Observation(event, (cancel,), (), before)
+        action = "cancel" if old == "CANCELING" else "withdraw"
+        return Observation(event, ((Move(action, {"t": task}),),), (), before)
 
     def _failed(self, event: Event, task: str, before: tuple[Demand, ...]) -> Observation:
         self._failure = _Failure(event, task)
