@@ -24,7 +24,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
+
+from streamproof.cli.app import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {"docs/decisions.md"}
@@ -34,7 +37,7 @@ DOCUMENTS = sorted(
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     if str(path.relative_to(ROOT)) not in ELSEWHERE
 )
-STARTS_SPARK = "--master"
+STARTS_SPARK = re.compile("--master|streamproof report")
 BLOCK = re.compile(r"(?:^<!-- (?P<says>[^\n]*?) -->\n\n?)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 MARKED = re.compile(r"(?P<verb>file|append|run|not run|rule)(?P<loose>, any numbers)?(?:[: ] *(?P<rest>.*))?$")
 
@@ -141,7 +144,7 @@ def with_marks() -> Iterator[object]:
         text = (ROOT / name).read_text(encoding="utf-8")
         found = [b for b in blocks(text) if b.verb == "run"]
         if found:
-            marks = [pytest.mark.spark] if any(STARTS_SPARK in b.body for b in found) else []
+            marks = [pytest.mark.spark] if any(STARTS_SPARK.search(b.body) for b in found) else []
             yield pytest.param(name, id=name, marks=marks)
 
 
@@ -188,3 +191,38 @@ def test_the_comparison_can_fail() -> None:
     assert agrees(("first", "second 345 s", "third"), printed, loose=True)
     assert not agrees(("first", "second 345 s", "third"), printed)
     assert not agrees(("first", "second 345 min", "third"), printed, loose=True)
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *sorted(ELSEWHERE), "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_links(document: str) -> None:
+    """Every link within the repository leads to a file, and to a heading where it names one."""
+    home = (ROOT / document).parent
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", (ROOT / document).read_text(encoding="utf-8")):
+        path, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        file = home / path if path else ROOT / document
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+def anchors(file: Path) -> set[str]:
+    """What the headings of a document are called in links."""
+    headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *sorted(ELSEWHERE)])
+def test_commands_named_in_the_text_exist(document: str) -> None:
+    """A command in running text has a verb and options that the command line has."""
+    text = re.sub(r"^```.*?^```", "", (ROOT / document).read_text(encoding="utf-8"), flags=re.M | re.S)
+    unknown = []
+    for line in re.findall(r"`streamproof ([a-z]+(?: [^`]*)?)`", text):
+        verb, *words = line.split()
+        command = cli.get_command(click.Context(cli), verb)
+        options = {"--help"} | {option for p in command.params for option in p.opts} if command else set()
+        unknown += [line for word in words if word.startswith("-") and word != "-" and word not in options]
+        unknown += [] if command else [line]
+    assert unknown == []

@@ -1,0 +1,95 @@
+"""The tables of JSON fields list exactly the fields that there are.
+
+``<!-- fields of: COMMAND -->`` above a table says where to get the JSON; ``<!-- more fields of: COMMAND -->`` that the table
+lists what the document has beside the fields of `streamproof check`. In a table ``a.*`` stands for any key of ``a``, ``a[]``
+for each element; a field that is described as a whole covers what is inside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+TABLES = re.findall(r"^<!-- (more )?fields of: (.*?) -->\n((?:\|.*\n)+)", PAGE, re.M)
+PREPARE = {
+    "cat measured.itf.json": "streamproof export reference.die_hard --format itf --property measured --out measured.itf.json",
+    "cat verdicts.json": "tar xf tests/data/flink/logs.tar.xz && streamproof validate logs/a-taskfail-1 --json verdicts.json",
+}
+"""What makes the files that some of the commands show."""
+
+
+def documented(table: str) -> list[str]:
+    """The fields in the first column of a table."""
+    cells = [row.split("|")[1] for row in table.splitlines()[2:]]
+    return [field for cell in cells for field in re.findall(r"`(.+?)`", cell)]
+
+
+def shape(data: Any, at: str = "") -> Iterator[str]:
+    """The path of every value inside JSON data."""
+    if isinstance(data, dict) and data:
+        for key, value in data.items():
+            yield from shape(value, f"{at}.{key}" if at else key)
+    elif isinstance(data, list) and data:
+        for value in data:
+            yield from shape(value, f"{at}[]")
+    else:
+        yield at
+
+
+def covers(field: str, path: str) -> bool:
+    """Whether a documented field describes what is at `path`, or holds it."""
+    wanted = re.escape(field).replace(r"\.\*", r"\.[^.]+")
+    return re.match(rf"{wanted}(?:[.\[]|$)", path) is not None
+
+
+def holds(path: str, field: str) -> bool:
+    """Whether an empty or missing value at `path` leaves no room for the documented field inside it."""
+    return field.startswith((f"{path}.", f"{path}[]"))
+
+
+def answer(command: str, folder: Path) -> Any:
+    """The JSON that a command writes to standard output."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("more", "command", "table"), TABLES, ids=[row[1] for row in TABLES])
+def test_fields(more: str, command: str, table: str, tmp_path: Path) -> None:
+    """Each field that is there is described, and each that is described is there."""
+    for name in ("tests", "counterexamples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    prepared = PREPARE.get(command)
+    if prepared is not None:
+        subprocess.run(
+            ["bash", "-c", prepared],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+            stdout=subprocess.DEVNULL,
+            timeout=300,
+            check=True,
+        )
+    paths = set(shape(answer(command, tmp_path)))
+    fields = documented(table)
+    known = fields + (documented(TABLES[1][2]) if more else [])
+    assert [p for p in sorted(paths) if not any(covers(f, p) or holds(p, f) for f in known)] == []
+    assert [f for f in fields if not any(covers(f, p) or holds(p, f) for p in paths)] == []
+
+
+def test_every_json_verb_has_a_table() -> None:
+    """The page describes the JSON of each verb that people are likely to read by machine."""
+    assert [command.split()[1] for _, command, _ in TABLES] == [
+        "models", "check", "prove", "replay", "measured.itf.json", "verdicts.json",
+    ]  # fmt: skip
