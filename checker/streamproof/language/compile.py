@@ -17,7 +17,7 @@ from streamproof.language.frames import ordinary
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import RESERVED, Model, class_place, marked
 from streamproof.language.primitives import MARK, ActionMark, InitiallyMark, PropertyMark, TerminalMark
-from streamproof.language.sources import place
+from streamproof.language.sources import decoration, place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.unchanged import Unchanged
 from streamproof.language.world import Pick, World
@@ -181,14 +181,14 @@ class _Compiler:
             if p not in declared:
                 raise ModelError(
                     f"parameter {p!r} of action {name} has no domain",
-                    loc=place(function),
+                    loc=decoration(function),
                     remedy=f"give it in the decorator: @action({p}=range(2))",
                 )
         for p in declared:
             if p not in given:
                 raise ModelError(
                     f"@action of {name} gives a domain for {p!r}, which is no parameter",
-                    loc=place(function),
+                    loc=decoration(function),
                     remedy=f"write def {name}(self, s, {', '.join(declared)})",
                 )
         domains = [self._domain(name, p, declared[p], function) for p in given]
@@ -216,7 +216,7 @@ class _Compiler:
         return Action(name, tuple(given), mark.fairness, tuple(instances), place(function), doc)
 
     def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
-        loc, what = place(function), f"the domain of {action}({parameter})"
+        loc, what = decoration(function), f"the domain of {action}({parameter})"
         if isinstance(given, str):
             if not hasattr(self.model, given):
                 raise ModelError(

@@ -93,8 +93,9 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
 def _element(given: Any, loc: Loc | None) -> Decl:
     if isinstance(given, Decl):
         return given
+    got = given.__name__ if isinstance(given, type) else f"{given!r} ({type(given).__name__})"
     raise ModelError(
-        f"a sort expected, got {given!r} ({type(given).__name__})",
+        f"a sort expected, got {got}",
         loc=loc,
         remedy='write Bool(), Range(0, 3), Enum("A", "B"), Record(...), Option(...), Array(...), Queue(...) or Set(...)',
     )

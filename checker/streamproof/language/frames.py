@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from streamproof.system.errors import Loc, ModelError, StreamproofError
 
 T = TypeVar("T")
 
+ORDINARY = "this is ordinary Python, run while the model is read"
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
@@ -45,7 +47,13 @@ def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:
                 loc = Loc(code.co_filename, trace.tb_lineno, code.co_name)
             trace = trace.tb_next
         raise ModelError(
-            f"{type(error).__name__} in {what}: {error}",
-            loc=loc,
-            remedy="this is ordinary Python, run while the model is read",
+            f"{type(error).__name__} in {what}: {error}", loc=loc, remedy=_meant(error) or ORDINARY
         ) from error
+
+
+def _meant(error: Exception) -> str:
+    """The attribute that an `AttributeError` probably was about."""
+    if not isinstance(error, AttributeError) or error.name is None:
+        return ""
+    near = difflib.get_close_matches(error.name, [n for n in dir(error.obj) if not n.startswith("_")], n=1)
+    return f"did you mean {near[0]!r}?" if near else ""

@@ -251,7 +251,7 @@ class Functions(Expressions):
         """What there is to choose from: the condition under which it is there, the value, and the value to show."""
         ready = places.plain(self.world, domain)
         if not symbolic(ready) and isinstance(ready, int):
-            raise ModelError(f"choose({ready}) has no elements", loc=loc, remedy=f"write choose(range({ready}))")
+            raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
         pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
         options = []
         for there, v in pairs or elements(self.world, domain, loc):

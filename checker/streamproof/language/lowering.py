@@ -77,7 +77,9 @@ class Lowering(Functions):
                 self.value(node.value, frame)
             case ast.Expr():
                 raise ModelError(
-                    f"{text(node)!r} has no effect", loc=where(frame, node), remedy="assign it, or require(...) it"
+                    f"{text(node)!r} has no effect",
+                    loc=where(frame, node),
+                    remedy="assign it, or require(...) it" if self.world.in_action else "return it",
                 )
             case ast.Assign(targets=targets, value=value):
                 term = self._assigned(value, frame, targets[0])

@@ -118,7 +118,7 @@ class Model:
                 if name not in c.__dict__ and name not in found:
                     raise ModelError(
                         f"parameter {name!r} of {c.__name__} has no default",
-                        loc=class_place(c),
+                        loc=_annotation(c, name) or class_place(c),
                         remedy="give it one: n: int = 2",
                     )
                 found[name] = getattr(cls, name)
@@ -165,6 +165,18 @@ class Model:
 
 def _example(kind: type) -> str:
     return {bool: "give true or false", int: "give an integer"}.get(kind, "give a text")
+
+
+def _annotation(cls: type, name: str) -> Loc | None:
+    """Where an attribute of a class is annotated."""
+    home = class_place(cls)
+    if home is None:
+        return None
+    lines, first = inspect.getsourcelines(cls)
+    for at, line in enumerate(lines):
+        if line.strip().startswith(f"{name}:"):
+            return Loc(home.file, first + at, cls.__name__)
+    return None
 
 
 def class_place(cls: type) -> Loc | None:

@@ -108,7 +108,9 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness = NONE, **dom
             remedy='write @action(c="channels") above def send(self, s, c)',
         )
     if not isinstance(fairness, Fairness):
-        raise ModelError(f"fairness={fairness!r}", loc=caller(), remedy="it is NONE, WEAK or STRONG, without quotes")
+        raise ModelError(
+            f"{fairness!r} is no fairness", loc=caller(), remedy="it is NONE, WEAK or STRONG, without quotes"
+        )
     if function is not None:
         setattr(function, MARK, ActionMark(NONE, ()))
         return function

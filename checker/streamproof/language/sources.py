@@ -6,6 +6,7 @@ import ast
 import linecache
 import types
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -65,7 +66,16 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def place(function: Callable[..., Any]) -> Loc | None:
-    """Where a function is defined."""
+    """Where the ``def`` of a function stands."""
+    first = decoration(function)
+    if first is not None and isinstance(function, types.FunctionType):
+        with suppress(ModelError):
+            return Loc(first.file, definition(function).lineno, first.function)
+    return first
+
+
+def decoration(function: Callable[..., Any]) -> Loc | None:
+    """Where a function begins, its decorators included."""
     code = getattr(function, "__code__", None)
     return Loc(code.co_filename, code.co_firstlineno, function.__name__) if code else None
 

@@ -1,0 +1,198 @@
+"""Lowering of attributes and indexing: of the state, of its parts, and of ordinary Python objects."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from streamproof.language import methods, operators, places
+from streamproof.language.displays import Displays
+from streamproof.language.places import plain
+from streamproof.language.sources import text
+from streamproof.language.terms import (
+    Cases,
+    Cell,
+    Closure,
+    Method,
+    Ref,
+    Several,
+    StateRef,
+    Term,
+    describe,
+    is_expr,
+    known,
+    symbolic,
+)
+from streamproof.language.world import Frame, where
+from streamproof.system import build as b
+from streamproof.system.errors import ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort
+
+
+class Access(Displays):
+    """Evaluates ``a.b``, ``a[b]`` and ``a[b:c]``."""
+
+    def attribute(self, owner: Term, node: ast.Attribute, frame: Frame) -> Term:
+        """``owner.name``."""
+        name, loc = node.attr, where(frame, node)
+        match owner:
+            case StateRef():
+                return self.state_variable(owner, name, node, frame)
+            case Ref():
+                return self._place_attribute(owner, node, frame)
+            case Cell():
+                return Method(owner, name)
+            case Cases(then=one, other=two) if _is_place(one) and _is_place(two):
+                if isinstance(one.sort, QueueSort | SetSort) and name not in ("head", "full"):
+                    return Method(Cases(owner.cond, one, two), name)
+                return self.world.either(
+                    owner.cond, lambda: self.attribute(one, node, frame), lambda: self.attribute(two, node, frame), loc
+                )
+            case Cases(then=one, other=two):
+                return self.world.either(
+                    owner.cond, lambda: self.attribute(one, node, frame), lambda: self.attribute(two, node, frame), loc
+                )
+        if is_expr(owner):
+            return self._term_attribute(owner, node, frame)
+        if symbolic(owner):
+            raise ModelError(f"{describe(owner)} has no {name!r}", loc=loc, remedy="index it, or use its elements")
+        if name.startswith("__") and not name.endswith("__"):
+            name = _mangled(name, frame)
+        try:
+            return getattr(owner, name)
+        except AttributeError:
+            remedy = near(name, dir(owner), "define it in the model, for example in setup()")
+            raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None
+
+    def state_variable(self, owner: StateRef, name: str, node: ast.AST, frame: Frame) -> Term:
+        """``s.name``."""
+        if name not in self.world.sorts:
+            raise ModelError(
+                f"no state variable {name!r}",
+                loc=where(frame, node),
+                remedy=near(name, list(self.world.sorts), f"the state has {', '.join(self.world.sorts)}"),
+            )
+        sort = self.world.sorts[name]
+        if owner.after:
+            return b.next_(name, sort, where(frame, node))
+        return places.settle(self.world, Ref(name, (), sort))
+
+    def _place_attribute(self, owner: Ref, node: ast.Attribute, frame: Frame) -> Term:
+        name, loc = node.attr, where(frame, node)
+        if isinstance(owner.sort, RecordSort):
+            return places.settle(self.world, places.attribute(owner, name, loc))
+        if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
+            return self._queue_attribute(places.read(self.world, owner), node, frame)
+        if not isinstance(owner.sort, QueueSort | SetSort):
+            raise methods.no_method(owner.sort, name, loc)
+        return Method(owner, name)
+
+    def _queue_attribute(self, whole: Expr, node: ast.Attribute, frame: Frame) -> Term:
+        loc, sort = where(frame, node), whole.sort
+        assert isinstance(sort, QueueSort)
+        if node.attr == "full":
+            return b.less_eq(b.num(sort.capacity), b.length(whole), loc)
+        return methods.queue_head(self.world, whole, loc, text(node.value))
+
+    def _term_attribute(self, owner: Expr, node: ast.Attribute, frame: Frame) -> Term:
+        name, loc = node.attr, where(frame, node)
+        if isinstance(owner.sort, OptionSort):
+            owner = places.present(self.world, owner, loc, text(node.value))
+        if isinstance(owner.sort, RecordSort):
+            if name not in [n for n, _ in owner.sort.fields]:
+                raise places.no_field(owner.sort, name, loc)
+            return b.field(owner, name, loc)
+        if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
+            return self._queue_attribute(owner, node, frame)
+        if isinstance(owner.sort, QueueSort | SetSort):
+            raise ModelError(
+                f"{name!r} cannot change {describe(owner)} that is only a value here",
+                loc=loc,
+                remedy="change it where it lies in the state",
+            )
+        raise methods.no_method(owner.sort, name, loc)
+
+    def subscript(self, node: ast.Subscript, frame: Frame) -> Term:
+        """``owner[key]`` or a slice."""
+        owner, loc = self.value(node.value, frame), where(frame, node)
+        if isinstance(node.slice, ast.Slice):
+            return self._slice(owner, node.slice, loc, frame)
+        key = plain(self.world, self.value(node.slice, frame))
+        return self.indexed(owner, key, node, frame)
+
+    def indexed(self, owner: Term, key: Term, node: ast.Subscript, frame: Frame) -> Term:
+        """``owner[key]``."""
+        loc, label = where(frame, node), text(node.slice)
+        if isinstance(owner, Cases):
+            one, two = owner.then, owner.other
+            return self.world.either(
+                owner.cond,
+                lambda: self.indexed(one, key, node, frame),
+                lambda: self.indexed(two, key, node, frame),
+                loc,
+            )
+        if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
+            return places.settle(self.world, places.item(self.world, owner, key, loc, label))
+        whole = plain(self.world, owner)
+        if is_expr(whole):
+            if isinstance(whole.sort, OptionSort):
+                whole = places.present(self.world, whole, loc, text(node.value))
+            if isinstance(whole.sort, ArraySort):
+                return b.select(whole, places.index_term(self.world, whole.sort, key, loc, label), loc)
+            if isinstance(whole.sort, QueueSort):
+                return methods.queue_item(self.world, whole, key, loc, text(node.value))
+            raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
+        content = self.world.content(whole) if isinstance(whole, Cell) else whole
+        if isinstance(content, StateRef):
+            raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
+        if isinstance(content, Several | Closure | Method):
+            raise ModelError(f"{describe(content)} cannot be indexed", loc=loc, remedy="arrays, queues and lists can")
+        is_known, host = known(key)
+        if is_known:
+            return operators.host(self.world, lambda: content[host], loc)
+        if isinstance(content, Mapping) and content:
+            return methods.pick_from_dict(self.world, content, key, loc, label)
+        if isinstance(content, list | tuple | range) and content:
+            return methods.pick_from_list(self.world, tuple(content), key, loc, label)
+        raise ModelError(
+            f"{describe(whole)} cannot be indexed by {describe(key)}", loc=loc, remedy="use a tuple, a list or a dict"
+        )
+
+    def _slice(self, owner: Term, node: ast.Slice, loc: Any, frame: Frame) -> Term:
+        ends = [self.value(x, frame) if x else None for x in (node.lower, node.upper, node.step)]
+        content = self.world.content(owner) if isinstance(owner, Cell) else owner
+        if any(symbolic(x) for x in ends) or not isinstance(content, tuple | list | str | range):
+            raise ModelError(
+                "only local and host sequences can be sliced, at known positions", loc=loc, remedy="index one by one"
+            )
+        part = operators.host(self.world, lambda: content[slice(*ends)], loc)
+        if isinstance(owner, Cell):
+            return self.world.allocate(part)
+        return self.world.allocate(tuple(part)) if isinstance(part, list) else part
+
+
+def _is_place(value: Term) -> bool:
+    return isinstance(value, Ref)
+
+
+def _kind(owner: object) -> str:
+    """What to call the owner of an attribute that does not exist."""
+    if isinstance(owner, types.ModuleType):
+        return f"module {owner.__name__}"
+    return "the base class" if isinstance(owner, super) else type(owner).__name__
+
+
+def near(name: str, candidates: list[str], otherwise: str) -> str:
+    """The candidate that `name` probably was meant to be, as a remedy."""
+    found = difflib.get_close_matches(name, [c for c in candidates if not c.startswith("_")], n=1)
+    return f"did you mean {found[0]!r}?" if found else otherwise
+
+
+def _mangled(name: str, frame: Frame) -> str:
+    """A private name as Python stores it in the class that the function belongs to."""
+    owner = getattr(frame.function, "__qualname__", "").split(".<locals>")[-1].split(".")[:-1]
+    return f"_{owner[-1].lstrip('_')}{name}" if owner else name
