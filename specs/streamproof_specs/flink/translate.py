@@ -39,6 +39,7 @@ _STEPS = ("deploy", "initialize", "run")
 _LEVEL = {"SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 2, "RUNNING": 3}
 _OVER = ("FAILING", "FAILED", "CANCELLING", "CANCELED", "SUSPENDED")
 _ENDED = ("CREATED", "FINISHED", "FAILED", "CANCELED")
+_STEPPING = ("exec.transition", "exec.deploy", "failover.restart", "job.transition")
 _FIRST = ("job.graph", "failover.strategy", "sched.strategy")
 
 
@@ -68,6 +69,7 @@ class Translator:
     _units: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
+    _decided: Event | None = None
     _untrack: tuple[Move, ...] = ()
 
     def observations(self, events: Sequence[Event]) -> Iterator[Observation]:
@@ -83,7 +85,10 @@ class Translator:
             self._units.append((tuple(place[t] for t in unit), tuple(producers)))
         restarted = _restarted(self.recorded, events)
         for at, event in enumerate(events):
-            observation = self._after(event) if self.left is not None else self._read(event, restarted.get(at))
+            if self.left is not None:
+                observation = self._after(event)
+            else:
+                observation = self._unannounced(event) or self._read(event, restarted.get(at))
             if observation is not None:
                 yield self._with_untracking(event, observation)
 
@@ -121,6 +126,17 @@ class Translator:
                 return self._disconnect(event)
             case _:
                 return None
+
+    def _unannounced(self, event: Event) -> Observation | None:
+        """The job switches to RESTARTING in the same step in which the decision is taken, unless it is already."""
+        if self._decided is None or event.event not in _STEPPING:
+            return None
+        decided, self._decided = self._decided, None
+        if event.event == "job.transition" and event.args["new"] == "RESTARTING":
+            return None
+        return Observation(
+            event, impossible=f"after the decision to restart in line {decided.line} no line says that the job is RESTARTING"
+        )
 
     def _unanswered(self, event: Event) -> Observation | None:
         if self._failure is None:
@@ -249,6 +265,7 @@ class Translator:
     # --- decisions
 
     def _decision(self, event: Event, restarted: frozenset[str]) -> Observation:
+        self._decided = event if self.job == "RUNNING" else None
         failure, self._failure = self._failure, None
         cause = failure.event.args.get("causes") or [None] if failure else [None]
         if event.args.get("globally"):
