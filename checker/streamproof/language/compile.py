@@ -198,7 +198,8 @@ class _Compiler:
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
             made = [i for i, _ in self.instances(name, function, args)]
-            unchanged.check(function)
+            if at == 0:
+                unchanged.check(function)
             if at == 0 and made != [i for i, _ in self.instances(name, function, args)]:
                 raise ModelError(
                     f"action {name} is another one each time it is read",

@@ -98,9 +98,7 @@ def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) ->
         if isinstance(sort.index, EnumSort) and host not in sort.index.members:
             raise unknown_member(sort.index, host, loc)
         if position(sort.index, host) is None:
-            world.check(
-                b.TRUE, f"index outside {sort.index}", loc, *([(text, b.num(host))] if text != str(host) else [])
-            )
+            world.check(b.TRUE, f"index outside {sort.index}", loc, (text, b.num(host)))
         return b.const(sort.index, host, loc)
     if not is_expr(key):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")

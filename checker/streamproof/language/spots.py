@@ -70,10 +70,12 @@ class Spot:
 
 def fail(message: str, spot: Spot, *operands: tuple[str, str]) -> EvaluationError:
     """The error of the model that the checker reports for the same step."""
-    shown = "; ".join(f"{name} = {value}" for name, value in operands)
-    return EvaluationError(
-        f"{message} in {RUNNING.get()}" + (f" ({shown})" if shown else ""), loc=spot.loc, remedy=REMEDY
-    )
+    return EvaluationError(_worded(message, *operands), loc=spot.loc, remedy=REMEDY)
+
+
+def _worded(message: str, *operands: tuple[str, str]) -> str:
+    shown = "; ".join(f"{name} = {value}" for name, value in operands if name != value)
+    return f"{message} in {RUNNING.get()}" + (f" ({shown})" if shown else "")
 
 
 class PythonError(EvaluationError):
@@ -95,7 +97,7 @@ def translated(error: Exception) -> PythonError | None:
     message = _meaning(error, written(frame, trace.tb_lasti))
     if message is None:
         return None
-    return PythonError(f"{message} in {RUNNING.get()}", loc=loc, remedy=REMEDY)
+    return PythonError(message, loc=loc, remedy=REMEDY)
 
 
 def _meaning(error: Exception, node: ast.AST | None) -> str | None:
@@ -104,11 +106,12 @@ def _meaning(error: Exception, node: ast.AST | None) -> str | None:
             right = (
                 node.right if isinstance(node, ast.BinOp) else node.value if isinstance(node, ast.AugAssign) else None
             )
-            return f"division by zero: {text(right)} is 0" if right else "division by zero"
+            shown = text(right) if right else "the divisor"
+            return _worded(f"division by zero: {shown} is 0", (shown, "0"))
         case ValueError() if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return f"{node.func.id}() of an empty collection" if node.func.id in ("min", "max") else None
+            return _worded(f"{node.func.id}() of an empty collection") if node.func.id in ("min", "max") else None
         case IndexError() | KeyError():
-            return f"{type(error).__name__}: {error}"
+            return _worded(f"{type(error).__name__}: {error}")
         case TypeError() | AttributeError() if "NoneType" in str(error):
-            return "None where a value is needed"
+            return _worded("None where a value is needed")
     return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
@@ -12,46 +12,37 @@ from streamproof.language.effects import MUTABLE
 from streamproof.language.sources import place
 from streamproof.system.errors import ModelError
 
-_PLAIN = (bool, int, float, str, bytes, tuple, frozenset, types.NoneType)
+_PLAIN = (bool, int, float, str, bytes, types.NoneType)
+_LARGE = 10_000
+"""Containers with more elements than this are compared by their length only."""
 
 
 class Unchanged:
-    """Copies of what a rule could change from the inside of an ordinary Python function that it calls."""
+    """What a rule could change from the inside of an ordinary Python function that it calls, as it was before."""
 
     def __init__(self, model: object, functions: Iterable[Callable[..., Any]]) -> None:
         modules = {id(g): g for f in functions if (g := getattr(f, "__globals__", None)) is not None}
         self._model = model
         self._modules = list(modules.values())
-        self._before = dict(self._copies())
-        self._names = {name for name, _ in self._items()}
+        self._before = dict(self._prints())
 
     def _items(self) -> Iterator[tuple[str, Any]]:
         yield from ((f"self.{n}", v) for n, v in vars(self._model).items())
         for module in self._modules:
             yield from ((n, v) for n, v in module.items() if not n.startswith("__"))
 
-    def _copies(self) -> Iterator[tuple[str, Any]]:
+    def _prints(self) -> Iterator[tuple[str, Any]]:
         for name, value in self._items():
-            if isinstance(value, MUTABLE):
-                try:
-                    yield name, copy.deepcopy(value)
-                except Exception:  # holds something that cannot be copied: nothing to compare with
-                    continue
-            elif isinstance(value, _PLAIN):
-                yield name, value
-
-    def _computed(self, attribute: str) -> bool:
-        return isinstance(getattr(type(self._model), attribute, None), cached_property)
+            if name.startswith("self.") or isinstance(value, (*MUTABLE, *_PLAIN, tuple, frozenset)):
+                yield name, _print(value, ())
 
     def check(self, function: Callable[..., Any]) -> None:
         """Raises `ModelError` when something has changed since; `function` is the rule that was read last."""
-        now = dict(self._items())
+        now = dict(self._prints())
         for name in sorted(now.keys() | self._before.keys()):
-            if name in self._before:
-                changed = _differs(now.get(name, _GONE), self._before[name])
-            else:
-                changed = name.startswith("self.") and name not in self._names and not self._computed(name[5:])
-            if changed:
+            if name not in self._before and (not name.startswith("self.") or self._computed(name[5:])):
+                continue
+            if now.get(name) != self._before.get(name):
                 raise ModelError(
                     f"reading {function.__name__}() changed {name}",
                     loc=place(function),
@@ -59,12 +50,21 @@ class Unchanged:
                     "remember results); what changes belongs to the state",
                 )
 
+    def _computed(self, attribute: str) -> bool:
+        return isinstance(getattr(type(self._model), attribute, None), cached_property)
 
-_GONE = object()
 
-
-def _differs(now: Any, before: Any) -> bool:
-    try:
-        return type(now) is not type(before) or bool(now != before)
-    except Exception:  # a type whose comparison does not answer
-        return False
+def _print(value: Any, inside: tuple[int, ...]) -> Any:
+    """What identifies the content of a value: plain values by themselves, containers by theirs, the rest by identity."""
+    if isinstance(value, _PLAIN):
+        return (type(value), value)
+    if id(value) in inside or not isinstance(value, (*MUTABLE, tuple, frozenset)):
+        return ("object", id(value))
+    if len(value) > _LARGE:
+        return ("large", len(value))
+    within = (*inside, id(value))
+    if isinstance(value, Mapping):
+        return (id(value), tuple((_print(k, within), _print(v, within)) for k, v in value.items()))
+    if isinstance(value, AbstractSet):
+        return (id(value), frozenset(_print(v, within) for v in value))
+    return (id(value) if isinstance(value, MUTABLE) else "tuple", tuple(_print(v, within) for v in value))

@@ -207,8 +207,7 @@ class ArrayView(View):
             spot = Spot()
             if key is None:
                 raise fail(f"{spot.index()} is None where a value is needed", spot, (spot.index(), "None"))
-            operands = [(spot.index(), str(key))] if spot.index() != str(key) else []
-            raise fail(f"index outside {self._sort.index}", spot, *operands)
+            raise fail(f"index outside {self._sort.index}", spot, (spot.index(), str(key)))
         return self._sort.element, Inside(self._place, at)
 
     def __getitem__(self, key: Any) -> Any:

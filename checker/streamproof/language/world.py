@@ -126,6 +126,7 @@ class World:
         self._facts.learn(self.guards, self.path)
         if self._facts.refute(condition):
             return
+        operands = tuple((text, term) for text, term in operands if text != describe_operand(term))
         certain = condition is b.TRUE
         if certain and self.path is b.TRUE and not self.guards:
             shown = "; ".join(f"{text} = {describe_operand(term)}" for text, term in operands)

@@ -1,0 +1,18 @@
+"""A local name that has no value on some paths."""
+
+from streamproof import *
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            backlog=Range(0, 3), full=Bool(), mode=Enum("IDLE", "BUSY"), wire=Queue(Range(0, 3), capacity=2),
+        )
+
+    @action
+    def work(self, s):
+        if s.full:
+            n = 1
+        s.backlog = n

@@ -1,0 +1,18 @@
+"""A list outside the state that a rule changes."""
+
+from streamproof import *
+
+LOG = []
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            backlog=Range(0, 3), full=Bool(), mode=Enum("IDLE", "BUSY"), wire=Queue(Range(0, 3), capacity=2),
+        )
+
+    @action
+    def work(self, s):
+        LOG.append(s.backlog)

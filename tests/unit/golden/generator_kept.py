@@ -1,0 +1,17 @@
+"""A generator with a name."""
+
+from streamproof import *
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            backlog=Range(0, 3), full=Bool(), mode=Enum("IDLE", "BUSY"), wire=Queue(Range(0, 3), capacity=2),
+        )
+
+    @action
+    def work(self, s):
+        some = (v for v in s.wire)
+        s.full = any(v > 1 for v in some)

@@ -1,0 +1,17 @@
+"""A wrong number of arguments."""
+
+from streamproof import *
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            backlog=Range(0, 3), full=Bool(), mode=Enum("IDLE", "BUSY"), wire=Queue(Range(0, 3), capacity=2),
+        )
+
+    @action
+    def work(self, s):
+        half = lambda v: v // 2
+        s.backlog = half(s.backlog, 2)

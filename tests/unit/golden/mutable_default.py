@@ -1,0 +1,20 @@
+"""A default that a helper changes."""
+
+from streamproof import *
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            backlog=Range(0, 3), full=Bool(), mode=Enum("IDLE", "BUSY"), wire=Queue(Range(0, 3), capacity=2),
+        )
+
+    @action
+    def work(self, s):
+        self.note(s)
+
+    def note(self, s, seen=[]):
+        seen.append(1)
+        s.backlog = len(seen)
