@@ -328,8 +328,7 @@ def test_interrupting_gives_the_partial_result() -> None:
     code = INTERRUPTED.format(folder=os.path.dirname(__file__))
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
-    while child.stdout.readline() != "2\n":
-        pass
+    assert "2\n" in iter(child.stdout.readline, "")
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
     rest, _ = child.communicate(timeout=60)

@@ -111,6 +111,8 @@ class Solver:
         )
         self._solver.set("random_seed", SEED)
         self._fresh = 0
+        self._model: Any = None
+        self._core: Any = ()
 
     def add(self, *formulas: Term) -> None:
         """Assert for good."""
