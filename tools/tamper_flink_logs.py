@@ -179,7 +179,7 @@ def decisions(run: Run) -> Iterator[Edit]:
     """Decisions to restart: removed, doubled, with another number of tasks, for another attempt."""
     file, records = run.master, run.files[run.master]
     attempts = list(dict.fromkeys(attempt_of(r) for r in run.of("exec.transition")))
-    for r in run.of("failover.restart"):
+    for r in run.of("failover.restart", "failover.global.restart"):
         assert r.event is not None
         count, named = r.event.args["count"], r.event.args.get("attempt")
         left = without(records, r)

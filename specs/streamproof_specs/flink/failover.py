@@ -11,10 +11,10 @@ from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system
 from streamproof_specs.flink.scope import outside
-from streamproof_specs.flink.translate import HIDDEN, Translator
+from streamproof_specs.flink.translate import DECISIONS, HIDDEN, Translator
 from streamproof_specs.flink.wording import FailoverWording
 
-MASTER_EVENTS = frozenset({"exec.transition", "exec.deploy", "failover.restart", "job.transition", "jm.disconnect"})
+MASTER_EVENTS = frozenset({"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", *DECISIONS})
 """Events of a JobManager that the failover machine follows, and those that tell where a job begins."""
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy"})
 
@@ -46,10 +46,10 @@ class FlinkFailover:
             return Case(job, run.jobs[job], attempts, False, (*reasons.texts, _remedy(str(gap), job_graph)))
         if reasons.texts:
             return Case(job, run.jobs[job], attempts, False, reasons.texts)
-        decisions = [e for e in master if e.event == "failover.restart"]
+        decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
-        model.narrow(*causes.needed(master), any(e.args.get("globally") for e in decisions))
+        model.narrow(*causes.needed(master), "failover.global.restart" in decisions)
         wording = FailoverWording(recorded, model)
         translator = Translator(recorded, model, causes, wording)
         main = Task(job, recorded_system(model), translator.observations(master), HIDDEN, wording=wording)

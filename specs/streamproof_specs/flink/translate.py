@@ -22,6 +22,9 @@ from streamproof_specs.flink.wording import FailoverWording, listed, switch
 
 HIDDEN = frozenset({"restart"})
 
+DECISIONS = ("failover.restart", "failover.global.restart")
+"""Decisions to restart, for a failed task and for a failure of no task."""
+
 LEGAL: Mapping[str, frozenset[str]] = {
     "CREATED": frozenset({"SCHEDULED", "CANCELING"}),
     "SCHEDULED": frozenset({"DEPLOYING", "CANCELING", "FAILED"}),
@@ -39,7 +42,7 @@ _STEPS = ("deploy", "initialize", "run")
 _LEVEL = {"SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 2, "RUNNING": 3}
 _OVER = ("FAILING", "FAILED", "CANCELLING", "CANCELED", "SUSPENDED")
 _ENDED = ("CREATED", "FINISHED", "FAILED", "CANCELED")
-_STEPPING = ("exec.transition", "exec.deploy", "failover.restart", "job.transition")
+_STEPPING = ("exec.transition", "exec.deploy", "job.transition", *DECISIONS)
 _FIRST = ("job.graph", "failover.strategy", "sched.strategy")
 
 
@@ -103,7 +106,7 @@ class Translator:
         if not self._untrack or observation.impossible is not None:
             return observation
         first = tuple((*self._untrack, *way) for way in observation.ways)
-        if event.event in ("failover.restart", "jm.disconnect", "exec.deploy") or (
+        if event.event in (*DECISIONS, "jm.disconnect", "exec.deploy") or (
             event.args.get("new") in ("FAILED", "CANCELING", "CANCELED", "RESTARTING", "DEPLOYING")
         ):
             return replace(observation, ways=(*observation.ways, *first))
@@ -120,6 +123,8 @@ class Translator:
                 return self._deploy(event)
             case "failover.restart":
                 return self._decision(event, restarted or frozenset())
+            case "failover.global.restart":
+                return self._unanswered(event) or self._global(event, restarted or frozenset())
             case "job.transition":
                 return self._job(event)
             case "jm.disconnect":
@@ -267,18 +272,12 @@ class Translator:
     def _decision(self, event: Event, restarted: frozenset[str]) -> Observation:
         self._decided = event if self.job == "RUNNING" else None
         failure, self._failure = self._failure, None
-        cause = failure.event.args.get("causes") or [None] if failure else [None]
-        if event.args.get("globally"):
-            recovery = Recovery(event, "", None)
-            self.recoveries.append(recovery)
-            ways: tuple[tuple[Move, ...], ...] = ((Move("fail_globally"),),)
-            return Observation(event, ways, (counted(event, None, restarted),), then=recovery.settle)
         task, number = self.recorded.task_of(event), event.args["number"]
         if failure is None or failure.task != task or failure.event.args["number"] != number:
             about = f"attempt {number} of {task or event.args['attempt']}"
             other = f"; {failure.task} attempt {failure.event.args['number']} did" if failure is not None else ""
             return Observation(event, impossible=f"a decision to restart for {about}, which did not fail just before{other}")
-        recovery = Recovery(event, f"{task}#{number}", cause[0])
+        recovery = Recovery(event, f"{task}#{number}", (failure.event.args.get("causes") or (None,))[0])
         self.recoveries.append(recovery)
         return Observation(
             event,
@@ -287,6 +286,14 @@ class Translator:
             (self._in_step(), *self._prompt()),
             then=recovery.settle,
         )
+
+    def _global(self, event: Event, restarted: frozenset[str]) -> Observation:
+        self._decided = event if self.job == "RUNNING" else None
+        recovery = Recovery(event, "", None)
+        self.recoveries.append(recovery)
+        before = (self._in_step(), *self._prompt())
+        counted_all = counted(event, None, restarted)
+        return Observation(event, ((Move("fail_globally"),),), (counted_all,), before, then=recovery.settle)
 
     # --- the job and the executors
 
@@ -327,7 +334,7 @@ class Translator:
             if task is not None:
                 self.wording.shown[task, args["number"]] = args["new"]
             return None
-        if event.event == "failover.restart":
+        if event.event in DECISIONS:
             return Observation(event, impossible=f"a decision to restart, but {self.left}")
         if event.event != "job.transition":
             return None
@@ -361,7 +368,7 @@ def _settled(look: Look) -> bool:
 
 def _restarted(recorded: RecordedGraph, events: Sequence[Event]) -> dict[int, frozenset[str]]:
     """For each decision, by its place: the tasks that the log starts over between it and the next one."""
-    decisions = [at for at, e in enumerate(events) if e.event == "failover.restart"]
+    decisions = [at for at, e in enumerate(events) if e.event in DECISIONS]
     found: dict[int, frozenset[str]] = {}
     for at, end in pairwise([*decisions, len(events)]):
         anew = (
