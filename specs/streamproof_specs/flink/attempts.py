@@ -20,8 +20,8 @@ from streamproof_models.task_attempt import AT_WORK, TaskAttempt
 from streamproof_specs.flink.wording import switch
 from streamproof_specs.task_attempt import SPEC
 
-UNSEEN = frozenset({"ignore", "refuse", "lose"})
-"""Actions that leave no line."""
+UNSEEN = frozenset({"ignore", "refuse", "lose", "withdraw"})
+"""Actions that leave no line; of a task that finds its peers gone Flink says so at DEBUG only."""
 
 OF_MASTER = frozenset({"schedule", "deploy", "submit", "hear", "cancel", "fail", "give_up"})
 OF_TASK = frozenset(

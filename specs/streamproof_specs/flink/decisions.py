@@ -19,11 +19,13 @@ _NAMING = ("tm.transition", "failover.archive")
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """What failures say about lost partitions. `elsewhere` is what other lines name for the same attempt."""
+    """What failures say about lost partitions. `elsewhere` is what other lines name for the same attempt; `judging` is off
+    where the edges of the job graph are not known."""
 
     recorded: RecordedGraph
     model: RecordedFailover
     elsewhere: Mapping[str, Mapping[str, Event]]
+    judging: bool = True
 
     @classmethod
     def of(cls, recorded: RecordedGraph, model: RecordedFailover, events: Sequence[Event]) -> Causes:
@@ -38,7 +40,7 @@ class Causes:
     def contradiction(self, failed: Event, task: str) -> str | None:
         """Why the partition that a failure names cannot be the one, by the job graph and by the other lines about it."""
         text = failed.args.get("partition")
-        if text is None:
+        if text is None or not self.judging:
             return None
         producer = Attempt.parse(failed.args["producer"])
         source = self.recorded.task(producer.vertex, producer.subtask)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance.binding import Case, Plan, Task
+from streamproof.conformance.binding import Case, Observation, Plan, Task
+from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, JobGraph, find_runs, graph_of, read_rest, read_run
+from streamproof.system import BOOL, System, Variable
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
-from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system
+from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
 from streamproof_specs.flink.scope import outside
 from streamproof_specs.flink.translate import DECISIONS, HIDDEN, Translator
 from streamproof_specs.flink.wording import FailoverWording
@@ -17,6 +20,10 @@ from streamproof_specs.flink.wording import FailoverWording
 MASTER_EVENTS = frozenset({"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", *DECISIONS})
 """Events of a JobManager that the failover machine follows, and those that tell where a job begins."""
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy"})
+
+
+_NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
+"""A machine that allows everything."""
 
 
 class FlinkFailover:
@@ -40,12 +47,14 @@ class FlinkFailover:
         reasons = outside(run, job, master)
         attempts = tuple(Attempts(run, job, not reasons.beginning).tasks())
         graph, origin = self._graph(run, job, job_graph)
+        title = run.jobs[job]
         try:
             recorded = recorded_graph(graph)
         except ValueError as gap:
-            return Case(job, run.jobs[job], attempts, False, (*reasons.texts, _remedy(str(gap), job_graph)))
+            lines = _lines(job, graph, master) if not reasons.texts else ()
+            return Case(job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), job_graph)))
         if reasons.texts:
-            return Case(job, run.jobs[job], attempts, False, reasons.texts)
+            return Case(job, title, attempts, False, reasons.texts)
         decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
@@ -55,7 +64,7 @@ class FlinkFailover:
         main = Task(job, recorded_system(model), translator.observations(master), HIDDEN, wording=wording)
         return Case(
             job,
-            f"{run.jobs[job]} ({origin})",
+            f"{title} ({origin})",
             (main, *attempts),
             notes=lambda: _notes(translator),
             recoveries=lambda: [r.record() for r in translator.recoveries],
@@ -66,6 +75,17 @@ class FlinkFailover:
             return read_rest(given, job).graph, "job graph given"
         graph = graph_of(run, job)
         return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
+
+
+def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ...]:
+    """The JobManager's lines against each other, where the job graph does not allow more: no machine stands behind them."""
+    recorded = without_edges(graph)
+    if recorded is None:
+        return ()
+    model = RecordedFailover(recorded)
+    translator = Translator(recorded, model, Causes(recorded, model, {}, judging=False), FailoverWording(recorded, model))
+    observations = (Observation(o.event, impossible=o.impossible) for o in translator.observations(master))
+    return (Task(job, _NO_MACHINE, observations),)
 
 
 def _remedy(gap: str, given: Path | None) -> str:

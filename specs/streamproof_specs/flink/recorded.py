@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx
@@ -84,6 +84,13 @@ def recorded_graph(logged: LoggedGraph) -> RecordedGraph:
     except JobGraphError as error:
         raise ValueError(f"the job graph makes no sense: {error}") from None
     return RecordedGraph(graph, label, size, names, source)
+
+
+def without_edges(logged: LoggedGraph) -> RecordedGraph | None:
+    """The tasks alone of a job whose edges are not known; None where the parallelism of a vertex is not known either."""
+    if not logged.vertices or any(v.parallelism is None for v in logged.vertices):
+        return None
+    return recorded_graph(replace(logged, edges=(), complete=True, missing=()))
 
 
 def task_name(vertex: str, subtask: int, parallelism: int) -> str:

@@ -165,6 +165,9 @@ class Translator:
             return Observation(event, impossible=f"attempt {number} of {task} was {known}, not {old}")
         if new not in LEGAL.get(old, frozenset()):
             return Observation(event, impossible=f"an execution never switches from {old} to {new}")
+        last = shown.get((task, number - 1))
+        if number > 0 and last not in ("FINISHED", "CANCELED", "FAILED"):
+            return Observation(event, impossible=f"attempt {number} of {task} begins, but attempt {number - 1} is {last or 'unknown'}")
         if self.job == "CREATED":
             return Observation(event, impossible="the job was not started: no line says that it is RUNNING")
         before = (self._in_step(), self._present(task, number), *(() if new in ("SCHEDULED", "DEPLOYING") else self._prompt()))
