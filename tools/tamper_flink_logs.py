@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from streamproof.conformance.events import Event
@@ -24,6 +25,8 @@ from streamproof.conformance.flink import FlinkRun, graph_of, read_run
 from streamproof.conformance.flink.graph import producers_of
 from streamproof.conformance.flink.heads import read_head
 from streamproof.conformance.validate import validate_paths
+
+DECISIONS = ("failover.restart", "failover.global.restart")
 
 Task = tuple[str, int]
 """Vertex and subtask."""
@@ -35,6 +38,13 @@ class Record:
 
     lines: list[str]
     event: Event | None = None
+
+    @property
+    def said(self) -> Event:
+        """The event of a record that has one."""
+        if self.event is None:
+            raise ValueError(f"no event is in {self.lines[0]!r}")
+        return self.event
 
     def edited(self, *changes: tuple[str, str]) -> Record:
         """A copy with text replaced in all its lines."""
@@ -133,20 +143,23 @@ class Run:
 
 def task_of(record: Record) -> Task:
     """The task that a record is about."""
-    assert record.event is not None
-    return record.event.args["vertex"], record.event.args["subtask"]
+    return record.said.args["vertex"], record.said.args["subtask"]
 
 
 def attempt_of(record: Record) -> str:
     """The attempt that a record is about."""
-    assert record.event is not None
-    text: str = record.event.args["attempt"]
+    text: str = record.said.args["attempt"]
     return text
 
 
 def without(records: list[Record], *removed: Record) -> list[Record]:
     """The records but some."""
     return [r for r in records if r not in removed]
+
+
+def replaced(records: list[Record], old: Record, new: Record) -> list[Record]:
+    """The records with another one in the place of one."""
+    return [new if r is old else r for r in records]
 
 
 def moved(records: list[Record], what: list[Record], before: Record) -> list[Record]:
@@ -179,23 +192,16 @@ def decisions(run: Run) -> Iterator[Edit]:
     """Decisions to restart: removed, doubled, with another number of tasks, for another attempt."""
     file, records = run.master, run.files[run.master]
     attempts = list(dict.fromkeys(attempt_of(r) for r in run.of("exec.transition")))
-    for r in run.of("failover.restart", "failover.global.restart"):
-        assert r.event is not None
-        count, named = r.event.args["count"], r.event.args.get("attempt")
+    for r in run.of(*DECISIONS):
+        count, named = r.said.args["count"], r.said.args.get("attempt")
         left = without(records, r)
-        move_on = lambda x: (
-            x.event.event == "job.transition"
-            or (  # noqa: E731
-                x.event.event == "exec.transition" and x.event.args["new"] != "DEPLOYING"
-            )
-        )
-        yield Edit("decision removed", str(r.event), {file: left}, following(run, left, r, move_on))
+        yield Edit("decision removed", str(r.said), {file: left}, following(run, left, r, _moves_on))
         copy = r.edited()
-        yield Edit("decision doubled", str(r.event), {file: after(records, r, copy)}, (copy,))
+        yield Edit("decision doubled", str(r.said), {file: after(records, r, copy)}, (copy,))
         for other in (count + 1, count - 1):
             new = r.edited((f"{count} tasks will", f"{other} tasks will"))
             kind = "decision for one task more" if other > count else "decision for one task fewer"
-            yield Edit(kind, str(r.event), {file: [new if x is r else x for x in records]}, (new,))
+            yield Edit(kind, str(r.said), {file: replaced(records, r, new)}, (new,))
         if named is not None:
             earlier = [a for a in attempts if a != named]
             number = int(named.rpartition("_")[2])
@@ -203,10 +209,17 @@ def decisions(run: Run) -> Iterator[Edit]:
                 new = r.edited((named, text))
                 yield Edit(
                     "decision for another attempt",
-                    f"{r.event} -> {text}",
-                    {file: [new if x is r else x for x in records]},
+                    f"{r.said} -> {text}",
+                    {file: replaced(records, r, new)},
                     (new,),
                 )
+
+
+def _moves_on(x: Record) -> bool:
+    """Whether a line shows that the JobManager went on after a failure; slots are handed on before it decides."""
+    if x.said.event == "exec.transition":
+        return bool(x.said.args["new"] != "DEPLOYING")
+    return x.said.event == "job.transition"
 
 
 def failures(run: Run) -> Iterator[Edit]:
@@ -218,12 +231,11 @@ def failures(run: Run) -> Iterator[Edit]:
         if "partition" in e.args
     }
     for r in run.of("exec.transition", new="FAILED"):
-        assert r.event is not None
         left = without(records, r)
-        answer = following(run, left, r, lambda x: x.event.event in ("failover.restart", "job.transition"))
-        if answer and answer[0].event and answer[0].event.event == "failover.restart":
-            yield Edit("failure removed", str(r.event), {file: left}, answer)
-        named = r.event.args.get("partition")
+        answer = following(run, left, r, lambda x: x.said.event in (*DECISIONS, "job.transition"))
+        if answer and answer[0].said.event in DECISIONS:
+            yield Edit("failure removed", str(r.said), {file: left}, answer)
+        named = r.said.args.get("partition")
         if named is None:
             continue
         dataset, producer = partitions[named]
@@ -237,8 +249,8 @@ def failures(run: Run) -> Iterator[Edit]:
                 new = r.edited((named, other))
                 yield Edit(
                     f"cause names {kind}",
-                    f"{r.event.line}: {other}",
-                    {file: [new if x is r else x for x in records]},
+                    f"{r.said.line}: {other}",
+                    {file: replaced(records, r, new)},
                     (new,),
                 )
 
@@ -264,26 +276,25 @@ def scheduling(run: Run) -> Iterator[Edit]:
             x
             for x in run.of("exec.transition", "exec.deploy")
             if attempt_of(x) == attempt_of(r)
-            and (x.event and (x.event.event == "exec.deploy" or x.event.args["new"] in ("SCHEDULED", "DEPLOYING")))
+            and (x.said.event == "exec.deploy" or x.said.args["new"] in ("SCHEDULED", "DEPLOYING"))
         ]
         yield Edit(
-            "consumer deployed before its producer finished", str(r.event), {file: moved(records, group, last)}, (r,)
+            "consumer deployed before its producer finished", str(r.said), {file: moved(records, group, last)}, (r,)
         )
     for f in finished:
         left = without(records, f)
 
         def depends(x: Record, f: Record = f) -> bool:
-            assert x.event is not None and f.event is not None
-            args = x.event.args
-            same = args.get("subtask") == f.event.args["subtask"] and args.get("number") == f.event.args["number"]
-            if x.event.event == "exec.ignored":
-                return same and args["task"] == f.event.args["task"]
-            if x.event.event == "exec.transition":
-                mine = same and args["vertex"] == f.event.args["vertex"]
-                return mine or (args["new"] == "SCHEDULED" and task_of(x) in run.readers.get(task_of(f), ()))
-            return x.event.event == "job.transition" and args["new"] == "FINISHED"
+            args = x.said.args
+            same = args.get("subtask") == f.said.args["subtask"] and args.get("number") == f.said.args["number"]
+            if x.said.event == "exec.ignored":
+                return bool(same and args["task"] == f.said.args["task"])
+            if x.said.event == "exec.transition":
+                mine = same and args["vertex"] == f.said.args["vertex"]
+                return bool(mine) or (args["new"] == "SCHEDULED" and task_of(x) in run.readers.get(task_of(f), ()))
+            return bool(x.said.event == "job.transition" and args["new"] == "FINISHED")
 
-        yield Edit("FINISHED line removed", str(f.event), {file: left}, following(run, left, f, depends))
+        yield Edit("FINISHED line removed", str(f.said), {file: left}, following(run, left, f, depends))
 
 
 def attempts(run: Run) -> Iterator[Edit]:
@@ -292,15 +303,14 @@ def attempts(run: Run) -> Iterator[Edit]:
     scheduled = run.of("exec.transition", new="SCHEDULED")
     latest = {task_of(r): r for r in scheduled}
     for r in scheduled:
-        assert r.event is not None
-        number, stem = r.event.args["number"], attempt_of(r).rpartition("_")[0]
+        number, stem = r.said.args["number"], attempt_of(r).rpartition("_")[0]
         for kind, new in (("attempt number used again", number - 1), ("attempt number left out", number + 1)):
             if number == 0 or latest[task_of(r)] is not r:
                 continue
             pattern = re.compile(rf"{re.escape(stem)}_{number}(?!\d)")
             files = {
                 name: [
-                    Record([pattern.sub(f"{stem}_{new}", line) for line in x.lines], x.event)
+                    Record([pattern.sub(f"{stem}_{new}", line) for line in x.lines], x.said)
                     if any(stem in line for line in x.lines)
                     else x
                     for x in rs
@@ -308,104 +318,98 @@ def attempts(run: Run) -> Iterator[Edit]:
                 for name, rs in run.files.items()
             }
             at = files[file][records.index(r)]
-            yield Edit(kind, str(r.event), files, (at,))
+            yield Edit(kind, str(r.said), files, (at,))
     for f in run.of("exec.transition", new="FINISHED"):
         for kind, old in (
             ("FINISHED task runs again", "FINISHED to RUNNING"),
             ("RUNNING line after FINISHED", "INITIALIZING to RUNNING"),
         ):
             again = f.edited(("RUNNING to FINISHED", old), ("INITIALIZING to FINISHED", old))
-            yield Edit(kind, str(f.event), {file: after(records, f, again)}, (again,))
+            yield Edit(kind, str(f.said), {file: after(records, f, again)}, (again,))
         early = f.edited(("RUNNING to FINISHED", "RUNNING to CANCELING"))
         yield Edit(
             "CANCELING of a task that nobody cancels",
-            str(f.event),
+            str(f.said),
             {file: [y for x in records for y in ((early, x) if x is f else (x,))]},
             (early,),
         )
     for back in run.of("job.transition", new="RUNNING"):
-        assert back.event is not None
-        if back.event.args["old"] != "RESTARTING":
+        if back.said.args["old"] != "RESTARTING":
             continue
         known = set(map(id, records[: records.index(back)]))
         before = {task_of(r): r for r in scheduled if id(r) in known}
         for task, r in before.items():
-            assert r.event is not None
-            number = r.event.args["number"]
+            number = r.said.args["number"]
             if any(task_of(x) == task and id(x) not in known for x in scheduled):
                 continue
             stem = attempt_of(r).rpartition("_")[0]
             extra = r.edited((f"{stem}_{number}", f"{stem}_{number + 1}"))
             yield Edit(
                 "task restarted that was not to restart",
-                f"{r.event} at {back.event.line}",
+                f"{r.said} at {back.said.line}",
                 {file: after(records, back, extra)},
                 (extra,),
             )
     for task, r in latest.items():
-        assert r.event is not None
-        if r.event.args["number"] == 0:
+        if r.said.args["number"] == 0:
             continue
         gone = attempt_of(r)
         files = {
             name: [
                 x
                 for x in rs
-                if not any(gone in line for line in x.lines[:1]) or (x.event and x.event.event == "failover.restart")
+                if not any(gone in line for line in x.lines[:1]) or (x.event and x.said.event in DECISIONS)
             ]
             for name, rs in run.files.items()
         }
 
         def misses(x: Record, task: Task = task) -> bool:
-            assert x.event is not None
-            args = x.event.args
-            if x.event.event == "exec.transition":
+            args = x.said.args
+            if x.said.event == "exec.transition":
                 # A connected task of the same region cannot finish, a reader cannot be scheduled.
                 # Flink schedules what it can before it does anything else, and regions as a whole.
-                return args["new"] not in ("SCHEDULED", "DEPLOYING")
-            return x.event.event == "job.transition" and args["new"] == "FINISHED"
+                return bool(args["new"] not in ("SCHEDULED", "DEPLOYING"))
+            return bool(x.said.event == "job.transition" and args["new"] == "FINISHED")
 
-        yield Edit("task of the set never restarted", str(r.event), files, following(run, files[file], r, misses))
+        yield Edit("task of the set never restarted", str(r.said), files, following(run, files[file], r, misses))
 
 
 def jobs(run: Run) -> Iterator[Edit]:
     """The job's own lines: removed, or its end before its tasks'."""
     file, records = run.master, run.files[run.master]
     for j in run.of("job.transition"):
-        assert j.event is not None
         left = without(records, j)
         next_one = following(
-            run, left, j, lambda x: x.event.event in ("exec.transition", "exec.deploy", "job.transition")
+            run, left, j, lambda x: x.said.event in ("exec.transition", "exec.deploy", "job.transition")
         )
         if next_one:
-            yield Edit("line of the job removed", str(j.event), {file: left}, next_one)
-        if j.event.args["new"] == "FINISHED":
+            yield Edit("line of the job removed", str(j.said), {file: left}, next_one)
+        if j.said.args["new"] == "FINISHED":
             last = run.of("exec.transition", new="FINISHED")[-1]
-            yield Edit("job FINISHED while a task runs", str(j.event), {file: moved(records, [j], last)}, (j,))
+            yield Edit("job FINISHED while a task runs", str(j.said), {file: moved(records, [j], last)}, (j,))
     for d in run.of("exec.deploy"):
         copy = d.edited()
-        yield Edit("Deploying line doubled", str(d.event), {file: after(records, d, copy)}, (copy,))
+        yield Edit("Deploying line doubled", str(d.said), {file: after(records, d, copy)}, (copy,))
 
 
 def swaps(run: Run) -> Iterator[Edit]:
     """Two neighbouring lines exchanged. Lines about different tasks often may be."""
     file, records = run.master, run.files[run.master]
-    followed = run.of("exec.transition", "exec.deploy", "failover.restart", "job.transition")
-    for first, second in zip(followed, followed[1:], strict=False):
-        assert first.event is not None and second.event is not None
-        same = first.event.args.get("attempt") == second.event.args.get("attempt")
+    followed = run.of("exec.transition", "exec.deploy", "job.transition", *DECISIONS)
+    for first, second in pairwise(followed):
+        same = first.said.args.get("attempt") == second.said.args.get("attempt")
         swapped = moved(records, [second], first)
-        names = {first.event.event, second.event.event}
+        names = {first.said.event, second.said.event}
         # The job goes on while its last tasks are cancelled or others finish; a restart is what these lines wait for.
         legal = (
             not same
-            and "failover.restart" not in names
+            and names.isdisjoint(DECISIONS)
             and {"SCHEDULED", "CANCELING"}.isdisjoint(
-                r.event.args.get("new") for r in (first, second) if "job.transition" in names and r.event
+                r.said.args.get("new") for r in (first, second) if "job.transition" in names and r.event
             )
         )
         kind = "neighbours of one attempt exchanged" if same else "neighbours exchanged"
-        yield Edit(kind, f"{first.event} <> {second.event}", {file: swapped}, (second, first), may_be_legal=legal)
+        yield Edit(kind, f"{first.said} <> {second.said}", {file: swapped}, (second, first), may_be_legal=legal)
 
 
 def executors(run: Run) -> Iterator[Edit]:
@@ -417,49 +421,43 @@ def executors(run: Run) -> Iterator[Edit]:
         for f in run.of("tm.transition", new="FINISHED", file=file):
             again = f.edited(("RUNNING to FINISHED", "INITIALIZING to RUNNING"))
             yield Edit(
-                "TaskManager: RUNNING line after FINISHED", str(f.event), {file: after(records, f, again)}, (again,)
+                "TaskManager: RUNNING line after FINISHED", str(f.said), {file: after(records, f, again)}, (again,)
             )
             if attempt_of(f) in final:
                 yield Edit(
                     "TaskManager: FINISHED line removed",
-                    str(f.event),
+                    str(f.said),
                     {file: without(records, f)},
                     (final[attempt_of(f)],),
                 )
         for s in run.of("tm.submit", file=file):
             copy = s.edited()
-            yield Edit("TaskManager: task received twice", str(s.event), {file: after(records, s, copy)}, (copy,))
+            yield Edit("TaskManager: task received twice", str(s.said), {file: after(records, s, copy)}, (copy,))
             left = without(records, s)
             at = next((r for r in run.of("tm.transition", file=file) if attempt_of(r) == attempt_of(s)), None)
             if at is not None:
-                yield Edit("TaskManager: received line removed", str(s.event), {file: left}, (at,))
+                yield Edit("TaskManager: received line removed", str(s.said), {file: left}, (at,))
         for p in run.of("part.reqlocal", "part.reqremote", "net.partreq.client", file=file):
-            assert p.event is not None
-            producer = p.event.args["producer"]
-            if "by" in p.event.args:
+            producer = p.said.args["producer"]
+            if "by" in p.said.args:
                 other = f"{producer.rpartition('_')[0]}_{int(producer.rpartition('_')[2]) + 1}"
                 new = p.edited((producer, other))
                 yield Edit(
                     "TaskManager: asks for another attempt's partition",
-                    str(p.event),
-                    {file: [new if x is p else x for x in records]},
+                    str(p.said),
+                    {file: replaced(records, p, new)},
                     (new,),
                 )
-        registered = run.of("part.registered", file=file)
-        for p in registered:
-            assert p.event is not None
+        for p in run.of("part.registered", file=file):
+            same = (p.said.args["dataset"], p.said.args["producer"])
             used = [
                 r
                 for r in run.of("part.request", "part.released", file=file)
-                if r.event
-                and r.event.args["partition" if "partition" in r.event.args else "producer"]
-                in (p.event.args["partition"], p.event.args["producer"])
-                and r.event.args["dataset"] == p.event.args["dataset"]
+                if (r.said.args["dataset"], r.said.args["producer"]) == same
             ]
             if used:
-                yield Edit(
-                    "TaskManager: Registered line removed", str(p.event), {file: without(records, p)}, (used[0],)
-                )
+                left = without(records, p)
+                yield Edit("TaskManager: Registered line removed", str(p.said), {file: left}, (used[0],))
 
 
 KINDS = (decisions, failures, scheduling, attempts, jobs, swaps, executors)
@@ -526,9 +524,9 @@ def main() -> None:
                 found = outcome(folder, edit)
                 outcomes.append(found)
                 if given.list and not found.hit and not (edit.may_be_legal and found.place is None):
-                    print(
-                        f"{folder.name}: {edit.kind}: {edit.what[:300]}\n    {found.verdict} at {found.place}, expected {sorted(found.expected)}: {found.message[:300]}"
-                    )
+                    where = f"{found.place}, expected {sorted(found.expected)}"
+                    print(f"{folder.name}: {edit.kind}: {edit.what[:300]}")
+                    print(f"    {found.verdict} at {where}: {found.message[:300]}")
     print(table(outcomes))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+
 from streamproof import Array, Model, Range, State, action, invariant, require
 from streamproof.conformance.binding import Demand, Look, Move, Observation, Stream, Task
 from streamproof.conformance.events import Event
@@ -15,21 +16,25 @@ class Lamps(Model):
     """Two lamps with a switch each; a fuse may blow unseen, and then nothing can be lit."""
 
     def state(self) -> State:
+        """Both dark, the fuse sound."""
         return State(lit=Array(("a", "b"), Range(0, 1)), blown=Range(0, 1))
 
     @action(lamp=("a", "b"))
     def light(self, s, lamp):  # type: ignore[no-untyped-def]
+        """A lamp that is dark is lit."""
         require(s.blown == 0)
         require(s.lit[lamp] == 0)
         s.lit[lamp] = 1
 
     @action(lamp=("a", "b"))
     def douse(self, s, lamp):  # type: ignore[no-untyped-def]
+        """A lamp that is lit is put out."""
         require(s.lit[lamp] == 1)
         s.lit[lamp] = 0
 
     @action
     def blow(self, s):  # type: ignore[no-untyped-def]
+        """The fuse blows; it gets dark."""
         require(s.blown == 0)
         s.blown = 1
         s.lit["a"] = 0
@@ -37,6 +42,7 @@ class Lamps(Model):
 
     @action
     def mend(self, s):  # type: ignore[no-untyped-def]
+        """A blown fuse is replaced."""
         require(s.blown == 1)
         s.blown = 0
 
@@ -46,6 +52,7 @@ class Ends(Lamps, variant="ends"):
 
     @invariant
     def not_both(self, s):  # type: ignore[no-untyped-def]
+        """At most one lamp is lit."""
         return s.lit["a"] + s.lit["b"] < 2
 
 

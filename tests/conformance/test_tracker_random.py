@@ -7,6 +7,7 @@ from random import Random
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
 from streamproof.conformance.binding import Move, Observation, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.tracker import Tracked, Tracker
@@ -25,7 +26,8 @@ def shown(instance: Instance) -> Step:
 def follow(system: System, log: Sequence[Step], hidden: frozenset[str]) -> Tracked:
     """Tracks a log in which each line is one action."""
     observations = [
-        Observation(Event("t", "p", at, action), ((Move(action, dict(args)),),)) for at, (action, args) in enumerate(log)
+        Observation(Event("t", "p", at, action), ((Move(action, dict(args)),),))
+        for at, (action, args) in enumerate(log)
     ]
     return Tracker(Task("t", system, observations, hidden)).run()
 

@@ -41,7 +41,7 @@ class Look:
         where = position(sort.index, key) if isinstance(sort, ArraySort) else None
         if where is None:
             raise KeyError(f"{name}[{key!r}]")
-        return value[where]  # type: ignore[index]
+        return value[where]
 
 
 @dataclass(frozen=True, slots=True)

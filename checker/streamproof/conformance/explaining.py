@@ -82,8 +82,9 @@ def explained_refusal(refusal: Refusal) -> Rejection:
     observation = refusal.observation
     states = refusal.belief[:EXAMINED]
     near = _near(refusal, states)
+    candidates: tuple[Candidate, ...] = ()
     if observation.impossible is not None:
-        kind, message, candidates = "contradiction", observation.impossible, ()
+        kind, message = "contradiction", observation.impossible
     else:
         found = sorted(_candidates(refusal, states), key=lambda c: c.distance)
         demands = [c for c in found if not c.action]

@@ -21,7 +21,7 @@ from typing import Any
 
 from streamproof.conformance.binding import Look, Move, Observation, Task
 from streamproof.conformance.events import Event
-from streamproof.conformance.explaining import Rejection, Refusal, explained_refusal
+from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal
 from streamproof.system import Instance, Interpreter, Kind, State, System
 
 BELIEF_LIMIT = 20_000

@@ -151,9 +151,9 @@ class Attempts:
         for event in events:
             if event.event not in _REQUESTS:
                 continue
-            reader = event.args.get("by") or event.args.get("attempt")
+            reader = str(event.args.get("by") or event.args.get("attempt"))
             producer = Attempt.parse(event.args["producer"])
-            then = deployed.get(reader or "", {}).get((producer.vertex, producer.subtask))
+            then = deployed.get(reader, {}).get((producer.vertex, producer.subtask))
             if then is not None and then != producer.number:
                 name = self._lines[event.args["producer"]].name if event.args["producer"] in self._lines else ""
                 self._wrong[event.process, event.seq] = (

@@ -45,7 +45,9 @@ class Causes:
         producer = Attempt.parse(failed.args["producer"])
         source = self.recorded.task(producer.vertex, producer.subtask)
         if producer.subtask != failed.args["pnum"]:
-            return f"the failure names partition {failed.args['pnum']} of {source or producer}, which writes another one"
+            return (
+                f"the failure names partition {failed.args['pnum']} of {source or producer}, which writes another one"
+            )
         if source is None or not any(ends == (source, task) for ends in self.model.channel_ends.values()):
             return f"the failure names a partition of {source or producer}, which {task} does not read"
         written = self.recorded.dataset.get(failed.args["dataset"])
@@ -54,7 +56,8 @@ class Causes:
         others = self.elsewhere.get(failed.args["attempt"], {})
         if others and text not in others:
             other = next(iter(others.values()))
-            return f"the failure names a partition of {source}, but {other.process} line {other.line} names {next(iter(others))}"
+            there = f"line {other.line} of {other.process} names {next(iter(others))}"
+            return f"the failure names a partition of {source}, but {there}"
         return None
 
     def demands(self, failed: Event, task: str) -> tuple[Demand, ...]:
@@ -66,8 +69,10 @@ class Causes:
         number = producer.number
         return (
             Demand(
-                lambda look: f"{task} misses what attempt {number} of {source} wrote, but the present one is "
-                f"{look('attempt', source)}",
+                lambda look: (
+                    f"{task} misses what attempt {number} of {source} wrote, but the present one is "
+                    f"{look('attempt', source)}"
+                ),
                 lambda look: look("attempt", source) == number,
             ),
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 from streamproof.conformance.binding import Case, Observation, Plan, Task
 from streamproof.conformance.events import Event
-from streamproof.conformance.flink import FlinkRun, JobGraph, find_runs, graph_of, read_rest, read_run
-from streamproof.system import BOOL, System, Variable
+from streamproof.conformance.flink import FlinkRun, JobGraph, RestJob, find_runs, graph_of, read_rest, read_run
+from streamproof.system import BOOL, InputError, System, Variable
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
@@ -38,21 +38,22 @@ class FlinkFailover:
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for logs that cannot be read and for another job's graph."""
         logged = read_run(run)
-        cases = tuple(self._case(logged, job, job_graph) for job in logged.jobs)
+        given = None if job_graph is None else _given(logged, job_graph)
+        cases = tuple(self._case(logged, job, given) for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()))
 
-    def _case(self, run: FlinkRun, job: str, job_graph: Path | None) -> Case:
+    def _case(self, run: FlinkRun, job: str, given: RestJob | None) -> Case:
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
         attempts = tuple(Attempts(run, job, not reasons.beginning).tasks())
-        graph, origin = self._graph(run, job, job_graph)
+        graph, origin = self._graph(run, job, given)
         title = run.jobs[job]
         try:
             recorded = recorded_graph(graph)
         except ValueError as gap:
             lines = _lines(job, graph, master) if not reasons.texts else ()
-            return Case(job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), job_graph)))
+            return Case(job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), given)))
         if reasons.texts:
             return Case(job, title, attempts, False, reasons.texts)
         decisions = [e.event for e in master if e.event in DECISIONS]
@@ -70,11 +71,24 @@ class FlinkFailover:
             recoveries=lambda: [r.record() for r in translator.recoveries],
         )
 
-    def _graph(self, run: FlinkRun, job: str, given: Path | None) -> tuple[JobGraph, str]:
-        if given is not None:
-            return read_rest(given, job).graph, "job graph given"
+    def _graph(self, run: FlinkRun, job: str, given: RestJob | None) -> tuple[JobGraph, str]:
+        if given is not None and given.job == job:
+            return given.graph, "job graph given"
         graph = graph_of(run, job)
         return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
+
+
+def _given(run: FlinkRun, path: Path) -> RestJob:
+    """The job graph given, which must be that of one of the run's jobs."""
+    if len(run.jobs) == 1:
+        return read_rest(path, next(iter(run.jobs)))
+    given = read_rest(path)
+    if given.job not in run.jobs:
+        raise InputError(
+            f"{path}: the job graph is that of job {given.job}, which the run {run.name} does not have",
+            remedy=f"Its jobs are {', '.join(run.jobs) or 'not named by any log'}.",
+        )
+    return given
 
 
 def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ...]:
@@ -83,12 +97,14 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ..
     if recorded is None:
         return ()
     model = RecordedFailover(recorded)
-    translator = Translator(recorded, model, Causes(recorded, model, {}, judging=False), FailoverWording(recorded, model))
+    translator = Translator(
+        recorded, model, Causes(recorded, model, {}, judging=False), FailoverWording(recorded, model)
+    )
     observations = (Observation(o.event, impossible=o.impossible) for o in translator.observations(master))
     return (Task(job, _NO_MACHINE, observations),)
 
 
-def _remedy(gap: str, given: Path | None) -> str:
+def _remedy(gap: str, given: RestJob | None) -> str:
     asked = given is None and gap.startswith("the job graph is not known")
     return f"{gap}; give the REST API's answer about the job with --job-graph" if asked else gap
 

@@ -188,8 +188,8 @@ class RecordedFailover(Failover):
         return tuple(_Link(tuple(made), regions) for regions, made in grouped.items())
 
     def involved(self, s: Any, t: str, named: str | None) -> Any:
-        """As in the machine, exchange by exchange: once one of its regions is marked, every maker whose output is lost is, and
-        with any maker every reader. So a visit leaves nothing more to do at this exchange."""
+        """As in the machine, exchange by exchange: once one of its regions is marked, every maker whose output is lost
+        is, and with any maker every reader. So a visit leaves nothing more to do at this exchange."""
         marked = [r == self.region_of[t] for r in range(len(self.regions))]
         for _ in range(self.rounds):
             for link in self.links:

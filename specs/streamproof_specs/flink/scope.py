@@ -38,7 +38,9 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
     started = first.event == "job.transition" and first.args["old"] in ("INITIALIZING", "CREATED")
     began = any(e.event in ("job.graph", "failover.strategy", "sched.strategy") for e in master)
     if not (started or began):
-        where = f"the JobManager's log begins in the middle of the job (line {first.line} of {Path(first.file or '').name})"
+        where = (
+            f"the JobManager's log begins in the middle of the job (line {first.line} of {Path(first.file or '').name})"
+        )
         return Outside((where,), True)
     if _overlapping(master) and _speculates(run, first.process):
         why = "tasks have several attempts at a time (speculative execution), which the machine does not follow"

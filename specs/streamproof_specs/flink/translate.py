@@ -140,7 +140,8 @@ class Translator:
         if event.event == "job.transition" and event.args["new"] == "RESTARTING":
             return None
         return Observation(
-            event, impossible=f"after the decision to restart in line {decided.line} no line says that the job is RESTARTING"
+            event,
+            impossible=f"after the decision to restart in line {decided.line} no line says that the job is RESTARTING",
         )
 
     def _unanswered(self, event: Event) -> Observation | None:
@@ -167,10 +168,16 @@ class Translator:
             return Observation(event, impossible=f"an execution never switches from {old} to {new}")
         last = shown.get((task, number - 1))
         if number > 0 and last not in ("FINISHED", "CANCELED", "FAILED"):
-            return Observation(event, impossible=f"attempt {number} of {task} begins, but attempt {number - 1} is {last or 'unknown'}")
+            return Observation(
+                event, impossible=f"attempt {number} of {task} begins, but attempt {number - 1} is {last or 'unknown'}"
+            )
         if self.job == "CREATED":
             return Observation(event, impossible="the job was not started: no line says that it is RUNNING")
-        before = (self._in_step(), self._present(task, number), *(() if new in ("SCHEDULED", "DEPLOYING") else self._prompt()))
+        before = (
+            self._in_step(),
+            self._present(task, number),
+            *(() if new in ("SCHEDULED", "DEPLOYING") else self._prompt()),
+        )
         shown[task, number] = new
         match new:
             case "SCHEDULED":
@@ -180,7 +187,10 @@ class Translator:
                 ways = ((schedule,), ()) if len(self.model.regions[self.model.region_of[task]]) > 1 else ((schedule,),)
                 return Observation(event, ways, (is_scheduled,), before)
             case "DEPLOYING" | "INITIALIZING" | "RUNNING" | "FINISHED":
-                steps = (*_STEPS[_LEVEL[old] : _LEVEL.get(new, len(_STEPS))], *(("finish",) if new == "FINISHED" else ()))
+                steps = (
+                    *_STEPS[_LEVEL[old] : _LEVEL.get(new, len(_STEPS))],
+                    *(("finish",) if new == "FINISHED" else ()),
+                )
                 then = self._at_work(event, task, number) if new in ("RUNNING", "FINISHED") else None
                 return Observation(event, (tuple(Move(m, {"t": task}) for m in steps),), (), before, then=then)
             case "CANCELING":
@@ -208,17 +218,23 @@ class Translator:
     def _deploy(self, event: Event) -> Observation:
         task, number = self.recorded.task_of(event), event.args["number"]
         if task is None:
-            return Observation(event, impossible=f"the job graph has no task {event.args['vertex']}_{event.args['subtask']}")
+            return Observation(
+                event, impossible=f"the job graph has no task {event.args['vertex']}_{event.args['subtask']}"
+            )
         self._place[task] = event.args["tm"]
         return Observation(
-            event, demands=(self._present(task, number), self._holds(task, "DEPLOYING", number)), before=(self._in_step(),)
+            event,
+            demands=(self._present(task, number), self._holds(task, "DEPLOYING", number)),
+            before=(self._in_step(),),
         )
 
     # --- what lines say of the state
 
     def _present(self, task: str, number: int) -> Demand:
         return Demand(
-            lambda look: f"the line is about attempt {number} of {task}, but the present one is {look('attempt', task)}",
+            lambda look: (
+                f"the line is about attempt {number} of {task}, but the present one is {look('attempt', task)}"
+            ),
             lambda look: look("attempt", task) == number,
         )
 
@@ -249,7 +265,9 @@ class Translator:
         if not self.eager or self.job not in ("RUNNING", "RESTARTING"):
             return ()
         owed = self._owed
-        return (Demand(lambda look: f"{listed(owed(look))} could be scheduled and was not", lambda look: not owed(look)),)
+        return (
+            Demand(lambda look: f"{listed(owed(look))} could be scheduled and was not", lambda look: not owed(look)),
+        )
 
     def _owed(self, look: Look) -> list[str]:
         """Attempts that Flink's scheduler would have scheduled by now, or has and the log does not show."""
@@ -258,7 +276,9 @@ class Translator:
         for unit, producers in self._units:
             ready = all(status[t] == "CREATED" for t in unit) and all(status[p] == "FINISHED" for p in producers)
             for t in unit:
-                hidden = status[t] == "SCHEDULED" and shown.get((self.model.tasks[t], number[t]), "CREATED") == "CREATED"
+                hidden = (
+                    status[t] == "SCHEDULED" and shown.get((self.model.tasks[t], number[t]), "CREATED") == "CREATED"
+                )
                 if ready or hidden:
                     late.append(f"{self.model.tasks[t]} attempt {number[t]}")
         return late
@@ -279,7 +299,9 @@ class Translator:
         if failure is None or failure.task != task or failure.event.args["number"] != number:
             about = f"attempt {number} of {task or event.args['attempt']}"
             other = f"; {failure.task} attempt {failure.event.args['number']} did" if failure is not None else ""
-            return Observation(event, impossible=f"a decision to restart for {about}, which did not fail just before{other}")
+            return Observation(
+                event, impossible=f"a decision to restart for {about}, which did not fail just before{other}"
+            )
         recovery = Recovery(event, f"{task}#{number}", (failure.event.args.get("causes") or (None,))[0])
         self.recoveries.append(recovery)
         return Observation(
@@ -313,7 +335,9 @@ class Translator:
             return unanswered
         match old, new:
             case "RUNNING", "RESTARTING":
-                return Observation(event, demands=(Demand("no decision to restart is pending", _pending),), before=prompt)
+                return Observation(
+                    event, demands=(Demand("no decision to restart is pending", _pending),), before=prompt
+                )
             case "RESTARTING", "RUNNING":
                 return Observation(event, demands=(Demand("tasks to restart are still being cancelled", _settled),))
             case _, "FINISHED":

@@ -118,8 +118,6 @@ class FailoverWording:
     def _shown(self, task: str, look: Look, status: str) -> bool:
         return self.shown.get((task, look("attempt", task)), "CREATED") == status
 
-    def _line(
-        self, task: str, look: Look, old: str, then: str, about: str | None, new: str | None
-    ) -> tuple[int, str]:
+    def _line(self, task: str, look: Look, old: str, then: str, about: str | None, new: str | None) -> tuple[int, str]:
         distance = 2 * (task != about) + (then != new)
         return distance, switch(task, look("attempt", task), old, then)
