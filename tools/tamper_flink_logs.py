@@ -310,7 +310,7 @@ def attempts(run: Run) -> Iterator[Edit]:
             pattern = re.compile(rf"{re.escape(stem)}_{number}(?!\d)")
             files = {
                 name: [
-                    Record([pattern.sub(f"{stem}_{new}", line) for line in x.lines], x.said)
+                    Record([pattern.sub(f"{stem}_{new}", line) for line in x.lines], x.event)
                     if any(stem in line for line in x.lines)
                     else x
                     for x in rs
@@ -369,7 +369,7 @@ def attempts(run: Run) -> Iterator[Edit]:
                 # A connected task of the same region cannot finish, a reader cannot be scheduled.
                 # Flink schedules what it can before it does anything else, and regions as a whole.
                 return bool(args["new"] not in ("SCHEDULED", "DEPLOYING"))
-            return bool(x.said.event == "job.transition" and args["new"] == "FINISHED")
+            return x.said.event in DECISIONS or (x.said.event == "job.transition" and args["new"] != "RUNNING")
 
         yield Edit("task of the set never restarted", str(r.said), files, following(run, files[file], r, misses))
 
