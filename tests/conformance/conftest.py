@@ -26,3 +26,9 @@ def flink_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def flink_credit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the recorded runs of credit-based flow control, one folder for each run. Read only."""
     return _unpack("credit", tmp_path_factory.mktemp("flink"))
+
+
+@pytest.fixture(scope="session")
+def flink_more(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of recorded runs in which Flink does what is rare, one folder for each run. Read only."""
+    return _unpack("more", tmp_path_factory.mktemp("flink"))
