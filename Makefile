@@ -24,7 +24,7 @@ test: $(STAMP)  ## the tests that run on every push
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup -m "not long"
 
 test-long: $(STAMP)  ## every test, those that take minutes included
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup --timeout 3600
 
 lint: lint-code lint-format lint-types lint-layers  ## ruff, mypy --strict, import-linter
 
