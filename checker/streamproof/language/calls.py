@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamproof.language import places
-from streamproof.language.elements import distinct, elements, unconditional
+from streamproof.language.elements import distinct, elements, refuse_lazy, sources, unconditional
 from streamproof.language.operators import equal, integer
 from streamproof.language.terms import Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
 from streamproof.language.world import World
@@ -180,27 +180,33 @@ def _dict(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> 
 def _enumerate(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
     whole = args[0]
+    refuse_lazy(whole, loc)
     if not isinstance(start, int):
         raise ModelError("enumerate() starts at a value of the state", loc=loc, remedy="add it inside the loop")
     if isinstance(whole, Ref) and isinstance(whole.sort, QueueSort):  # the first elements that there are
         pairs = [(c, (start + i, v)) for i, (c, v) in enumerate(elements(world, whole, loc))]
     else:
         pairs = [(b.TRUE, (start + i, v)) for i, v in enumerate(unconditional(world, whole, loc))]
-    return Several(tuple(pairs), once=True)
+    return Several(tuple(pairs), once=True, sources=sources(whole))
 
 
 def _zip(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    for a in args:
+        refuse_lazy(a, loc)
     columns = [unconditional(world, a, loc) for a in args]
     if kwargs.get("strict", False) and len({len(c) for c in columns}) > 1:
         raise ModelError("zip(..., strict=True) of collections of different lengths", loc=loc, remedy="match them")
-    return Several(tuple((b.TRUE, row) for row in zip(*columns, strict=False)), once=True)
+    rows = tuple((b.TRUE, row) for row in zip(*columns, strict=False))
+    return Several(rows, once=True, sources=sources(*args))
 
 
 def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     whole = args[0]
     if isinstance(whole, Ref) and isinstance(whole.sort, SetSort):
         raise ModelError("a Set has no order to reverse", loc=loc, remedy="iterate over it as it is")
-    return Several(tuple(reversed(elements(world, whole, loc))), once=True)
+    if isinstance(whole, Several):
+        raise ModelError(f"{describe(whole)} cannot be reversed", loc=loc, remedy="make it a list first")
+    return Several(tuple(reversed(elements(world, whole, loc))), once=True, sources=sources(whole))
 
 
 def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:

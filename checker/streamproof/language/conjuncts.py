@@ -7,7 +7,7 @@ import builtins
 from functools import partial
 from typing import TYPE_CHECKING
 
-from streamproof.language.elements import elements
+from streamproof.language.elements import Loop
 from streamproof.language.sources import text
 from streamproof.language.terms import known
 from streamproof.language.world import Frame, Halt, where
@@ -62,9 +62,9 @@ def _each(lowering: Functions, node: ast.GeneratorExp, frame: Frame, suffix: str
     loop, world = node.generators[0], lowering.world
     names = frozenset(n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name))
     inner = Frame(frame.function, frame.file, {}, frame.globals, names, parent=frame, depth=frame.depth)
-    items = elements(world, lowering.value(loop.iter, frame), where(frame, loop.iter))
+    over = Loop(world, lowering.value(loop.iter, frame), where(frame, loop.iter))
     parts: list[Part] = []
-    for there, item in items:
+    for there, item in over.items:
         lowering.bind(loop.target, item, inner)
         is_known, host = known(item)
         note = suffix + (f"  [{text(loop.target)}={host}]" if is_known else "")
@@ -77,4 +77,5 @@ def _each(lowering: Functions, node: ast.GeneratorExp, frame: Frame, suffix: str
                 raise
             continue
         parts += [(b.implies(there, cond), label, at) for cond, label, at in found]
+        over.check()
     return parts

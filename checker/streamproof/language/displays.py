@@ -9,7 +9,7 @@ from typing import Any
 
 from streamproof.language import operators
 from streamproof.language.calls import truth
-from streamproof.language.elements import distinct, elements, unconditional
+from streamproof.language.elements import Loop, distinct, unconditional
 from streamproof.language.sources import text
 from streamproof.language.terms import Cell, Several, Term, describe, known, simple, symbolic
 from streamproof.language.world import Frame, Halt, World, where
@@ -58,7 +58,7 @@ class Displays(ABC):
             case ast.SetComp(generators=generators, elt=elt):
                 return self._set(self.comprehended(generators, elt, frame), node, frame)
             case ast.GeneratorExp(generators=generators, elt=elt):
-                return Several(tuple(self.comprehended(generators, elt, frame)), once=True)
+                return Several(tuple(self.comprehended(generators, elt, frame)), once=True, lazy=True)
             case ast.DictComp(generators=generators):
                 pair = ast.copy_location(ast.Tuple(elts=[node.key, node.value], ctx=ast.Load()), node)
                 made = {}
@@ -175,9 +175,9 @@ class Displays(ABC):
         loc = where(frame, first.iter)
         if first.is_async:
             raise ModelError("'async for' is not part of the language", loc=loc, remedy="use 'for'")
-        items = elements(self.world, self.value(first.iter, outside), loc)
+        loop = Loop(self.world, self.value(first.iter, outside), loc)
         going: Expr = b.TRUE
-        for cond, item in items:
+        for cond, item in loop.items:
             here = b.and_((there, cond))
 
             def body(item: Term = item, here: Expr = here) -> Expr:
@@ -191,6 +191,7 @@ class Displays(ABC):
                     raise
                 goes = b.FALSE
             going = b.and_((going, b.implies(cond, goes)))
+            loop.check()
         return going
 
     def _filtered(

@@ -44,6 +44,44 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     return [(b.TRUE, v) for v in in_order(whole)]
 
 
+class Loop:
+    """The elements that a loop runs over, and the watch on the local containers that Python would read meanwhile."""
+
+    def __init__(self, world: World, value: Term, loc: Loc) -> None:
+        refuse_lazy(value, loc)
+        self._world, self._loc = world, loc
+        self._watched = [(cell, world.content(cell)) for cell in sources(value)]
+        self.items = elements(world, value, loc)
+
+    def check(self) -> None:
+        """Raises `ModelError` when the body of the loop changed what the loop runs over."""
+        for cell, before in self._watched:
+            if self._world.content(cell) is not before:
+                raise ModelError(
+                    "a local list or dict changes while a loop runs over it",
+                    loc=self._loc,
+                    remedy="loop over a copy: list(...)",
+                )
+
+
+def sources(*values: Term) -> tuple[Cell, ...]:
+    """The local containers that values are, or are read from while they are consumed."""
+    found: list[Cell] = []
+    for value in values:
+        found += [value] if isinstance(value, Cell) else value.sources if isinstance(value, Several) else ()
+    return tuple(found)
+
+
+def refuse_lazy(value: Term, loc: Loc) -> None:
+    """Raises `ModelError` for a generator expression where it would be evaluated bit by bit."""
+    if isinstance(value, Several) and value.lazy:
+        raise ModelError(
+            "a generator is evaluated bit by bit here, between other things",
+            loc=loc,
+            remedy="make it a list, [... for ...], or filter inside the loop with 'if'",
+        )
+
+
 def in_order(host: Iterable[Any]) -> list[Any]:
     """The elements of a host collection; those of a Python set in a fixed order, so that every run sees the same."""
     if not isinstance(host, AbstractSet):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
-from streamproof.language.elements import elements, in_order
+from streamproof.language.elements import elements, in_order, refuse_lazy
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.lift import merge
 from streamproof.language.primitives import Disabled, NoPick, choose, require
@@ -110,6 +110,8 @@ class Functions(Expressions):
         if result is not calls.UNKNOWN:
             return result
         if python:
+            for a in (*args, *kwargs.values()):
+                refuse_lazy(a, loc)
             return self.inline(function, args, kwargs, frame.depth + 1, loc)
         raise ModelError(
             f"{getattr(function, '__name__', function)}() cannot be called with values of the state",
@@ -199,6 +201,8 @@ class Functions(Expressions):
         spec, home, loc = closure.node.args, closure.frame, where(frame, node)
         names, keyword = [a.arg for a in spec.args], [a.arg for a in spec.kwonlyargs]
         local = dict(zip(names, args, strict=False))
+        for a in (*args, *kwargs.values()):
+            refuse_lazy(a, loc)
         doubled = local.keys() & kwargs.keys()
         local = {**dict(closure.defaults), **local, **kwargs}
         if len(args) > len(names) or doubled or set(local) != {*names, *keyword}:

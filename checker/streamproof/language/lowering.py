@@ -8,7 +8,7 @@ from typing import Any
 from streamproof.language import operators, places
 from streamproof.language.conjuncts import conjuncts
 from streamproof.language.effects import mutation
-from streamproof.language.elements import elements, unconditional
+from streamproof.language.elements import Loop, unconditional
 from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
@@ -289,7 +289,8 @@ class Lowering(Functions):
         loc = where(frame, node)
         if node.orelse:
             raise ModelError("'for ... else' is not part of the language", loc=loc, remedy="use a flag")
-        for there, item in elements(self.world, self.value(node.iter, frame), where(frame, node.iter)):
+        loop = Loop(self.world, self.value(node.iter, frame), where(frame, node.iter))
+        for there, item in loop.items:
             self.world.unrolled += 1
             if self.world.unrolled > UNROLL_LIMIT:
                 raise ModelError(
@@ -310,6 +311,7 @@ class Lowering(Functions):
                 iteration()
             else:
                 self.world.branch(frame, runs, iteration, _nothing, loc)
+            loop.check()
         frame.broke = b.FALSE
 
     # --- whole functions

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from streamproof.language import places
 from streamproof.language.elements import unconditional
 from streamproof.language.lift import merge
 from streamproof.language.operators import equal, host, integer
-from streamproof.language.terms import Cases, Cell, Method, Ref, Term, is_expr, known, simple
+from streamproof.language.terms import Cases, Cell, Method, Ref, Several, Term, is_expr, known, simple
 from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import QueueSort, RangeSort, SetSort, Sort
+from streamproof.system.sorts import OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
 
 QUEUE = "a Queue has push, pop, clear, head, full, len, in and []"
 SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
@@ -28,7 +28,7 @@ def method(world: World, m: Method, args: list[Term], kwargs: dict[str, Term], l
     if isinstance(m.owner, Cell):
         content = world.content(m.owner)
         if isinstance(content, Mapping):
-            return _dict_method(world, content, m.name, args, loc)
+            return _dict_method(world, m.owner, content, m.name, args, loc)
         return _list_method(world, m.owner, content, m.name, args, loc)
     ref = m.owner
     if isinstance(ref, Cases):
@@ -143,16 +143,16 @@ def _set_method(world: World, ref: Ref, name: str, args: list[Term], loc: Loc, t
     raise no_method(sort, name, loc)
 
 
-def _dict_method(world: World, content: Mapping[object, Term], name: str, args: list[Term], loc: Loc) -> Term:
-    pairs: dict[str, Callable[[], Term]] = {
-        "items": lambda: tuple(content.items()),
-        "keys": lambda: tuple(content),
-        "values": lambda: tuple(content.values()),
-        "copy": lambda: world.allocate(dict(content)),
-    }
-    if name in pairs:
+def _dict_method(
+    world: World, cell: Cell, content: Mapping[object, Term], name: str, args: list[Term], loc: Loc
+) -> Term:
+    parts = {"items": content.items(), "keys": content.keys(), "values": content.values()}
+    if name in parts:
         _arity(name, args, 0, 0, loc, DICT)
-        return pairs[name]()
+        return Several(tuple((b.TRUE, v) for v in parts[name]), once=True, sources=(cell,))
+    if name == "copy":
+        _arity(name, args, 0, 0, loc, DICT)
+        return world.allocate(dict(content))
     if name == "get":
         _arity(name, args, 1, 2, loc, DICT)
         is_known, key = known(args[0])
@@ -219,11 +219,22 @@ def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc:
     """Value of a known dict at a key that depends on the state."""
     hits: list[tuple[Expr, Term]] = []
     for k, v in content.items():
+        if is_expr(key) and not possible(k, key.sort):
+            continue
         same = equal(world, key, k, loc)
         hits.append((same if is_expr(same) else b.truth(bool(same)), v))
     operands = ((text, key),) if is_expr(key) else ()
     world.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
-    result: Term = hits[-1][1]
+    result: Term = hits[-1][1]  # where there is no hit, the check above ended the path
     for cond, value in reversed(hits[:-1]):
         result = merge(cond, value, result, loc)
     return result
+
+
+def possible(key: object, sort: Sort) -> bool:
+    """Whether a host value may be one of `sort`; a key that cannot be is never met."""
+    if isinstance(sort, OptionSort):
+        return key is None or possible(key, sort.element)
+    if isinstance(sort, RangeSort):
+        return isinstance(key, int) and not isinstance(key, bool)
+    return contains(sort, key)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from streamproof.language.elements import elements
+from streamproof.language.elements import elements, refuse_lazy
 from streamproof.language.lift import lift, natural
 from streamproof.language.places import fitted, plain, present, resolved
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
@@ -290,6 +290,7 @@ def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str,
     if not symbolic(needle) and not symbolic(hay):
         return host(world, lambda: needle in hay, loc)
     needle = plain(world, needle)
+    refuse_lazy(hay, loc)
     if isinstance(hay, Cases):
         one, two = hay.then, hay.other
         return world.either(

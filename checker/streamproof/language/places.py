@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from streamproof.language.coerce import unknown_member
@@ -60,7 +61,7 @@ def resolved(world: World, value: Term) -> Term:
     if isinstance(value, Cases):
         return Cases(value.cond, resolved(world, value.then), resolved(world, value.other))
     if isinstance(value, Several):
-        return Several(tuple((c, resolved(world, v)) for c, v in value.items), value.once)
+        return replace(value, items=tuple((c, resolved(world, v)) for c, v in value.items))
     return value
 
 

@@ -77,7 +77,9 @@ PICKS: ContextVar[Picks | None] = ContextVar("streamproof_picks", default=None)
 
 def choose(domain: Iterable[Any]) -> Any:
     """Any one element of `domain`; the checker follows every choice. Natively: the next pick given to the run."""
-    picks = PICKS.get()
+    picks, options = PICKS.get(), list(domain)
+    if not options:
+        raise Disabled
     if picks is None or picks.used >= len(picks.given):
         raise NoPick(
             "choose(...) was reached with no pick given",
@@ -86,7 +88,7 @@ def choose(domain: Iterable[Any]) -> Any:
         )
     value = picks.given[picks.used]
     picks.used += 1
-    if value not in domain:
+    if value not in options:
         raise Disabled
     return value
 

@@ -50,10 +50,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Elements that are there under conditions: a generator (used up by its first use) or a local set."""
+    """Elements that are there under conditions: a local set, or what its first use uses up (`once`).
+
+    A generator expression is `lazy`: Python evaluates it while it is consumed. `sources` are the local containers that
+    Python would still look at then.
+    """
 
     items: tuple[tuple[Expr, Any], ...]
     once: bool
+    lazy: bool = False
+    sources: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
