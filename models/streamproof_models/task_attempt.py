@@ -232,3 +232,11 @@ class TaskAttempt(Model):
     def over(self, s: Any) -> Any:
         """The attempt has ended for the JobManager."""
         return s.master in OVER
+
+
+class LateReports(TaskAttempt, variant="late-reports"):
+    """The JobManager believes every report, also one that comes after it has given the attempt up."""
+
+    def news(self, s: Any) -> Any:
+        """Always."""
+        return True

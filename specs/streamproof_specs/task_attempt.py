@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamproof import Spec, invariant, step
-from streamproof_models.task_attempt import OVER, TaskAttempt
+from streamproof_models.task_attempt import OVER, LateReports, TaskAttempt  # noqa: F401  (declaring a variant registers it)
 
 
 @invariant
@@ -44,4 +44,5 @@ SPEC = Spec(
     TaskAttempt,
     properties=(finished_is_finished, deployed_once, ends_are_final, released_for_good),
     termination=True,
+    expected={"late-reports": {"ends_are_final": "violated"}},
 )

@@ -1,0 +1,28 @@
+"""The machine of one execution attempt: every expected verdict, with exact counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamproof.explicit import explore
+from streamproof.system import Verdict
+from streamproof_specs.task_attempt import SPEC
+
+COUNTS = {None: (375, 1222, 15), "late-reports": (483, 1663, 16)}
+"""Distinct states, generated states and depth at the default parameters."""
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """Both views agree whatever is lost on the way; a JobManager that believes late reports revives attempts."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+
+
+@pytest.mark.parametrize("parameters", [{"partitions": 0}, {"partitions": 3}, {"may_cut": False}], ids=str)
+def test_the_machine_holds_at_other_sizes(parameters: dict[str, int]) -> None:
+    """Without partitions, with several, and with a connection that is never cut."""
+    result = explore(SPEC.system(**parameters))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
