@@ -366,9 +366,9 @@ def attempts(run: Run) -> Iterator[Edit]:
         def misses(x: Record, task: Task = task) -> bool:
             args = x.said.args
             if x.said.event == "exec.transition":
-                # A connected task of the same region cannot finish, a reader cannot be scheduled.
                 # Flink schedules what it can before it does anything else, and regions as a whole.
-                return bool(args["new"] not in ("SCHEDULED", "DEPLOYING"))
+                reads = args["new"] == "SCHEDULED" and task_of(x) in run.readers.get(task, ())
+                return reads or args["new"] not in ("SCHEDULED", "DEPLOYING")
             return x.said.event in DECISIONS or (x.said.event == "job.transition" and args["new"] != "RUNNING")
 
         yield Edit("task of the set never restarted", str(r.said), files, following(run, files[file], r, misses))

@@ -36,7 +36,7 @@ def logged_graphs(draw: st.DrawFn) -> LoggedGraph:
 @given(logged_graphs(), st.data())
 def test_restart_sets_are_those_of_the_failover_machine(logged: LoggedGraph, data: st.DataObject) -> None:
     """Whatever failed, was lost, and was named: searching along exchanges marks the same regions as the machine's rules."""
-    model = RecordedFailover(recorded_graph(logged), restarts=1)
+    model = RecordedFailover(recorded_graph(logged).graph, restarts=1)
     status = st.sampled_from(("NONE", "PRODUCING", "STORED", "GONE", "RELEASED"))
     state = SimpleNamespace(partition={p: data.draw(status) for p in model.partitions})
     failed = data.draw(st.sampled_from(model.tasks))
@@ -52,7 +52,8 @@ def test_a_chain_of_causes_may_be_long() -> None:
         LoggedEdge(ids[a], ids[z], "ALL_TO_ALL", "BLOCKING") for a, z in ((0, 1), (2, 1), (2, 3), (4, 3), (4, 5))
     )
     vertices = tuple(LoggedVertex(i, f"V{at}", 1) for at, i in enumerate(ids))
-    model = RecordedFailover(recorded_graph(LoggedGraph("j", "job", vertices, edges, (), True, (), "log")), restarts=1)
+    logged = LoggedGraph("j", "job", vertices, edges, (), True, (), "log")
+    model = RecordedFailover(recorded_graph(logged).graph, restarts=1)
     lost = SimpleNamespace(partition=dict.fromkeys(model.partitions, "NONE"))
     kept = SimpleNamespace(partition=dict.fromkeys(model.partitions, "STORED"))
     assert model.involved(lost, "V0 (1/1)", None) == [True] * 6

@@ -64,7 +64,10 @@ def test_a_run_with_rare_turns_is_accepted(name: str, flink_more: Path) -> None:
     ("name", "reason"),
     [
         ("hybrid", "exchanges of type HYBRID_FULL (Source: src -> A -> B) are not followed"),
-        ("adsched", "the adaptive scheduler restarts the whole job with another parallelism, which the machine does not follow"),
+        (
+            "adsched",
+            "the adaptive scheduler restarts the whole job with another parallelism, which the machine does not follow",
+        ),
         ("spec", "tasks have several attempts at a time (speculative execution), which the machine does not follow"),
     ],
 )
@@ -221,7 +224,9 @@ def test_a_wrong_count_names_the_tasks(flink_logs: Path, tmp_path: Path) -> None
     rejection = record["rejection"]
     assert (record["verdict"], rejection["kind"], rejection["event"]) == ("rejected", "state", "failover.restart")
     assert (Path(rejection["file"]).name, rejection["line"]) == ("jobmanager.log", 1023)
-    assert rejection["message"].startswith("the log restarts 2 tasks, the protocol 10: B (1/4), B (2/4), B (3/4), B (4/4), ")
+    assert rejection["message"].startswith(
+        "the log restarts 2 tasks, the protocol 10: B (1/4), B (2/4), B (3/4), B (4/4), "
+    )
     assert rejection["nearest"].startswith("10 tasks will be restarted to recover the failed task ")
     assert rejection["index"] == rejection["prefix"] > 100
     assert rejection["candidates"] == []

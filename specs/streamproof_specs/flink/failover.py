@@ -57,12 +57,12 @@ class FlinkFailover:
         if reasons.texts:
             return Case(job, title, attempts, False, reasons.texts)
         decisions = [e.event for e in master if e.event in DECISIONS]
-        model = RecordedFailover(recorded, restarts=len(decisions))
+        model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
         model.narrow(*causes.needed(master), "failover.global.restart" in decisions)
         wording = FailoverWording(recorded, model)
         translator = Translator(recorded, model, causes, wording)
-        main = Task(job, recorded_system(model), translator.observations(master), HIDDEN, wording=wording)
+        main = Task(job, recorded_system(recorded, model), translator.observations(master), HIDDEN, wording=wording)
         return Case(
             job,
             f"{title} ({origin})",
@@ -96,7 +96,7 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ..
     recorded = without_edges(graph)
     if recorded is None:
         return ()
-    model = RecordedFailover(recorded)
+    model = RecordedFailover(recorded.graph)
     translator = Translator(
         recorded, model, Causes(recorded, model, {}, judging=False), FailoverWording(recorded, model)
     )

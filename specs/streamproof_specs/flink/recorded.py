@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import networkx
@@ -148,8 +149,8 @@ class RecordedFailover(Failover):
     detailed: bool = True
     lenient: bool = True
 
-    def __init__(self, recorded: RecordedGraph, **given: Any) -> None:
-        self._graph = recorded.graph
+    def __init__(self, graph: JobGraph, **given: Any) -> None:
+        self._graph = graph
         self.globally: tuple[str, ...] = ()
         super().__init__(**given)
 
@@ -247,6 +248,15 @@ class RecordedFailover(Failover):
         self.begin(s, dict.fromkeys(self.tasks, True))
 
 
-def recorded_system(model: RecordedFailover) -> System:
-    """The transition system of one job."""
+def recorded_system(recorded: RecordedGraph, model: RecordedFailover) -> System:
+    """The transition system of a narrowed model. Runs of one job graph with the same failures share it."""
+    return _system(recorded.graph, model.decisions, model.failing, model.missable, model.globally)
+
+
+@lru_cache(maxsize=16)
+def _system(
+    graph: JobGraph, decisions: int, failing: tuple[str, ...], missable: tuple[str, ...], globally: tuple[str, ...]
+) -> System:
+    model = RecordedFailover(graph, restarts=decisions)
+    model.narrow(failing, missable, bool(globally))
     return compile_model(model)
