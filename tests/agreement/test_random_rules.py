@@ -36,6 +36,7 @@ from streamproof import *
 NUMBERS = (2, 0, 1)
 TABLE = {"A": 1, "B": 0, "C": 2}
 FLAG = "Y"
+TABLES = {0: 2, 1: 0}
 
 class Random(Model):
     n: int = 2
@@ -230,7 +231,11 @@ class Writer:
             case "either":
                 return f"({sub()} if {sub()} else {sub()})"
             case "sub":
-                return f"{{{num()}, s.a}} == {{{num()}}}"
+                one, two = (
+                    f"{{{num()}, s.a}}",
+                    self.pick(f"{{{num()}}}", "{0, 1}", f"{{v for v in s.arr if v != {num()}}}"),
+                )
+                return f"({one} {self.pick('|', '&', '-')} {two}) {self.pick('==', '<=', '<')} {{0, 1, {num()}}}"
             case "who":
                 return f"s.who in ({self.enum(0, scope)}, None)"
             case _:
@@ -258,7 +263,7 @@ class Writer:
             "choose", "lists", "copy", "chan", "mail", "closure", "grid",
         ]  # fmt: skip
         if depth > 0:
-            kinds += ["if"] * 8 + ["for"] * 5
+            kinds += ["if"] * 8 + ["for"] * 5 + ["pairs"] * 2
         if loop:
             kinds += ["break", "continue", "break"]
         kinds += ["return"]
@@ -369,6 +374,10 @@ class Writer:
                 if self.chance(2):
                     lines += ["else:", *indent(self.block(depth - 1, scope, loop))]
                 return lines
+            case "pairs":
+                over = self.pick("enumerate(s.arr)", "zip(s.arr, NUMBERS)", "enumerate(s.queue)", "TABLES.items()")
+                inner = {**scope, "int": [*scope["int"], "v", "w"]}
+                return [f"for v, w in {over}:", *indent(self.block(depth - 1, inner, True))]
             case "for":
                 name = self.pick("v", "w")
                 inner = {**scope, "int": [*scope["int"], name]}

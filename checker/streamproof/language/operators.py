@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from streamproof.language.elements import elements, refuse_lazy
+from streamproof.language.elements import distinct, elements, refuse_lazy
 from streamproof.language.lift import lift, natural
 from streamproof.language.places import fitted, plain, present, resolved
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
@@ -106,6 +106,8 @@ def binary(world: World, op: ast.operator, left: Term, right: Term, loc: Loc, te
     if sets and type(op) in SETS:
         x, y = fitted(world, left, sets[0], loc, texts[0]), fitted(world, right, sets[0], loc, texts[1])
         return SETS[type(op)](x, y, loc)
+    if _is_local_set(left) or _is_local_set(right):
+        return _local_sets(world, op, left, right, loc)
     make = INTEGER.get(type(op))
     if make is None:
         raise ModelError(
@@ -117,6 +119,28 @@ def binary(world: World, op: ast.operator, left: Term, right: Term, loc: Loc, te
     if isinstance(op, ast.FloorDiv | ast.Mod):
         world.check(b.eq(c, b.num(0)), f"division by zero: {texts[1]} is 0", loc, (texts[1], c))
     return make(a, c, loc)
+
+
+def _is_local_set(value: Term) -> bool:
+    return isinstance(value, Several) and not value.once
+
+
+def _local_sets(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
+    for side in (left, right):
+        if not (_is_local_set(side) or isinstance(side, AbstractSet)) or type(op) not in SETS:
+            raise ModelError(
+                f"'{SYMBOLS[type(op)]}' does not work on {describe(left)} and {describe(right)}",
+                loc=loc,
+                remedy="sets have | & - with other sets",
+            )
+    one, two = elements(world, left, loc), elements(world, right, loc)
+    if isinstance(op, ast.BitOr):
+        return distinct(world, [*one, *two], equal, loc)
+    kept = []
+    for there, v in one:
+        common = _truth(contained(world, v, right, loc, ("element", "set")))
+        kept.append((b.and_((there, common if isinstance(op, ast.BitAnd) else b.not_(common))), v))
+    return distinct(world, kept, equal, loc)
 
 
 def _lists(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
@@ -158,6 +182,8 @@ def compare(world: World, op: ast.cmpop, left: Term, right: Term, loc: Loc, text
     if sets:
         x, y = fitted(world, left, sets[0], loc, texts[0]), fitted(world, right, sets[0], loc, texts[1])
         return _subset(op, x, y, loc)
+    if _is_local_set(left) or _is_local_set(right):
+        return _local_subset(world, op, left, right, loc)
     a, c = integer(world, left, loc, texts[0]), integer(world, right, loc, texts[1])
     match op:
         case ast.Lt():
@@ -187,6 +213,28 @@ def _identical(world: World, left: Term, right: Term, loc: Loc) -> Term:
     if isinstance(left, Cell) and isinstance(right, Cell):
         return left == right
     raise ModelError("'is' compares with None only", loc=loc, remedy="use == for values")
+
+
+def _local_subset(world: World, op: ast.cmpop, left: Term, right: Term, loc: Loc) -> Term:
+    if isinstance(op, ast.Gt | ast.GtE):
+        left, right = right, left
+    below = simple(b.and_(_inclusion(world, left, right, loc), loc))
+    if isinstance(op, ast.LtE | ast.GtE):
+        return below
+    return simple(b.and_((_truth(below), b.not_(_truth(_equal_sets(world, left, right, loc)))), loc))
+
+
+def _inclusion(world: World, left: Term, right: Term, loc: Loc) -> list[Expr]:
+    """For each element of a local or host set, that it is in another."""
+    for side in (left, right):
+        if not (_is_local_set(side) or isinstance(side, AbstractSet)):
+            raise ModelError(
+                f"{describe(left)} and {describe(right)} cannot be compared", loc=loc, remedy="compare two sets"
+            )
+    found = []
+    for there, v in elements(world, left, loc):
+        found.append(b.implies(there, _truth(contained(world, v, right, loc, ("element", "set")))))
+    return found
 
 
 def _subset(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Expr:
@@ -273,16 +321,7 @@ def _equal_containers(world: World, left: Term, right: Term, loc: Loc) -> Term:
 
 
 def _equal_sets(world: World, left: Term, right: Term, loc: Loc) -> Term:
-    for side in (left, right):
-        if (isinstance(side, Several) and side.once) or not isinstance(side, Several | AbstractSet):
-            raise ModelError(
-                f"{describe(left)} and {describe(right)} are never equal", loc=loc, remedy="compare two sets"
-            )
-    parts = []
-    for one, two in ((left, right), (right, left)):
-        for there, v in elements(world, one, loc):
-            parts.append(b.implies(there, _truth(contained(world, v, two, loc, ("element", "set")))))
-    return simple(b.and_(parts, loc))
+    return simple(b.and_([*_inclusion(world, left, right, loc), *_inclusion(world, right, left, loc)], loc))
 
 
 def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str, str]) -> Term:

@@ -153,6 +153,7 @@ def _rebuilt(whole: Expr, path: tuple[tuple[str, Any], ...], term: Expr, loc: Lo
     if not path:
         return term
     (kind, key), rest = path[0], path[1:]
-    if kind == "index":
-        return b.store(whole, key, _rebuilt(b.select(whole, key), rest, term, loc), loc)
-    return b.with_field(whole, key, _rebuilt(b.field(whole, key), rest, term, loc), loc)
+    if rest:
+        inner = b.select(whole, key) if kind == "index" else b.field(whole, key)
+        term = _rebuilt(inner, rest, term, loc)
+    return b.store(whole, key, term, loc) if kind == "index" else b.with_field(whole, key, term, loc)

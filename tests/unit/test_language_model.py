@@ -1,0 +1,348 @@
+"""Models: parameters, variants, rules and their domains, choices, and what becomes of them in the system."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import pytest
+
+from streamproof import (
+    ANY,
+    STRONG,
+    WEAK,
+    Array,
+    Bool,
+    Enum,
+    Model,
+    Range,
+    Set,
+    Spec,
+    State,
+    UsageError,
+    action,
+    any_of,
+    choose,
+    initially,
+    invariant,
+    lemma,
+    require,
+    step,
+    terminal,
+)
+from streamproof.system import Fairness, Interpreter, Kind, ModelError
+
+
+class Pump(Model):
+    """Moves water from a well into tanks."""
+
+    tanks: int = 2
+    size: int = 3
+    greedy: bool = False
+    label: str = "pump"
+    sizes = {"small": {"tanks": 1}}  # noqa: RUF012
+
+    def setup(self):
+        """What derives from the parameters."""
+        self.inner = range(1, self.tanks)
+
+    @cached_property
+    def half(self):
+        """Computed once, when it is first asked for."""
+        return self.size // 2
+
+    def state(self):
+        """The variables."""
+        return State(
+            level=Array(range(self.tanks), Range(0, self.size)),
+            mode=Enum("off", "on"),
+            marks=Set(Range(0, 1)),
+        )
+
+    @action(t="tanks", fairness=WEAK)
+    def fill(self, s, t):
+        """One unit goes into a tank."""
+        require(s.mode == "on" and s.level[t] < self.size)
+        s.level[t] += 1
+
+    @action(t="inner", fairness=STRONG)
+    def drain(self, s, t):
+        """An inner tank empties."""
+        require(s.level[t] > self.half)
+        s.level[t] = 0
+
+    @action
+    def switch(self, s):
+        """On or off, perhaps with a mark."""
+        to = choose(["off", "on"])
+        if s.mode == "off":
+            s.marks.add(choose([0, 1]))
+        s.mode = to
+
+    @invariant
+    def bounded(self, s):
+        """Nothing overflows."""
+        return all(v <= self.size for v in s.level) and len(s.marks) <= 2
+
+    @step
+    def one_at_a_time(self, s, t):
+        """A step changes one tank at most."""
+        return sum(s.level[i] != t.level[i] for i in range(self.tanks)) <= 1
+
+    @lemma
+    def marked(self, s):
+        """Marks come before water."""
+        return s.level[0] == 0 or len(s.marks) > 0
+
+    @terminal
+    def full(self, s):
+        """All tanks are full."""
+        return all(v == self.size for v in s.level)
+
+
+class Careless(Pump, variant="careless"):
+    """Fills without looking."""
+
+    def fill(self, s, t):
+        """The guard on the level is left out."""
+        require(s.mode == "on")
+        s.level[t] += 1
+
+
+class Eager(Pump, variant="eager"):
+    """Fills a second tank too."""
+
+    def fill(self, s, t):
+        """The inner tank is filled as well, if it has room."""
+        super().fill(s, t)
+        if s.level[1] < self.size:
+            s.level[1] += 1
+
+
+def test_the_system_has_what_the_model_declares() -> None:
+    """Names, order, fairness, kinds, documentation and parameters arrive in the system."""
+    system = Pump.system(size=2)
+    assert system.name == "pump"
+    assert system.parameters == {"tanks": 2, "size": 2, "greedy": False, "label": "pump"}
+    assert [(a.name, a.parameters, a.fairness) for a in system.actions] == [
+        ("fill", ("t",), Fairness.WEAK),
+        ("drain", ("t",), Fairness.STRONG),
+        ("switch", (), Fairness.NONE),
+    ]
+    assert [(p.name, p.kind, p.doc) for p in system.properties] == [
+        ("bounded", Kind.INVARIANT, "Nothing overflows."),
+        ("one_at_a_time", Kind.STEP, "A step changes one tank at most."),
+        ("deadlock", Kind.DEADLOCK, "Every reachable state has a successor or is a declared legal end."),
+    ]
+    assert [p.name for p in system.lemmas] == ["marked"]
+    assert [i.label for i in system.action("fill").instances] == ["fill(t=0)", "fill(t=1)"]
+    assert [i.label for i in system.action("drain").instances] == ["drain(t=1)"]
+
+
+def test_guards_are_taken_apart_with_their_text() -> None:
+    """Each conjunct of a require is a guard of its own, with its source."""
+    fill = Pump.system().action("fill").instances[0]
+    assert [c.text for c in fill.guard] == ["s.mode == 'on'", "s.level[t] < self.size"]
+    assert len({c.loc for c in fill.guard}) == 1
+
+
+def test_a_property_is_taken_apart_element_by_element() -> None:
+    """all(...) becomes one conjunct per element, which says for which one it is."""
+    bounded = Pump.system().property("bounded")
+    assert [c.text for c in bounded.conjuncts] == ["v <= self.size", "v <= self.size", "len(s.marks) <= 2"]
+
+
+def test_guards_spare_checks() -> None:
+    """A rule that tests the bound needs no check of it; without the test there is one."""
+    assert all(not i.guard_checks and not i.effect_checks for i in Pump.system().instances)
+    careless = Pump.system("careless").action("fill").instances[0]
+    assert [c.message for c in careless.effect_checks] == ["s.level[t] leaves Range(0, 3)"]
+
+
+def test_a_check_before_a_guard_is_decided_in_every_state() -> None:
+    """What is computed before a require can be a mistake although the rule is not enabled."""
+
+    class Early(Model):
+        """Steps before it looks."""
+
+        def state(self):
+            """One variable."""
+            return State(x=Range(0, 2), ready=Bool())
+
+        @action
+        def go(self, s):
+            """The bound is not tested."""
+            s.x += 1
+            require(s.ready)
+
+    go = Early.system().action("go").instances[0]
+    assert [c.message for c in go.guard_checks] == ["s.x leaves Range(0, 2)"]
+    assert go.effect_checks == ()
+
+
+def test_choices_become_instances() -> None:
+    """One instance per combination of choices, named after the variable they are assigned to."""
+    switch = Pump.system().action("switch")
+    assert [i.picks for i in switch.instances] == [
+        (("to", "off"), ("choice", 0)),
+        (("to", "off"), ("choice", 1)),
+        (("to", "on"), ("choice", 0)),
+        (("to", "on"), ("choice", 1)),
+    ]
+
+
+def test_a_choice_that_is_not_reached_counts_once() -> None:
+    """Where an action does not come to a choice, its options are not told apart: no step is there twice."""
+    system = Pump.system()
+    interpreter = Interpreter(system)
+    off, on = ((0, 0), "off", frozenset()), ((0, 0), "on", frozenset())
+    assert [s.instance.action for s in interpreter.steps(off)].count("switch") == 4
+    assert [s.instance.action for s in interpreter.steps(on)].count("switch") == 2
+
+
+def test_variants_override_rules() -> None:
+    """A variant keeps the mark of the rule it overrides, and can call the original."""
+    assert set(Pump.variants) == {"careless", "eager"}
+    system = Pump.system("eager")
+    assert (system.name, system.variant) == ("pump", "eager")
+    fill = system.action("fill")
+    assert fill.fairness is Fairness.WEAK
+    assert Interpreter(system).take(fill.instances[0], ((0, 0), "on", frozenset())) == ((1, 1), "on", frozenset())
+
+
+def test_an_empty_domain_leaves_the_rule_out() -> None:
+    """With one tank there is no inner one, hence no rule to drain it."""
+    assert [a.name for a in Pump.system(tanks=1).actions] == ["fill", "switch"]
+
+
+def test_first_values() -> None:
+    """A default, one value, several, all of them; and a condition on their combinations."""
+
+    class First(Model):
+        """Four ways to begin."""
+
+        def state(self):
+            """One variable for each."""
+            return State(
+                a=Range(1, 3),
+                b=Range(0, 3, init=2),
+                c=Range(0, 3, init=any_of(0, 3)),
+                d=Array(range(2), Bool(init=ANY)),
+                e=Array(["x", "y"], Range(0, 9), init={"x": 4, "y": 5}),
+            )
+
+        @initially
+        def some(self, s):
+            """Not both of d."""
+            return not all(s.d) and (s.c == 0 or s.d[0])
+
+        @action
+        def stay(self, s):
+            """Nothing happens."""
+            return
+
+    states = list(Interpreter(First.system()).initial_states())
+    assert [(s[2], s[3]) for s in states] == [
+        (0, (False, False)),
+        (0, (False, True)),
+        (0, (True, False)),
+        (3, (True, False)),
+    ]
+    assert {(s[0], s[1], s[4]) for s in states} == {(1, 2, (4, 5))}
+
+
+def test_parameters_from_text() -> None:
+    """The command line's texts become values of the annotated type, or one clear error."""
+    assert Pump.parse("tanks", "3") == 3
+    assert Pump.parse("greedy", "yes") is True
+    assert Pump.parse("label", "3") == "3"
+    with pytest.raises(UsageError, match="tanks='many' is not a value of type int\n  give an integer"):
+        Pump.parse("tanks", "many")
+    with pytest.raises(UsageError, match="pump has no parameter 'tank'\n  its parameters: tanks, size, greedy, label"):
+        Pump.parse("tank", "3")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"tank": 1}, "pump has no parameter 'tank'"),
+        ({"tanks": "1"}, "tanks='1' is not a value of type int"),
+        ({"greedy": 1}, "greedy=1 is not a value of type bool"),
+    ],
+)
+def test_wrong_parameters(given: dict[str, object], message: str) -> None:
+    """Unknown names and values of another type are refused."""
+    with pytest.raises(UsageError, match=message):
+        Pump.system(**given)
+
+
+def test_an_attribute_without_a_type_is_no_parameter() -> None:
+    """The error says how to make it one."""
+
+    class Untyped(Model):
+        """Forgets the annotation."""
+
+        depth = 3
+
+    with pytest.raises(UsageError, match="give it a type to make it one: depth: int"):
+        Untyped(depth=4)
+
+
+def test_an_unknown_variant() -> None:
+    """The error lists those that there are."""
+    with pytest.raises(UsageError, match="pump has no variant 'lazy'\n  its variants: careless, eager"):
+        Pump.system("lazy")
+
+
+def test_a_spec_adds_properties_and_expectations() -> None:
+    """Properties stated outside the model are compiled like its own; unlisted verdicts are expected to hold."""
+
+    @invariant
+    def dry(self: Pump, s: object) -> bool:
+        """No water at all."""
+        return all(v == 0 for v in s.level)  # type: ignore[attr-defined]
+
+    spec = Spec(Pump, (dry,), {None: {"dry": "violated"}}, {"careless": {"tanks": 1}}, termination=True)
+    assert [p.name for p in spec.system().properties] == [
+        "bounded",
+        "one_at_a_time",
+        "dry",
+        "deadlock",
+        "termination",
+    ]
+    assert spec.system("careless").parameters["tanks"] == 1
+    assert (spec.expectation(None, "dry"), spec.expectation("careless", "dry")) == ("violated", "holds")
+
+
+def test_an_unmarked_property_of_a_spec() -> None:
+    """A plain function is refused, with what to do."""
+    with pytest.raises(ModelError, match="helper is not marked as a property"):
+        Spec(Pump, (helper,)).system()
+
+
+def helper(self: Pump, s: object) -> bool:
+    """No decorator."""
+    return True
+
+
+def test_partial_legal_ends_are_checked_with_deadlock() -> None:
+    """What may be undefined in a @terminal condition is a check of the deadlock property."""
+
+    class Ends(Model):
+        """Ends by an index that may be outside."""
+
+        def state(self):
+            """An array and a position."""
+            return State(a=Array(range(2), Bool()), at=Range(0, 2))
+
+        @action
+        def move(self, s):
+            """Steps on."""
+            require(s.at < 2)
+            s.at += 1
+
+        @terminal
+        def there(self, s):
+            """The element at the position."""
+            return s.a[s.at]
+
+    assert [c.message for c in Ends.system().property("deadlock").checks] == ["index outside Range(0, 1)"]
