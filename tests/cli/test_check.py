@@ -142,8 +142,8 @@ def test_json_in_a_file_tells_of_errors_too(streamproof: Any, folder: Path) -> N
     done = streamproof("check", "bad.py", "--json", "answer.json")
     document = json.loads((folder / "answer.json").read_text())
     assert (done.code, document["exit_code"], document["verdict"], document["states"]) == (150, 150, "error", None)
-    assert done.err.startswith("streamproof: error: bad.py:6: Bad has no actions\n")
-    assert (document["error"]["kind"], document["error"]["line"]) == ("ModelError", 6)
+    assert done.err.startswith("streamproof: error: bad.py:4: Bad has no actions\n")
+    assert (document["error"]["kind"], document["error"]["line"]) == ("ModelError", 4)
 
 
 def test_properties_parameters_and_variants_are_chosen(streamproof: Any) -> None:
