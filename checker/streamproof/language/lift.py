@@ -177,8 +177,8 @@ def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
                 if then is not None
                 else _absent(b.not_(cond), other)
             )
-    except ModelError as error:
-        return Undefined(f"has values of different sorts on different paths: {error.message}", "use one sort")
+    except ModelError:
+        return Undefined(f"is {describe(then)} on one path and {describe(other)} on another", "give it one sort")
     left, right = natural(then, loc), natural(other, loc)
     if left is not None and right is not None and left.sort == BOOL == right.sort:
         return b.ite(cond, left, right, loc)

@@ -33,7 +33,7 @@ def method(world: World, m: Method, args: list[Term], kwargs: dict[str, Term], l
     ref = m.owner
     if isinstance(ref, Cases):
         raise ModelError(
-            f"which {text} is meant depends on the state",
+            f"which place {text!r} stands for depends on the state",
             loc=loc,
             remedy="call the method under an 'if', once for each of them",
         )

@@ -47,7 +47,7 @@ class Model:
             if name in RESERVED and not (name in ("setup", "state") and own):
                 raise ModelError(
                     f"{cls.__name__}.{name} has the name of something every model has",
-                    loc=place(member) or class_place(cls),
+                    loc=place(member) or _annotation(cls, name) or class_place(cls),
                     remedy="choose another name",
                 )
         if variant is None:

@@ -1,0 +1,19 @@
+"""A list that grows while a loop runs over it."""
+
+from streamproof import *
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            backlog=Range(0, 3), full=Bool(), mode=Enum("IDLE", "BUSY"), wire=Queue(Range(0, 3), capacity=2),
+        )
+
+    @action
+    def work(self, s):
+        todo = [1, 2]
+        for v in todo:
+            todo.append(v)
+            s.backlog = v
