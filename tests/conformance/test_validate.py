@@ -10,14 +10,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from streamproof.conformance.validate import binding_for, validate_paths
 from streamproof.system import InputError, UsageError
 
-LOGS = (
-    "a-pipelined-1 a-taskfail-1 a-taskfail-2 b-delfile-1 b-lostpart-1 b-lostpart-2 b117-lostpart-1 c-disjoint-1 d-credit-1 "
-    "d-credit-3 e-slots-1 f-clean-batch-1 f-clean-batch-2 g-jmloss-1 i117-bulk-1 i117-stream-1 k-insufficient-buffers-1 "
-    "m-job-failed-1 x-agent-credit-1 x-agent-lostpart-1"
-).split()
+LOGS = [
+    "a-pipelined-1",
+    "a-taskfail-1",
+    "a-taskfail-2",
+    "b-delfile-1",
+    "b-lostpart-1",
+    "b-lostpart-2",
+    "b117-lostpart-1",
+    "c-disjoint-1",
+    "d-credit-1",
+    "d-credit-3",
+    "e-slots-1",
+    "f-clean-batch-1",
+    "f-clean-batch-2",
+    "g-jmloss-1",
+    "i117-bulk-1",
+    "i117-stream-1",
+    "k-insufficient-buffers-1",
+    "m-job-failed-1",
+    "x-agent-credit-1",
+    "x-agent-lostpart-1",
+]
 
 Edit = Callable[[str], str | None]
 """What becomes of a line; None where it goes."""
@@ -66,7 +84,7 @@ def test_a_run_with_rare_turns_is_accepted(name: str, flink_more: Path) -> None:
         ("hybrid", "exchanges of type HYBRID_FULL (Source: src -> A -> B) are not followed"),
         (
             "adsched",
-            "the adaptive scheduler restarts the whole job with another parallelism, which the machine does not follow",
+            "the adaptive scheduler restarts the job with another parallelism, which the machine does not follow",
         ),
         ("spec", "tasks have several attempts at a time (speculative execution), which the machine does not follow"),
     ],
@@ -196,6 +214,27 @@ def test_a_log_that_begins_late_is_left_open(flink_logs: Path, tmp_path: Path) -
     record = only(copy)
     assert record["verdict"] == "inconclusive"
     assert record["reason"].startswith("the JobManager's log begins in the middle of the job (line ")
+
+
+def test_a_damaged_line_is_no_fault_of_flinks(flink_logs: Path, tmp_path: Path) -> None:
+    """What cannot be read may have been the line that is missed further down."""
+
+    def edit(line: str) -> str:
+        return line.replace("RUNNING to FINISHED.", "RUNNI") if " B (1/2) (" in line else line
+
+    record = only(edited(flink_logs / "a-taskfail-1", tmp_path, edit, files="jobmanager.log"))
+    assert record["verdict"] == "inconclusive"
+    assert re.match(r"\S+jobmanager\.log:\d+ could not be read, and then ", record["reason"])
+
+
+def test_a_log_without_warnings_is_enough(flink_logs: Path, tmp_path: Path) -> None:
+    """Neither stack traces nor the TaskManagers' words about failures: what a failure was for stays open."""
+
+    def edit(line: str) -> str | None:
+        return line if re.match(r"\S+ \S+ (\[[^]]*\] )?INFO ", line) else None
+
+    for name in ("b-lostpart-1", "b-lostpart-2", "a-taskfail-1"):
+        assert only(edited(flink_logs / name, tmp_path, edit))["verdict"] == "accepted"
 
 
 def test_a_lost_jobmanager_is_no_fault(flink_logs: Path) -> None:

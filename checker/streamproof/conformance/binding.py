@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 
 from streamproof.conformance.events import Event
 from streamproof.system import ArraySort, Instance, State, System, Value
+from streamproof.system.errors import Loc
 from streamproof.system.sorts import position
 
 View: TypeAlias = Mapping[str, Value]
@@ -144,6 +145,8 @@ class Case:
     tasks: tuple[Task, ...]
     followed: bool = True
     unjudged: tuple[str, ...] = ()
+    damage: tuple[Loc, ...] = ()
+    """Lines that could not be read and may have been events: a rejection further down in the same file proves nothing."""
     notes: Callable[[], Sequence[str]] = tuple
     recoveries: Callable[[], list[dict[str, Any]]] = list
 

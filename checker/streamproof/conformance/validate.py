@@ -13,6 +13,7 @@ from streamproof.conformance.binding import Binding, Case, Plan, Task
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
 from streamproof.conformance.tracker import Steps, Tracked, Tracker
 from streamproof.system import StreamproofError, SystemFailure, UsageError
+from streamproof.system.errors import Loc
 
 SCHEMA = "streamproof.verdict/1"
 GROUP = "streamproof.bindings"
@@ -115,6 +116,12 @@ class _Judge:
             }
         return result
 
+    def _damage_before(self, event: Event | None) -> Loc | None:
+        """A line that may have been an event, above the one that was rejected."""
+        if event is None:
+            return next(iter(self.case.damage), None)
+        return next((d for d in self.case.damage if d.file == event.file and d.line < (event.line or 0)), None)
+
     def _verdict(self, outcomes: list[Tracked]) -> tuple[str, str | None, dict[str, Any] | None]:
         rejections = [t.rejection for t in outcomes if t.rejection is not None]
         if rejections:
@@ -124,6 +131,10 @@ class _Judge:
                 rejections,
                 key=lambda r: (self.place(r.event) if r.event else ends, r.kind != "contradiction"),
             )
+            damaged = self._damage_before(first.event)
+            if damaged is not None:
+                where = f"{damaged.file}:{damaged.line}"
+                return "inconclusive", f"{where} could not be read, and then {first.message}", None
             until = self.place(first.event) if first.event else ends
             prefix = len({self.place(e) for t in outcomes for e in t.events if self.place(e) < until})
             return "rejected", first.message, first.record(prefix)

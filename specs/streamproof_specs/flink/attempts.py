@@ -98,6 +98,8 @@ class Attempts:
             first, last = self._spans.get(event.process, (ts, ts))
             self._spans[event.process] = min(first, ts), max(last, ts)
             self._speaks.setdefault(event.process, set()).add(event.event)
+            if event.args.get("new") == "FAILED":
+                self._speaks[event.process].add(f"{event.event} FAILED")
         events = self.run.of_job(self.job)
         named = {(e.args["task"], e.args["subtask"]): e.args["vertex"] for e in events if e.event == "exec.transition"}
         vertices = {(task, vertex) for (task, _), vertex in named.items()}
@@ -181,6 +183,8 @@ class Attempts:
             hidden |= OF_TASK
         elif watched and not any("tm.submit" in self._speaks[p] for p in watched):
             hidden |= {"receive"}
+        if any(self._silent_on_failures(p) for p in watched):
+            hidden |= {"crash"}
         last = max((e.ts or "" for es in (lines.master, *watched.values()) for e in es), default="")
         streams = [
             Stream([self._seen(wording, lines, e) for e in es], OF_TASK, self._spans[p][1] < last)
@@ -195,6 +199,11 @@ class Attempts:
         """Whether a TaskManager's account begins with the attempt, not in the middle of it."""
         first = next((e for e in events if e.event in _TASK_LINES), None)
         return first is None or first.event == "tm.submit" or first.args.get("old") == "CREATED"
+
+    def _silent_on_failures(self, process: str) -> bool:
+        """Whether a log leaves out that tasks fail, which Flink says at WARN; a log of INFO lines alone lacks them all."""
+        said = self._speaks[process]
+        return "tm.final FAILED" in said and "tm.transition FAILED" not in said
 
     def _watching(self, place: str | None, lines: _Lines, watched: Mapping[str, Sequence[Event]]) -> bool:
         """Whether the TaskManager of the attempt has left a log that would speak of it."""

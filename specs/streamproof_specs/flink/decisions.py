@@ -14,6 +14,9 @@ from streamproof_specs.flink.wording import listed
 
 Way = tuple[Move, ...]
 
+_TASKS = 40
+"""Tasks of a restart set that a message names, at most."""
+
 _NAMING = ("tm.transition", "failover.archive")
 
 
@@ -170,7 +173,7 @@ def counted(event: Event, failed: str | None, later: frozenset[str]) -> Demand:
 
     def text(look: Look) -> str:
         ours = chosen(look)
-        said = f"the log restarts {count} tasks, the protocol {len(ours)}: {listed(sorted(ours))}"
+        said = f"the log restarts {count} tasks, the protocol {len(ours)}: {listed(sorted(ours), _TASKS)}"
         more, fewer = sorted(later - ours), sorted(ours - later)
         if more:
             said += f"; the log then also restarts {listed(more)}"

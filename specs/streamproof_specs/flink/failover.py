@@ -13,7 +13,7 @@ from streamproof.system import BOOL, InputError, System, Variable
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
-from streamproof_specs.flink.scope import outside
+from streamproof_specs.flink.scope import damage, outside
 from streamproof_specs.flink.translate import DECISIONS, HIDDEN, Translator
 from streamproof_specs.flink.wording import FailoverWording
 
@@ -53,9 +53,9 @@ class FlinkFailover:
             recorded = recorded_graph(graph)
         except ValueError as gap:
             lines = _lines(job, graph, master) if not reasons.texts else ()
-            return Case(job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), given)))
+            return Case(job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run))
         if reasons.texts:
-            return Case(job, title, attempts, False, reasons.texts)
+            return Case(job, title, attempts, False, reasons.texts, damage(run))
         decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
@@ -67,6 +67,7 @@ class FlinkFailover:
             job,
             f"{title} ({origin})",
             (main, *attempts),
+            damage=damage(run),
             notes=lambda: _notes(translator),
             recoveries=lambda: [r.record() for r in translator.recoveries],
         )

@@ -10,7 +10,9 @@ from pathlib import Path
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun
 from streamproof.conformance.flink.logfiles import read_lines
+from streamproof.system.errors import Loc
 
+_DAMAGED = ("the line looks like", "the line seems to be cut", "a line was cut", "the line has zero bytes")
 _SPECULATION = b"is detected as a slow vertex, create and deploy"
 
 
@@ -32,7 +34,7 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
     if "AdaptiveScheduler" in run.unknown or len(graphs) > 1:
         why = "the execution graph is built more than once (adaptive scheduler, or a JobManager that took over)"
         if "AdaptiveScheduler" in run.unknown:
-            why = "the adaptive scheduler restarts the whole job with another parallelism"
+            why = "the adaptive scheduler restarts the job with another parallelism"
         return Outside((f"{why}, which the machine does not follow",), False)
     first = lines[0]
     started = first.event == "job.transition" and first.args["old"] in ("INITIALIZING", "CREATED")
@@ -46,6 +48,11 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
         why = "tasks have several attempts at a time (speculative execution), which the machine does not follow"
         return Outside((why,), False)
     return Outside((), False)
+
+
+def damage(run: FlinkRun) -> tuple[Loc, ...]:
+    """The lines that were cut, overwritten or in a wording that is not known, where they may have been about executions."""
+    return tuple(Loc(p.file, p.line) for p in run.problems if p.line and p.text.startswith(_DAMAGED))
 
 
 def _overlapping(master: Sequence[Event]) -> bool:

@@ -18,14 +18,13 @@ _STEP = {
     "finish": ("RUNNING", "FINISHED"),
     "cancel": ("CANCELING", "CANCELED"),
 }
-_NAMED = 6
 
 
-def listed(names: Collection[str]) -> str:
+def listed(names: Collection[str], most: int = 6) -> str:
     """Names in a sentence, the first few of many."""
     ordered = list(names)
-    more = len(ordered) - _NAMED
-    return ", ".join(ordered[:_NAMED]) + (f" and {more} more" if more > 0 else "") if ordered else "none"
+    more = len(ordered) - most
+    return ", ".join(ordered[:most]) + (f" and {more} more" if more > 0 else "") if ordered else "none"
 
 
 def switch(task: str, number: Any, old: str, new: str) -> str:
