@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from streamproof.conformance.events import Event
@@ -13,6 +14,9 @@ from streamproof.conformance.flink.logfiles import read_lines
 from streamproof.system.errors import Loc
 
 _DAMAGED = ("the line looks like", "the line seems to be cut", "a line was cut", "the line has zero bytes")
+_WITHDRAWN = b" to CANCELED due to CancelTaskException:"
+"""What a TaskManager logs, at DEBUG, of a task that found its peers gone: nothing is lost with it."""
+
 _SPECULATION = b"is detected as a slow vertex, create and deploy"
 
 
@@ -52,7 +56,13 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
 
 def damage(run: FlinkRun) -> tuple[Loc, ...]:
     """The lines that were cut, overwritten or in a wording that is not known, where they may have been about executions."""
-    return tuple(Loc(p.file, p.line) for p in run.problems if p.line and p.text.startswith(_DAMAGED))
+    doubtful = [Loc(p.file, p.line) for p in run.problems if p.line and p.text.startswith(_DAMAGED)]
+    return tuple(loc for loc in doubtful if not _says(loc, _WITHDRAWN))
+
+
+def _says(loc: Loc, text: bytes) -> bool:
+    with closing(read_lines(Path(loc.file), lambda problem: None)) as lines:
+        return any(text in line for line in islice(lines, loc.line - 1, loc.line))
 
 
 def _overlapping(master: Sequence[Event]) -> bool:
