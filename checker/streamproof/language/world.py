@@ -94,6 +94,7 @@ class World:
     in_action: bool = True
     _cells: int = 0
     _facts: Facts = field(default_factory=Facts)
+    _checked: set[Expr] = field(default_factory=set)
 
     # --- local containers
 
@@ -136,7 +137,8 @@ class World:
                 remedy="guard it with require(...), or widen the sort if the value is meant to be possible",
             )
         whole = b.and_([*(g.expr for g in self.guards), self.path, condition])
-        if whole is not b.FALSE and all(p.check.condition is not whole for p in self.checks):
+        if whole is not b.FALSE and whole not in self._checked:
+            self._checked.add(whole)
             self.checks.append(PendingCheck(Check(whole, message, loc, operands), len(self.guards)))
         if certain:
             raise Halt
