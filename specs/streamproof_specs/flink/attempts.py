@@ -11,45 +11,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from streamproof import System
-from streamproof.conformance.binding import Demand, Look, Move, Observation, Stream, Task
+from streamproof.conformance.binding import Observation, Stream, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import Attempt, FlinkRun
 from streamproof.language.compile import compile_model
-from streamproof.system import Instance
-from streamproof_models.task_attempt import AT_WORK, TaskAttempt
-from streamproof_specs.flink.wording import switch
+from streamproof_models.task_attempt import TaskAttempt
+from streamproof_specs.flink.attempt_lines import OF_MASTER, OF_TASK, STORE_LINES, TASK_LINES, UNSEEN, AttemptWording
 from streamproof_specs.task_attempt import SPEC
 
-UNSEEN = frozenset({"ignore", "refuse", "lose", "withdraw"})
-"""Actions that leave no line; of a task that finds its peers gone Flink says so at DEBUG only."""
-
-OF_MASTER = frozenset({"schedule", "deploy", "submit", "hear", "cancel", "fail", "give_up"})
-OF_TASK = frozenset(
-    {"receive", "start", "register", "initialize", "run", "finish", "crash", "withdraw", "obey", "stop", "release"}
-)
-
-_MASTER_LINES = frozenset({"exec.transition", "exec.deploy", "exec.ignored"})
-_TASK_LINES = frozenset({"tm.submit", "tm.transition", "tm.final", "tm.failext"})
-_STORE_LINES = frozenset({"part.registered", "part.released", "part.request", "part.consumed"})
 _REQUESTS = frozenset({"part.reqremote", "part.reqlocal", "net.partreq.client", "gate.retrigger"})
-
-_TASK_MOVES = {
-    "DEPLOYING": ("start",),
-    "INITIALIZING": ("initialize",),
-    "RUNNING": ("run",),
-    "FINISHED": ("finish",),
-    "CANCELING": ("obey",),
-    "CANCELED": ("stop", "withdraw"),
-    "FAILED": ("crash",),
-}
-_MASTER_LINE = {"schedule": ("CREATED", "SCHEDULED"), "deploy": ("SCHEDULED", "DEPLOYING")}
-_TASK_LINE = {
-    "start": ("CREATED", "DEPLOYING"),
-    "initialize": ("DEPLOYING", "INITIALIZING"),
-    "run": ("INITIALIZING", "RUNNING"),
-    "finish": ("RUNNING", "FINISHED"),
-    "stop": ("CANCELING", "CANCELED"),
-}
 
 
 @lru_cache(maxsize=64)
@@ -120,9 +90,9 @@ class Attempts:
                         self._lines[text].master.append(event)
                 case "jm.disconnect" if not str(args.get("why", "")).startswith("Stopping JobMaster"):
                     self._lost.add(args["tm"])
-                case name if name in _TASK_LINES:
+                case name if name in TASK_LINES:
                     self._of(args["attempt"], event).tasks.setdefault(event.process, []).append(event)
-                case name if name in _STORE_LINES:
+                case name if name in STORE_LINES:
                     lines = self._lines.get(args["producer"]) or self._of(args["producer"], None)
                     lines.tasks.setdefault(event.process, []).append(event)
                     lines.partitions.setdefault(args["dataset"], len(lines.partitions))
@@ -197,7 +167,7 @@ class Attempts:
     @staticmethod
     def _from_start(process: str, events: Sequence[Event]) -> bool:
         """Whether a TaskManager's account begins with the attempt, not in the middle of it."""
-        first = next((e for e in events if e.event in _TASK_LINES), None)
+        first = next((e for e in events if e.event in TASK_LINES), None)
         return first is None or first.event == "tm.submit" or first.args.get("old") == "CREATED"
 
     def _silent_on_failures(self, process: str) -> bool:
@@ -207,7 +177,7 @@ class Attempts:
 
     def _watching(self, place: str | None, lines: _Lines, watched: Mapping[str, Sequence[Event]]) -> bool:
         """Whether the TaskManager of the attempt has left a log that would speak of it."""
-        if any(e.event in _TASK_LINES for es in watched.values() for e in es):
+        if any(e.event in TASK_LINES for es in watched.values() for e in es):
             return True
         if lines.tasks and not watched:
             return False
@@ -225,147 +195,6 @@ class Attempts:
         wrong = self._wrong.get((event.process, event.seq))
         if wrong is not None:
             return Observation(event, impossible=wrong)
-        if event.event in _STORE_LINES:
+        if event.event in STORE_LINES:
             return wording.store(event, lines.partitions[event.args["dataset"]])
         return wording.task(event)
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptWording:
-    """The lines about one attempt as observations, and what goes wrong with them in words."""
-
-    name: str
-    number: int
-    place: str
-
-    # --- observations
-
-    def master(self, event: Event) -> Observation:
-        """A line of the JobManager."""
-        args = event.args
-        if event.event == "exec.deploy":
-            return Observation(event, ((Move("submit"),),))
-        held = Demand(
-            lambda look: f"attempt {self.number} of {self.name} was {look('master')}, not {args['old']}",
-            lambda look: look("master") == args["old"],
-        )
-        if event.event == "exec.ignored":
-            return Observation(event, before=(held,))
-        old, new = args["old"], args["new"]
-        moves = {
-            "SCHEDULED": ("schedule",),
-            "DEPLOYING": ("deploy",),
-            "CANCELING": ("cancel",),
-            "CANCELED": ("hear", "give_up"),
-            "FAILED": ("hear", "fail"),
-        }.get(new, ("hear",))
-        becomes = Demand(
-            lambda look: f"{self._line(old, new)}, but the JobManager had to hold it for {look('master')}",
-            lambda look: look("master") == new,
-        )
-        return Observation(event, tuple((Move(m),) for m in moves), (becomes,), (held,))
-
-    def task(self, event: Event) -> Observation:
-        """A line of the TaskManager."""
-        args = event.args
-        match event.event:
-            case "tm.submit":
-                return Observation(event, ((Move("receive"),),))
-            case "tm.final":
-                return Observation(event, before=(self._is(args["new"]),))
-            case "tm.failext" if args["what"] == "cancel":
-                asked = Demand(f"nobody asked to cancel {self._whole}", lambda look: look("cancel_sent"))
-                return Observation(event, before=(asked,))
-            case "tm.transition":
-                moves = _TASK_MOVES.get(args["new"], ())
-                return Observation(event, tuple((Move(m),) for m in moves), (), (self._is(args["old"]),))
-            case _:
-                return Observation(event)
-
-    def store(self, event: Event, partition: int) -> Observation:
-        """A line about a result partition of the attempt."""
-        match event.event:
-            case "part.registered":
-                return Observation(event, ((Move("register", {"p": partition}),),))
-            case "part.released":
-                return Observation(event, ((Move("release", {"p": partition}),),))
-            case "part.request":
-                there = Demand(
-                    lambda look: f"a partition of {self._whole} is read that is {look('partition')[partition]}",
-                    lambda look: look("partition")[partition] == "REGISTERED",
-                )
-                if event.args.get("type") != "BLOCKING":
-                    return Observation(event, before=(there,))
-                return Observation(event, before=(there, self._is("FINISHED")))
-            case _:
-                return Observation(event)
-
-    def _is(self, state: str) -> Demand:
-        return Demand(
-            lambda look: f"{self._whole} is {look('task')} on {self.place}, not {state}",
-            lambda look: look("task") == state,
-        )
-
-    @property
-    def _whole(self) -> str:
-        return f"{self.name}#{self.number}"
-
-    def _line(self, old: str, new: str) -> str:
-        return switch(self.name, self.number, old, new)
-
-    # --- wording
-
-    def why_not(self, move: Move, look: Look) -> str | None:
-        """Why an action is not possible."""
-        task, master = look("task"), look("master")
-        match move.action:
-            case "receive":
-                if look("deployment") == "TAKEN":
-                    return f"{self._whole} is deployed a second time"
-                return f"{self._whole} is received, but the JobManager has not deployed it"
-            case "hear":
-                return f"the JobManager holds {self.name} attempt {self.number} for {master}; on its TaskManager it is {task}"
-            case "submit":
-                if look("deployment") != "NONE":
-                    return f"{self.name} attempt {self.number} is deployed a second time"
-                return f"{self.name} attempt {self.number} is {master}, not DEPLOYING"
-            case "obey" if task in AT_WORK:
-                return f"nobody asked to cancel {self._whole}"
-            case "register" | "release":
-                states = look("partition")
-                return f"the partition is {states[move.args['p']]} and {self._whole} is {task}"
-            case name if name in OF_TASK:
-                return f"{self._whole} is {task} on {self.place}"
-            case _:
-                return f"{self.name} attempt {self.number} is {master}"
-
-    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterator[tuple[int, str]]:
-        """Lines of either process that would fit."""
-        mine = event.event in _MASTER_LINES
-        task, master = look("task"), look("master")
-        for instance in enabled:
-            match instance.action:
-                case "schedule" | "deploy" as name:
-                    yield int(not mine), self._line(*_MASTER_LINE[name])
-                case "submit":
-                    yield int(not mine), f"Deploying {self.name} (attempt #{self.number})"
-                case "hear":
-                    said = look("reports")[0]
-                    yield int(not mine), self._line(master, "CANCELED" if master == "CANCELING" else said)
-                case "cancel":
-                    yield 1 + int(not mine), self._line(master, "CANCELING")
-                case "fail":
-                    yield 1 + int(not mine), self._line(master, "FAILED")
-                case "give_up":
-                    yield int(not mine), self._line(master, "CANCELED")
-                case "receive":
-                    yield int(mine), f"Received task {self._whole} on {self.place}"
-                case "start" | "initialize" | "run" | "finish" | "stop" as name:
-                    yield int(mine), f"{self._on(*_TASK_LINE[name])}"
-                case "obey":
-                    yield int(mine), self._on(task, "CANCELING")
-                case "crash":
-                    yield 1 + int(mine), self._on(task, "FAILED")
-
-    def _on(self, old: str, new: str) -> str:
-        return f"{self._whole} switches from {old} to {new} on {self.place}"
