@@ -219,8 +219,16 @@ class Rules(Model):
 
 A = (0, 0, 0)
 FIRST: dict[str, Any] = {
-    "x": 0, "y": 0, "flag": False, "mode": "low", "a": A, "rec": (0, False), "recs": ((0, False), (0, False)),
-    "q": (), "few": frozenset(), "opt": None,
+    "x": 0,
+    "y": 0,
+    "flag": False,
+    "mode": "low",
+    "a": A,
+    "rec": (0, False),
+    "recs": ((0, False), (0, False)),
+    "q": (),
+    "few": frozenset(),
+    "opt": None,
 }
 
 STEPS: list[tuple[str, dict[str, Any], dict[str, Any] | None]] = [
