@@ -143,7 +143,9 @@ def test_memory_is_measured() -> None:
     """What the process holds lies between a megabyte and what the machine has."""
     machine = memory_of_machine()
     assert machine is not None
-    assert 2**20 < resident_bytes() <= peak_bytes() < machine
+    assert 2**20 < resident_bytes() < machine
+    assert resident_bytes() < peak_bytes() + 2**20  # the system counts both in pages, and not at the same moment
+    assert peak_bytes() < machine
 
 
 @pytest.fixture

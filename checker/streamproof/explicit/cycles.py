@@ -17,12 +17,15 @@ class Graph:
 
     @classmethod
     def parse(cls, edges: array[int], states: int) -> Graph:
-        """From the successors' numbers with -1 after each state's last; states that were not expanded have none."""
+        """From the successors' numbers with -1 after each state's last; states that were not expanded have none.
+
+        Edges to states that an interrupted batch had begun to add, and that are forgotten again, are left out.
+        """
         starts, targets = array("q", [0]), array("i")
         for target in edges:
             if target < 0:
                 starts.append(len(targets))
-            else:
+            elif target < states:
                 targets.append(target)
         while len(starts) <= states:
             starts.append(len(targets))
