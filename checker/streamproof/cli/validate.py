@@ -22,13 +22,21 @@ SCHEMA = "streamproof.validate/1"
 _STYLES: dict[str, Style] = {"accepted": "good", "rejected": "failed", "inconclusive": "new", "error": "failed"}
 
 
+class _Runs(click.Path):
+    """A path that exists, or a pattern, which the reader of runs expands."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or the pattern as it stands."""
+        return Path(value) if any(c in str(value) for c in "*?[") else super().convert(value, param, ctx)
+
+
 @click.command(
     "validate",
     cls=Verb,
     short_help="Hold recorded runs against a model.",
     example="streamproof validate runs/*/ --json verdicts.json --events events",
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.argument("paths", nargs=-1, required=True, type=_Runs(path_type=Path, exists=True))
 @click.option(
     "--model", default="failover", show_default=True, metavar="NAME", help="The protocol to hold them against."
 )

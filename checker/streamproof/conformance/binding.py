@@ -159,6 +159,8 @@ class Plan:
     cases: tuple[Case, ...]
     events: tuple[Event, ...] = ()
     unknown: int = 0
+    problems: tuple[str, ...] = ()
+    """What could not be read, each with file and line."""
 
 
 class Binding(Protocol):

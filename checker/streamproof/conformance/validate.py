@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
@@ -17,6 +18,9 @@ from streamproof.system.errors import Loc
 
 SCHEMA = "streamproof.verdict/1"
 GROUP = "streamproof.bindings"
+
+DAMAGE_SHOWN = 20
+"""Unreadable lines that are shown for one run."""
 
 
 def binding_for(model: str) -> Binding:
@@ -55,6 +59,8 @@ def validate_paths(
         plan = binding.plan(run, job_graph)
         if on_progress is not None:
             on_progress(plan.name)
+        for problem in plan.problems[:DAMAGE_SHOWN]:
+            print(f"streamproof: damaged log: {problem}", file=sys.stderr)
         records += judge(plan, model)
         if events_dir is not None:
             _write_events(plan, events_dir, events_format)

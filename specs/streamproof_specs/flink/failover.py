@@ -40,7 +40,7 @@ class FlinkFailover:
         logged = read_run(run)
         given = None if job_graph is None else _given(logged, job_graph)
         cases = tuple(self._case(logged, job, given) for job in logged.jobs)
-        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()))
+        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), tuple(map(str, logged.problems)))
 
     def _case(self, run: FlinkRun, job: str, given: RestJob | None) -> Case:
         events = run.of_job(job)
