@@ -1,0 +1,46 @@
+"""The graph of reachable states as arrays: what properties of whole behaviours are decided on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.system.expr import Expr
+from streamproof.system.model import State
+
+
+@dataclass(frozen=True)
+class StateGraph:
+    """Every reachable state, numbered from 0 in the order of discovery, and every step between two of them.
+
+    The steps from state `k` are those numbered ``offsets[k]`` up to, not including, ``offsets[k + 1]``, in the order of the
+    instances. All terms and states are those of the simplified scalar system that was searched.
+    """
+
+    initial: int
+    """The first so many states are the initial ones."""
+    offsets: npt.NDArray[np.int64]
+    """Shape (states + 1,)."""
+    targets: npt.NDArray[np.int32]
+    """Shape (steps,): the state that each step leads to."""
+    instances: npt.NDArray[np.int32]
+    """Shape (steps,): the position in `System.instances` of the instance whose step it is."""
+    state: Callable[[int], State]
+    """The scalar state with this number."""
+    path: Callable[[int], list[int]]
+    """A shortest way from an initial state to this one: the numbers of its states, both ends included."""
+    evaluate: Callable[[Sequence[Expr]], npt.NDArray[np.bool_]]
+    """Boolean terms of one state in every state: shape (terms, states)."""
+
+    @property
+    def states(self) -> int:
+        """How many states there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are, self-loops and parallel ones included."""
+        return len(self.targets)
