@@ -70,7 +70,7 @@ GROUPING_LIMIT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class Rule:
     """One instance as it is written: what is left of it where its guard is true."""
 
     number: int
@@ -86,12 +86,17 @@ class _Rule:
         return (*self.guard, self.faults, *self.after, *(term for _, *terms in self.steps for term in terms))
 
 
+def rules_of(system: System, steps: Sequence[tuple[int, Property]]) -> list[Rule]:
+    """Every instance of a simplified scalar system as it is written, with the numbered step properties it may break."""
+    return [_rule(system, number, instance, steps) for number, instance in enumerate(system.instances)]
+
+
 def expander(system: System, steps: Sequence[tuple[int, Property]], *, edges: bool) -> Expand:
     """The successor function of a simplified scalar system, which checks the numbered step properties on its way.
 
     With `edges`, the number of each successor is appended to `_edges`, and -1 after the last one of each state.
     """
-    rules = [_rule(system, number, instance, steps) for number, instance in enumerate(system.instances)]
+    rules = rules_of(system, steps)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
     faults = b.or_(check.condition for i in system.instances for check in i.guard_checks)
     writer = Writer(local_names(system))
@@ -116,7 +121,7 @@ def expander(system: System, steps: Sequence[tuple[int, Property]], *, edges: bo
     return cast(Expand, load("expand", system.name, writer.source))
 
 
-def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple[int, Property]]) -> _Rule:
+def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple[int, Property]]) -> Rule:
     guard: list[Expr] = []
     here = Assuming()
     for conjunct in instance.guard:
@@ -127,7 +132,7 @@ def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
     step = Substitution({b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)})
     told = [(k, here(step(b.or_(c.condition for c in p.checks))), here(step(b.not_(p.expr)))) for k, p in steps]
-    return _Rule(
+    return Rule(
         number,
         tuple(term for term in guard if term is not b.TRUE),
         b.or_(check.condition for check in instance.effect_checks),
@@ -137,7 +142,7 @@ def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple
     )
 
 
-_Pending: TypeAlias = tuple[_Rule, tuple[Expr, ...]]
+_Pending: TypeAlias = tuple[Rule, tuple[Expr, ...]]
 """An instance with the part of its guard that has not been asked yet."""
 
 
@@ -164,7 +169,7 @@ def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], edges:
             at += 1
 
 
-def _write(writer: Writer, rule: _Rule, guard: tuple[Expr, ...], common: set[Expr], edges: bool) -> None:
+def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr], edges: bool) -> None:
     with ExitStack() as blocks:
         texts: list[str] = []
         for condition in guard:

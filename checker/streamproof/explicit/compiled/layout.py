@@ -1,0 +1,99 @@
+"""Where each scalar variable of a state lies: bit fields in 64-bit words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from streamproof.system.model import State, System
+from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Value, cardinality
+
+WORD = 64
+MARK = 1 << (WORD - 1)
+"""Set in every state of one word, so that no state is zero, which means an empty place of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A variable's place. The bits hold the distance from `low`: the least integer of a range, 0 for the others."""
+
+    sort: Scalar
+    word: int
+    shift: int
+    bits: int
+    low: int
+
+    @property
+    def mask(self) -> int:
+        """The field's bits, in place."""
+        return ((1 << self.bits) - 1) << self.shift
+
+    def code(self, value: Value) -> int:
+        """The number that stands for `value`, not yet shifted."""
+        match self.sort:
+            case BoolSort():
+                return int(value)
+            case RangeSort(lo, _):
+                return int(value) - lo
+            case EnumSort(members):
+                return members.index(value)
+
+    def value(self, code: int) -> Value:
+        """The value that a number stands for."""
+        match self.sort:
+            case BoolSort():
+                return bool(code)
+            case RangeSort(lo, _):
+                return code + lo
+            case EnumSort(members):
+                return members[code]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The packed form of a scalar system's states."""
+
+    fields: Mapping[str, Field]
+    """By variable, in the order of the state."""
+    words: int
+    """Words of a state, at least one."""
+    bits: int
+    """Bits that carry information."""
+
+    def pack(self, state: State) -> tuple[int, ...]:
+        """The words of a state."""
+        words = [MARK if self.words == 1 else 0, *[0] * (self.words - 1)]
+        for field, value in zip(self.fields.values(), state, strict=True):
+            words[field.word] |= field.code(value) << field.shift
+        return tuple(words)
+
+    def unpack(self, words: Sequence[int]) -> State:
+        """The state that these words hold."""
+        return tuple(f.value((words[f.word] & f.mask) >> f.shift) for f in self.fields.values())
+
+
+def layout(system: System) -> Layout:
+    """Fields for every variable of a scalar system, as tight as bit fields can be.
+
+    Variables stay in order, each in the first word with room for it, so that what changes together lies together. A
+    state of at most 63 bits takes one word.
+    """
+    sizes = {v.name: max(cardinality(v.sort) - 1, 0).bit_length() for v in system.variables}
+    total = sum(sizes.values())
+    free = [WORD - 1] if total < WORD else [WORD]
+    fields: dict[str, Field] = {}
+    for v in system.variables:
+        bits = sizes[v.name]
+        word = next((at for at, room in enumerate(free) if room >= bits), len(free))
+        if word == len(free):
+            free.append(WORD)
+        start = (WORD - 1 if total < WORD else WORD) - free[word]
+        free[word] -= bits
+        low = v.sort.lo if isinstance(v.sort, RangeSort) else 0
+        fields[v.name] = Field(v.sort, word, start, bits, low)  # type: ignore[arg-type]
+    return Layout(fields, len(free), total)
+
+
+def packed(layout: Layout, states: Iterable[State]) -> list[int]:
+    """The words of many states, one after the other."""
+    return [word for state in states for word in layout.pack(state)]

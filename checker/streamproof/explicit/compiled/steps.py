@@ -1,0 +1,390 @@
+"""A system's own code: the successor function and the evaluation of conditions, as one module of LLVM text each.
+
+``expand(states, n, number, out, actions, ends, facts)`` writes the successors of `n` packed states, numbered from `number`: their
+words to `out`, the instance of each to `actions` (16 bits), and after each state how many there are so far to `ends` (32
+bits). It gives how many states it went through. `facts` is a block of words (see `Facts`), where it counts and where it reports
+what it met. When a state makes the model's mistake it ends there, with the successors found before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamproof.explicit.compiled.layout import Layout
+from streamproof.explicit.compiled.terms import Emitter
+from streamproof.explicit.successors import Rule, rules_of
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.errors import TooLarge
+from streamproof.system.expr import Expr
+from streamproof.system.model import Property, System
+
+NONE = (1 << 64) - 1
+"""What a fact holds before anything was met."""
+MOST_INSTANCES = 1 << 16
+"""Instances are written down in 16 bits."""
+CHEAP = 10
+"""So many instructions are executed rather than jumped over: a mispredicted branch costs more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The words of the block `facts`: four totals, the generated successors per instance, and the hits of step properties.
+
+    A hit takes four words: the state, the instance, whether it is a mistake in the property, and one unused.
+    """
+
+    instances: int
+    steps: int
+
+    LEAST, MOST, STUCK, FAULTY = 0, 1, 2, 3
+
+    def generated(self, instance: int) -> int:
+        """Where the successors of an instance are counted."""
+        return 4 + instance
+
+    def hit(self, step: int) -> int:
+        """Where the first step that decides the `step`-th step property is described."""
+        return 4 + self.instances + 4 * step
+
+    @property
+    def size(self) -> int:
+        """Words of the block."""
+        return self.hit(self.steps)
+
+    def fresh(self) -> list[int]:
+        """The block before the search."""
+        return [NONE, 0, NONE, NONE, *[0] * self.instances, *[NONE] * (4 * self.steps)]
+
+
+def expand_code(system: System, layout: Layout, steps: Sequence[tuple[int, Property]]) -> str:
+    """The successor function, which checks the step properties on its way; their numbers are left to the caller."""
+    if len(system.instances) > MOST_INSTANCES:
+        raise TooLarge(f"{system.name} has {len(system.instances)} instances of actions", remedy="compiled code takes 65,536")
+    return _Expand(system, layout, steps).text()
+
+
+class _Expand:
+    def __init__(self, system: System, layout: Layout, steps: Sequence[tuple[int, Property]]) -> None:
+        numbered = [(at, prop) for at, (_, prop) in enumerate(steps)]
+        self._system = system
+        self._layout = layout
+        self._rules = [rule for rule in rules_of(system, numbered) if b.FALSE not in rule.guard]
+        self._facts = Facts(len(system.instances), len(steps))
+        self._emit = Emitter(layout)
+        self._loops = any(not rule.changes for rule in self._rules)
+
+    def text(self) -> str:
+        """The module."""
+        out, words = self._emit, self._layout.words
+        out.line("%states.p = inttoptr i64 %states to ptr")
+        out.line("%out.p = inttoptr i64 %out to ptr")
+        out.line("%actions.p = inttoptr i64 %actions to ptr")
+        out.line("%ends.p = inttoptr i64 %ends to ptr")
+        out.line("%facts.p = inttoptr i64 %facts to ptr")
+        out.line("%least.p = getelementptr i64, ptr %facts.p, i64 0")
+        out.line("%most.p = getelementptr i64, ptr %facts.p, i64 1")
+        out.line("br label %state")
+        out.begin("state")
+        out.line("%at = phi i64 [0, %entry], [%at.next, %next]")
+        out.line("%start = phi i64 [0, %entry], [%pos.next, %next]")
+        base = out.new(f"mul i64 %at, {words}")
+        names = []
+        for word in range(words):
+            place = out.new(f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {word}') if word else base}")
+            names.append(out.new(f"load i64, ptr {place}"))
+        out.words(names)
+        faults = b.or_(check.condition for i in self._system.instances for check in i.guard_checks)
+        if faults is not b.FALSE:
+            self._fail_if(faults, "%start")
+        pos, idle = self._group([(rule, rule.guard) for rule in self._rules], "%start", "0")
+        self._finish(pos, idle)
+        head = (
+            "define i64 @expand(i64 %states, i64 %n, i64 %number, i64 %out, i64 %actions, i64 %ends, i64 %facts) nounwind {\nentry:\n"
+        )
+        return head + "\n".join(out.lines) + "\n}\n"
+
+    def _group(self, rules: list[tuple[Rule, tuple[Expr, ...]]], pos: str, idle: str) -> tuple[str, str]:
+        """Neighbours that ask the same first question are asked it once; the order of the instances is kept."""
+        at = 0
+        while at < len(rules):
+            rule, guard = rules[at]
+            end = at + 1
+            while guard and end < len(rules) and rules[end][1][:1] == guard[:1]:
+                end += 1
+            if end > at + 1:
+                pos, idle = self._when(
+                    guard[:1], pos, idle, lambda p, i, at=at, end=end: self._group([(r, g[1:]) for r, g in rules[at:end]], p, i)
+                )
+                at = end
+            else:
+                pos, idle = self._rule(rule, guard, pos, idle)
+                at += 1
+        return pos, idle
+
+    def _when(self, conditions: Sequence[Expr], pos: str, idle: str, inside) -> tuple[str, str]:  # type: ignore[no-untyped-def]
+        """Code that runs when all of `conditions` are true; cheap ones are asked together."""
+        out = self._emit
+        asked: list[str] = []
+        spent = 0
+        for k, condition in enumerate(conditions):
+            cost = out.cost(condition)
+            if asked and spent + cost > CHEAP:
+                return self._branch(asked, pos, idle, lambda p, i: self._when(conditions[k:], p, i, inside))
+            spent += cost
+            asked.append(out.term(condition))
+        return self._branch(asked, pos, idle, inside) if asked else inside(pos, idle)
+
+    def _branch(self, asked: Sequence[str], pos: str, idle: str, inside) -> tuple[str, str]:  # type: ignore[no-untyped-def]
+        out = self._emit
+        condition = asked[0]
+        for other in asked[1:]:
+            condition = out.new(f"and i1 {condition}, {other}")
+        yes, after = out.label("yes"), out.label("after")
+        out.line(f"br i1 {condition}, label %{yes}, label %{after}")
+        before = out.block
+        out.begin(yes)
+        with out.scope():
+            inner_pos, inner_idle = inside(pos, idle)
+        last = out.block
+        out.line(f"br label %{after}")
+        out.begin(after)
+        pos = out.new(f"phi i64 [{pos}, %{before}], [{inner_pos}, %{last}]") if inner_pos != pos else pos
+        idle = out.new(f"phi i64 [{idle}, %{before}], [{inner_idle}, %{last}]") if inner_idle != idle else idle
+        return pos, idle
+
+    def _rule(self, rule: Rule, guard: tuple[Expr, ...], pos: str, idle: str) -> tuple[str, str]:
+        """One instance. What is cheap is computed whether its guard is true or not."""
+        out = self._emit
+        changed = [(v, t) for v, t in zip(self._system.variables, rule.after, strict=True) if not _same(v.name, t)]
+        plain = rule.changes and rule.faults is b.FALSE and not rule.steps
+        if plain and out.cost(*rule.guard, *(t for _, t in changed)) <= CHEAP:
+            with out.scope():
+                enabled = "true"
+                for condition in guard:
+                    term = out.term(condition)
+                    enabled = term if enabled == "true" else out.new(f"and i1 {enabled}, {term}")
+                self._store(rule, pos)
+                one = out.new(f"zext i1 {enabled} to i64")
+                self._count(rule, one)
+                return out.new(f"add i64 {pos}, {one}"), idle
+        return self._when(guard, pos, idle, lambda p, i: self._effect(rule, p, i))
+
+    def _effect(self, rule: Rule, pos: str, idle: str) -> tuple[str, str]:
+        out = self._emit
+        if rule.faults is not b.FALSE:
+            self._fail_if(rule.faults, pos)
+        for k, mistake, broken in rule.steps:
+            self._check_step(rule, k, mistake, broken)
+        self._count(rule, "1")
+        if not rule.changes:
+            return pos, out.new(f"add i64 {idle}, 1")
+        self._store(rule, pos)
+        return out.new(f"add i64 {pos}, 1"), idle
+
+    def _store(self, rule: Rule, pos: str) -> None:
+        """Write the successor and its instance at position `pos`."""
+        out, words = self._emit, self._layout.words
+        base = out.new(f"mul i64 {pos}, {words}") if words > 1 else pos
+        for word, value in enumerate(self._successor(rule)):
+            place = out.new(f"getelementptr i64, ptr %out.p, i64 {out.new(f'add i64 {base}, {word}') if word else base}")
+            out.line(f"store i64 {value}, ptr {place}")
+        place = out.new(f"getelementptr i16, ptr %actions.p, i64 {pos}")
+        out.line(f"store i16 {rule.number - (rule.number >> 15 << 16)}, ptr {place}")
+
+    def _successor(self, rule: Rule) -> list[str]:
+        """The words of the next state: fields are replaced, flipped, or moved by adding to the whole word."""
+        out = self._emit
+        clear, put, flip, move = ([0] * self._layout.words for _ in range(4))
+        parts: list[list[str]] = [[] for _ in range(self._layout.words)]
+        for variable, term in zip(self._system.variables, rule.after, strict=True):
+            field = self._layout.fields[variable.name]
+            if _same(variable.name, term) or not field.bits:
+                continue
+            word = field.word
+            distance = _distance(variable.name, term)
+            if distance is not None:
+                move[word] += distance << field.shift
+            elif isinstance(term, e.Not) and _same(variable.name, term.arg):
+                flip[word] |= field.mask
+            elif isinstance(term, e.Const):
+                clear[word] |= field.mask
+                put[word] |= field.code(term.value) << field.shift
+            else:
+                clear[word] |= field.mask
+                code = out.code(term, field.low)
+                parts[word].append(out.new(f"shl i64 {code}, {field.shift}") if field.shift else code)
+        result = []
+        for word, value in enumerate(out.current):
+            if clear[word]:
+                value = out.new(f"and i64 {value}, {_signed(~clear[word])}")
+            for part in parts[word]:
+                value = out.new(f"or i64 {value}, {part}")
+            for sign, number in (("or", put[word]), ("xor", flip[word]), ("add", move[word])):
+                if number:
+                    value = out.new(f"{sign} i64 {value}, {_signed(number)}")
+            result.append(value)
+        return result
+
+    def _count(self, rule: Rule, one: str) -> None:
+        out = self._emit
+        place = out.new(f"getelementptr i64, ptr %facts.p, i64 {self._facts.generated(rule.number)}")
+        have = out.new(f"load i64, ptr {place}")
+        out.line(f"store i64 {out.new(f'add i64 {have}, {one}')}, ptr {place}")
+
+    def _fail_if(self, faults: Expr, pos: str) -> None:
+        """End here when the state makes a mistake of the model."""
+        out = self._emit
+        fail, fine = out.label("fail"), out.label("fine")
+        out.line(f"br i1 {out.term(faults)}, label %{fail}, label %{fine}")
+        out.begin(fail)
+        number = out.new("add i64 %number, %at")
+        self._put(Facts.FAULTY, number)
+        place = out.new("getelementptr i32, ptr %ends.p, i64 %at")
+        out.line(f"store i32 {out.new(f'trunc i64 {pos} to i32')}, ptr {place}")
+        out.line(f"ret i64 {out.new('add i64 %at, 1')}")
+        out.begin(fine)
+
+    def _check_step(self, rule: Rule, step: int, mistake: Expr, broken: Expr) -> None:
+        out = self._emit
+        wrong = out.term(mistake)
+        hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
+        out.line(f"br i1 {out.new(f'or i1 {wrong}, {out.term(broken)}')}, label %{hit}, label %{fine}")
+        out.begin(hit)
+        at = self._facts.hit(step)
+        have = out.new(f"load i64, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {at}')}")
+        out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %{fine}")
+        out.begin(note)
+        self._put(at, out.new("add i64 %number, %at"))
+        self._put(at + 1, str(rule.number))
+        self._put(at + 2, out.new(f"zext i1 {wrong} to i64"))
+        out.line(f"br label %{fine}")
+        out.begin(fine)
+
+    def _put(self, at: int, value: str) -> None:
+        out = self._emit
+        out.line(f"store i64 {value}, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {at}')}")
+
+    def _finish(self, pos: str, idle: str) -> None:
+        """After the last instance: the state's number of successors, and whether it is stuck."""
+        out = self._emit
+        place = out.new("getelementptr i32, ptr %ends.p, i64 %at")
+        out.line(f"store i32 {out.new(f'trunc i64 {pos} to i32')}, ptr {place}")
+        degree = out.new(f"sub i64 {pos}, %start")
+        if idle != "0":
+            degree = out.new(f"add i64 {degree}, {idle}")
+        for name, sign in (("least", "umin"), ("most", "umax")):
+            have = out.new(f"load i64, ptr %{name}.p")
+            relation = out.new(f"icmp {'ult' if sign == 'umin' else 'ugt'} i64 {degree}, {have}")
+            out.line(f"store i64 {out.new(f'select i1 {relation}, i64 {degree}, i64 {have}')}, ptr %{name}.p")
+        none, stuck, note = out.label("none"), out.label("stuck"), out.label("note")
+        out.line(f"br i1 {out.new(f'icmp eq i64 {degree}, 0')}, label %{none}, label %next")
+        out.begin(none)
+        with out.scope():
+            terminal = self._system.terminal
+            allowed = out.term(b.FALSE if terminal is None else terminal)
+        out.line(f"br i1 {allowed}, label %next, label %{stuck}")
+        out.begin(stuck)
+        have = out.new(f"load i64, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {Facts.STUCK}')}")
+        out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %next")
+        out.begin(note)
+        self._put(Facts.STUCK, out.new("add i64 %number, %at"))
+        out.line("br label %next")
+        out.begin("next")
+        out.line(f"%pos.next = add i64 {pos}, 0")
+        out.line("%at.next = add i64 %at, 1")
+        out.line("br i1 " + out.new("icmp ult i64 %at.next, %n") + ", label %state, label %done")
+        out.begin("done")
+        out.line("ret i64 %n")
+
+
+def conditions_code(layout: Layout, conditions: Sequence[Expr]) -> str:
+    """``judge(states, n, out)`` writes, state by state, a byte per condition: whether it is true."""
+    return _over_states(layout, conditions, "judge", _write_bytes)
+
+
+def ever_code(layout: Layout, conditions: Sequence[Expr]) -> str:
+    """``ever(states, n, out)`` sets a byte per condition that is true in at least one of the states."""
+    return _over_states(layout, conditions, "ever", _set_bytes)
+
+
+def watch_code(layout: Layout, watches: Sequence[tuple[Expr, Expr]]) -> str:
+    """``watch(states, n, out)`` notes for each pair of a mistake and a condition the first state where either is true.
+
+    A note takes two words: the state's position, and whether the mistake is true; the first is `NONE` before.
+    """
+    return _over_states(layout, watches, "watch", _note_first)
+
+
+def _over_states(layout, items, name, write) -> str:  # type: ignore[no-untyped-def]
+    out = Emitter(layout)
+    out.line("%states.p = inttoptr i64 %states to ptr")
+    out.line("%out.p = inttoptr i64 %out to ptr")
+    out.line("br label %state")
+    out.begin("state")
+    out.line("%at = phi i64 [0, %entry], [%at.next, %next]")
+    base = out.new(f"mul i64 %at, {layout.words}")
+    names = []
+    for word in range(layout.words):
+        place = out.new(f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {word}')}")
+        names.append(out.new(f"load i64, ptr {place}"))
+    out.words(names)
+    for k, item in enumerate(items):
+        write(out, k, item, len(items))
+    out.line("br label %next")
+    out.begin("next")
+    out.line("%at.next = add i64 %at, 1")
+    out.line("br i1 " + out.new("icmp ult i64 %at.next, %n") + ", label %state, label %done")
+    out.begin("done")
+    out.line("ret i64 %n")
+    return f"define i64 @{name}(i64 %states, i64 %n, i64 %out) nounwind {{\nentry:\n" + "\n".join(out.lines) + "\n}\n"
+
+
+def _write_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
+    value = out.new(f"zext i1 {out.term(condition)} to i8")
+    at = out.new(f"add i64 {out.new(f'mul i64 %at, {many}')}, {k}")
+    out.line(f"store i8 {value}, ptr {out.new(f'getelementptr i8, ptr %out.p, i64 {at}')}")
+
+
+def _set_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
+    place = out.new(f"getelementptr i8, ptr %out.p, i64 {k}")
+    value = out.new(f"zext i1 {out.term(condition)} to i8")
+    out.line(f"store i8 {out.new(f'or i8 {value}, {out.new(f'load i8, ptr {place}')}')}, ptr {place}")
+
+
+def _note_first(out: Emitter, k: int, pair: tuple[Expr, Expr], many: int) -> None:
+    wrong, wanted = (out.term(term) for term in pair)
+    hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
+    out.line(f"br i1 {out.new(f'or i1 {wrong}, {wanted}')}, label %{hit}, label %{fine}")
+    out.begin(hit)
+    place = out.new(f"getelementptr i64, ptr %out.p, i64 {2 * k}")
+    have = out.new(f"load i64, ptr {place}")
+    out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %{fine}")
+    out.begin(note)
+    out.line(f"store i64 %at, ptr {place}")
+    second = out.new(f"getelementptr i64, ptr %out.p, i64 {2 * k + 1}")
+    out.line(f"store i64 {out.new(f'zext i1 {wrong} to i64')}, ptr {second}")
+    out.line(f"br label %{fine}")
+    out.begin(fine)
+
+
+def _same(name: str, term: Expr) -> bool:
+    return isinstance(term, e.Var) and term.name == name
+
+
+def _distance(name: str, term: Expr) -> int | None:
+    """How far `term` is from the variable `name`, when it is the variable plus a constant."""
+    match term:
+        case e.Add(left=e.Var(name=n), right=e.Const(value=k)) | e.Add(left=e.Const(value=k), right=e.Var(name=n)) if n == name:
+            return int(k)
+        case e.Sub(left=e.Var(name=n), right=e.Const(value=k)) if n == name:
+            return -int(k)
+        case _:
+            return None
+
+
+def _signed(number: int) -> int:
+    """The signed 64-bit integer with the same bits."""
+    number &= (1 << 64) - 1
+    return number - (1 << 64) if number >> 63 else number

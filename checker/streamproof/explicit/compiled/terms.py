@@ -1,0 +1,222 @@
+"""Scalar terms as LLVM instructions: static single assignment, what is common computed once in each branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from streamproof.explicit.compiled.layout import Layout
+from streamproof.system import expr as e
+from streamproof.system.errors import TooLarge
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import BoolSort, EnumSort, RangeSort
+
+LARGEST = 1 << 62
+"""Integers of terms stay below this, so that no operation overflows a machine word."""
+
+
+class Emitter:
+    """Collects the instructions of one function. Terms over the variables of one state, whose words are set by `words`."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.lines: list[str] = []
+        self.block = "entry"
+        self._layout = layout
+        self.current: Sequence[str] = ()
+        """The words of the state whose variables are read."""
+        self._count = 0
+        self._scopes: list[dict[Expr, str]] = [{}]
+
+    def line(self, text: str) -> None:
+        """One instruction."""
+        self.lines.append(f" {text}")
+
+    def new(self, operation: str) -> str:
+        """An instruction that gives a value, and the value's name."""
+        name = f"%v{self._count}"
+        self._count += 1
+        self.lines.append(f" {name} = {operation}")
+        return name
+
+    def label(self, what: str) -> str:
+        """A fresh label."""
+        self._count += 1
+        return f"{what}{self._count}"
+
+    def begin(self, label: str) -> None:
+        """Start a block."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def words(self, names: Sequence[str]) -> None:
+        """From here on, variables are read from these words; what was computed before is forgotten."""
+        self.current = names
+        self._scopes = [{}]
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is computed inside is not used after it: the branch may not have been taken."""
+        self._scopes.append({})
+        yield
+        self._scopes.pop()
+
+    def cost(self, *terms: Expr) -> int:
+        """How many terms would have to be computed here."""
+        seen: set[Expr] = set()
+        stack = list(terms)
+        while stack:
+            term = stack.pop()
+            if term in seen or isinstance(term, e.Const) or self._known(term) is not None:
+                continue
+            seen.add(term)
+            stack.extend(e.children(term))
+        return len(seen)
+
+    def term(self, term: Expr) -> str:
+        """The value of `term`: an ``i1`` for truth values, else an ``i64``; enumerations by position."""
+        stack: list[tuple[Expr, bool]] = [(term, False)]
+        while stack:
+            part, ready = stack.pop()
+            if self._known(part) is not None:
+                continue
+            if ready or isinstance(part, e.Const | e.Var):
+                self._scopes[-1][part] = self._emit(part)
+            else:
+                stack.append((part, True))
+                stack.extend((c, False) for c in reversed(tuple(e.children(part))) if self._needed(part, c))
+        known = self._known(term)
+        assert known is not None
+        return known
+
+    def code(self, term: Expr, low: int) -> str:
+        """The number that a field holds for `term`: its distance from `low`, as an ``i64``."""
+        value = self.term(term)
+        if isinstance(term.sort, BoolSort):
+            return str(int(value == "true")) if value in ("true", "false") else self.new(f"zext i1 {value} to i64")
+        if not low:
+            return value
+        return str(int(value) - low) if value.lstrip("-").isdigit() else self.new(f"sub i64 {value}, {low}")
+
+    def _known(self, term: Expr) -> str | None:
+        for scope in reversed(self._scopes):
+            if term in scope:
+                return scope[term]
+        return None
+
+    def _needed(self, term: Expr, child: Expr) -> bool:
+        """Comparisons of a variable with a constant look at its bits where they lie."""
+        return not (isinstance(child, e.Var) and self._raw(term))
+
+    def _raw(self, term: Expr) -> bool:
+        match term:
+            case e.Eq(left=e.Var(), right=e.Const()) | e.LessEq(left=e.Var(), right=e.Const()):
+                return True
+            case _:
+                return False
+
+    def _field(self, name: str) -> str:
+        """The bits of a variable's field."""
+        field = self._layout.fields[name]
+        if not field.bits:
+            return "0"
+        word = self.current[field.word]
+        down = self.new(f"lshr i64 {word}, {field.shift}") if field.shift else word
+        return self.new(f"and i64 {down}, {(1 << field.bits) - 1}")
+
+    def _emit(self, term: Expr) -> str:
+        self._expect_small(term)
+        match term:
+            case e.Const(value=value, sort=sort):
+                match sort:
+                    case BoolSort():
+                        return "true" if value else "false"
+                    case EnumSort(members):
+                        return str(members.index(value))
+                    case _:
+                        return str(value)
+            case e.Var(name=name, sort=sort):
+                return self._variable(name)
+            case e.Not(arg=x):
+                return self.new(f"xor i1 {self._at(x)}, true")
+            case e.And(args=args) | e.Or(args=args):
+                sign = "and" if isinstance(term, e.And) else "or"
+                result = self._at(args[0])
+                for arg in args[1:]:
+                    result = self.new(f"{sign} i1 {result}, {self._at(arg)}")
+                return result
+            case e.Ite(cond=c, then=x, other=y):
+                kind = self._type(x)
+                return self.new(f"select i1 {self._at(c)}, {kind} {self._at(x)}, {kind} {self._at(y)}")
+            case e.Eq(left=e.Var(name=name), right=e.Const(value=value)) | e.LessEq(
+                left=e.Var(name=name), right=e.Const(value=value)
+            ):
+                return self._against(name, value, "eq" if isinstance(term, e.Eq) else "ule")
+            case e.Eq(left=x, right=y):
+                return self.new(f"icmp eq {self._type(x)} {self._at(x)}, {self._at(y)}")
+            case e.Less(left=x, right=y) | e.LessEq(left=x, right=y):
+                sign = "slt" if isinstance(term, e.Less) else "sle"
+                return self.new(f"icmp {sign} i64 {self._at(x)}, {self._at(y)}")
+            case e.Add(left=x, right=y) | e.Sub(left=x, right=y) | e.Mul(left=x, right=y):
+                sign = {e.Add: "add", e.Sub: "sub", e.Mul: "mul"}[type(term)]
+                return self.new(f"{sign} nsw i64 {self._at(x)}, {self._at(y)}")
+            case e.FloorDiv(left=x, right=y) | e.Mod(left=x, right=y):
+                return self._divide(term, x, y)
+            case _:
+                raise AssertionError(f"{type(term).__name__} is not a scalar term of one state")
+
+    def _variable(self, name: str) -> str:
+        field = self._layout.fields[name]
+        bits = self._field(name)
+        if isinstance(field.sort, BoolSort):
+            return "false" if bits == "0" else self.new(f"trunc i64 {bits} to i1")
+        if not field.low:
+            return bits
+        return str(field.low) if bits == "0" else self.new(f"add nsw i64 {bits}, {field.low}")
+
+    def _against(self, name: str, value: object, sign: str) -> str:
+        """A variable's field compared with a constant."""
+        field = self._layout.fields[name]
+        if isinstance(field.sort, RangeSort):
+            assert isinstance(value, int)
+            if value < field.sort.lo:
+                return "false"
+            if value > field.sort.hi:
+                return "false" if sign == "eq" else "true"
+        if not field.bits:
+            return "true"
+        return self.new(f"icmp {sign} i64 {self._field(name)}, {field.code(value)}")
+
+    def _divide(self, term: Expr, x: Expr, y: Expr) -> str:
+        """Division rounds down, and gives 0 by 0, as `expr` says."""
+        assert isinstance(x.sort, RangeSort) and isinstance(y.sort, RangeSort)
+        a, divisor = self._at(x), self._at(y)
+        zero = None
+        if y.sort.lo <= 0 <= y.sort.hi:
+            zero = self.new(f"icmp eq i64 {divisor}, 0")
+            divisor = self.new(f"select i1 {zero}, i64 1, i64 {divisor}")
+        if x.sort.lo >= 0 and y.sort.lo >= 0:
+            result = self.new(f"{'udiv' if isinstance(term, e.FloorDiv) else 'urem'} i64 {a}, {divisor}")
+        else:
+            rest = self.new(f"srem i64 {a}, {divisor}")
+            inexact = self.new(f"icmp ne i64 {rest}, 0")
+            signs = self.new(f"icmp slt i64 {self.new(f'xor i64 {rest}, {divisor}')}, 0")
+            below = self.new(f"and i1 {inexact}, {signs}")
+            if isinstance(term, e.FloorDiv):
+                quotient = self.new(f"sdiv i64 {a}, {divisor}")
+                result = self.new(f"sub i64 {quotient}, {self.new(f'zext i1 {below} to i64')}")
+            else:
+                result = self.new(f"add i64 {rest}, {self.new(f'select i1 {below}, i64 {divisor}, i64 0')}")
+        return result if zero is None else self.new(f"select i1 {zero}, i64 0, i64 {result}")
+
+    def _at(self, term: Expr) -> str:
+        known = self._known(term)
+        assert known is not None
+        return known
+
+    def _type(self, term: Expr) -> str:
+        return "i1" if isinstance(term.sort, BoolSort) else "i64"
+
+    def _expect_small(self, term: Expr) -> None:
+        sort = term.sort
+        if isinstance(sort, RangeSort) and not -LARGEST <= sort.lo <= sort.hi <= LARGEST:
+            raise TooLarge(f"a term reaches {max(-sort.lo, sort.hi)}", remedy="machine words end at 2^62")
