@@ -71,6 +71,10 @@ class Budget:
             return Stop.MEMORY
         return None
 
+    def allows(self, more: int) -> bool:
+        """Whether so many bytes more stay within the limit on memory."""
+        return self.max_bytes is None or resident_bytes() + more <= self.max_bytes
+
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Ctrl-C asks for a stop at the next safe point; a second one raises `KeyboardInterrupt` as usual."""

@@ -88,13 +88,8 @@ class Search:
 
     def _start(self) -> list[State]:
         """The initial states, in the interpreter's order."""
-        original = self.scalarised.original
-        rows = [tuple(dict.fromkeys(encode(v.sort, value) for value in v.initial)) for v in original.variables]
-        keep = keeper(self.system, self.system.initially)
-        candidates = (tuple(chain.from_iterable(parts)) for parts in product(*rows))
         level: list[State] = []
-        while batch := list(islice(candidates, LARGEST_BATCH)):
-            kept = keep(batch)
+        for kept in starts(self.scalarised, self.system):
             self.seen.update(zip(kept, range(len(level), len(level) + len(kept)), strict=True))
             level += kept
             self.stopped = self.budget.spent() or (Stop.STATES if len(level) > self.budget.max_states else None)
@@ -175,8 +170,6 @@ class Search:
             self.stopped = Stop.MISTAKE
         elif len(self.seen) > self.budget.max_states:
             self.stopped = Stop.STATES
-        elif self._all_decided():
-            self.stopped = Stop.DECIDED
         else:
             self.stopped = self.budget.spent()
 
@@ -204,7 +197,7 @@ class Search:
     def _compile_watches(self) -> None:
         """Generate the evaluation of the properties of single states without those that have been decided."""
         begun = time.perf_counter()
-        watches = [_watch(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE)]
+        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE)]
         watches = [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
         self._inspect = inspector(self.system, watches) if watches else None
         self.compile_seconds += time.perf_counter() - begun
@@ -225,7 +218,18 @@ class Search:
             self.levels.pop()
 
 
-def _watch(number: int, prop: Property) -> Watch:
+def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
+    """The initial states of `system`, the simplified form of the scalar one, in the interpreter's order, some at a time."""
+    original = scalarised.original
+    rows = [tuple(dict.fromkeys(encode(v.sort, value) for value in v.initial)) for v in original.variables]
+    keep = keeper(system, system.initially)
+    candidates = (tuple(chain.from_iterable(parts)) for parts in product(*rows))
+    while batch := list(islice(candidates, LARGEST_BATCH)):
+        yield keep(batch)
+
+
+def watch_of(number: int, prop: Property) -> Watch:
+    """What decides a property of single states: an invariant that is false, or what should be reachable and is true."""
     wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
     return Watch(number, wanted, b.or_(check.condition for check in prop.checks))
 

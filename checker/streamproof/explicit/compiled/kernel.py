@@ -63,6 +63,11 @@ def _annotation(argument: ast.arg) -> str:
     return argument.annotation.id
 
 
+def _literal(number: int) -> str:
+    """A word as LLVM writes it: signed."""
+    return str(number - (1 << 64) if number >> 63 else number)
+
+
 def _type(kind: str) -> str:
     return "i64" if kind == "word" else "ptr"
 
@@ -86,7 +91,7 @@ class _Function:
         parameters = [(a.arg, _annotation(a)) for a in self._tree.args.args]
         for name, kind in parameters:
             self._declare(name, kind)
-            self._line(f"store {_type(kind)} %arg.{name}, ptr %{name}")
+            self._line(f"store {_type(kind)} %arg.{name}, ptr %l.{name}")
         self._body(self._tree.body)
         if self._open:
             self._line("ret i64 0")
@@ -116,12 +121,12 @@ class _Function:
                 kind, text = self._typed(value)
                 if name not in self._kinds:
                     self._declare(name, kind)
-                self._line(f"store {_type(kind)} {text}, ptr %{name}")
+                self._line(f"store {_type(kind)} {text}, ptr %l.{name}")
             case ast.Assign(targets=[ast.Subscript() as place], value=value):
                 self._store(place, self._value(value))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 result = self._binary(op, self._load(target.id), self._value(value))
-                self._line(f"store i64 {result}, ptr %{name}")
+                self._line(f"store i64 {result}, ptr %l.{name}")
             case ast.AugAssign(target=ast.Subscript() as place, op=op, value=value):
                 pointer, bits = self._place(place)
                 result = self._binary(op, self._read(pointer, bits), self._value(value))
@@ -170,12 +175,12 @@ class _Function:
     def _for(self, name: str, first: str, last: str, body: Sequence[ast.stmt]) -> None:
         if name not in self._kinds:
             self._declare(name, "word")
-        self._line(f"store i64 {first}, ptr %{name}")
+        self._line(f"store i64 {first}, ptr %l.{name}")
 
         def more() -> str:
             return self._new(f"icmp ult i64 {self._load(name)}, {last}")
 
-        self._loop(more, body, lambda: self._line(f"store i64 {self._new(f'add i64 {self._load(name)}, 1')}, ptr %{name}"))
+        self._loop(more, body, lambda: self._line(f"store i64 {self._new(f'add i64 {self._load(name)}, 1')}, ptr %l.{name}"))
 
     def _loop(self, test: Callable[[], str], body: Sequence[ast.stmt], step: Callable[[], None] | None) -> None:
         head, inside, again, after = (self._label(x) for x in ("head", "body", "again", "done"))
@@ -210,11 +215,11 @@ class _Function:
             case ast.Constant(value=bool()) | ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
                 return self._new(f"zext i1 {self._truth(value)} to i64")
             case ast.Constant(value=int(number)):
-                return str(number)
+                return _literal(number)
             case ast.Name(id=name) if name in self._kinds:
                 return self._load(name)
             case ast.Name(id=name):
-                return str(self._constants[name])
+                return _literal(self._constants[name])
             case ast.BinOp(left=left, op=op, right=right):
                 return self._binary(op, self._value(left), self._value(right))
             case ast.Subscript():
@@ -261,19 +266,18 @@ class _Function:
         if name in self._known:
             parts = [f"{_type(kind)} {self._typed(a)[1]}" for kind, a in zip(self._known[name], args, strict=True)]
             return self._new(f"call i64 @{name}({', '.join(parts)})")
-        texts = [self._typed(a)[1] for a in args if not isinstance(a, ast.Starred)]
+        if name in ("prefetch", "address"):
+            pointer, _ = self._place(ast.Subscript(value=args[0], slice=args[1]))
+            if name == "address":
+                return self._new(f"ptrtoint ptr {pointer} to i64")
+            self._line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)")
+            return "0"
+        texts = [self._typed(a)[1] for a in args]
         match name:
             case "mulhi":
                 wide = [self._new(f"zext i64 {text} to i128") for text in texts]
                 product = self._new(f"mul i128 {wide[0]}, {wide[1]}")
                 return self._new(f"trunc i128 {self._new(f'lshr i128 {product}, 64')} to i64")
-            case "prefetch":
-                pointer, _ = self._place(ast.Subscript(value=args[0], slice=args[1]))
-                self._line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)")
-                return "0"
-            case "address":
-                pointer, _ = self._place(ast.Subscript(value=args[0], slice=args[1]))
-                return self._new(f"ptrtoint ptr {pointer} to i64")
             case "invoke":
                 function = self._new(f"inttoptr i64 {texts[0]} to ptr")
                 return self._new(f"call i64 {function}({', '.join(f'i64 {text}' for text in texts[1:])})")
@@ -313,10 +317,10 @@ class _Function:
 
     def _declare(self, name: str, kind: str) -> None:
         self._kinds[name] = kind
-        self._slots.append(f"%{name} = alloca {_type(kind)}")
+        self._slots.append(f"%l.{name} = alloca {_type(kind)}")
 
     def _load(self, name: str) -> str:
-        return self._new(f"load {_type(self._kinds[name])}, ptr %{name}")
+        return self._new(f"load {_type(self._kinds[name])}, ptr %l.{name}")
 
     def _new(self, operation: str) -> str:
         name = f"%t{self._count}"

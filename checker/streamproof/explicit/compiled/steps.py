@@ -350,7 +350,8 @@ def _write_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
 def _set_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
     place = out.new(f"getelementptr i8, ptr %out.p, i64 {k}")
     value = out.new(f"zext i1 {out.term(condition)} to i8")
-    out.line(f"store i8 {out.new(f'or i8 {value}, {out.new(f'load i8, ptr {place}')}')}, ptr {place}")
+    have = out.new(f"load i8, ptr {place}")
+    out.line(f"store i8 {out.new(f'or i8 {value}, {have}')}, ptr {place}")
 
 
 def _note_first(out: Emitter, k: int, pair: tuple[Expr, Expr], many: int) -> None:

@@ -1,0 +1,320 @@
+"""The fixed loops of the search, in the language of `kernel`.
+
+The table holds one word for each known state. A state of one word is there itself, mixed by a bijection so that its bits are
+spread: equal entries are equal states, nothing is identified by a hash alone. For wider states an entry is 32 bits of hash and
+32 bits of the state's number plus one, and the state itself is compared in the log, where states lie in the order of discovery.
+
+An entry's home is ``mulhi(entry, capacity)``: the order of entries is that of the table, so that growing is one pass through
+memory, in place, and the capacity need not be a power of two. Collisions go to the next free slot; there is no wrapping
+round, a slack at the end takes what is pushed out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamproof.explicit.compiled.words import (
+    address,
+    clear,
+    copy,
+    halves,
+    halves_at,
+    invoke,
+    mulhi,
+    prefetch,
+    shorts,
+    shorts_at,
+    word,
+    words,
+    words_at,
+)
+
+if TYPE_CHECKING:
+    # Constants that are filled in when the kernels are translated: words of a state, and places in the control block.
+    WORDS = TAG = LOW = NONE = AHEAD = SPAN = 0
+    TABLE = CAPACITY = LOG = PARENTS = COUNT = NEXT = LAST = ROOM = MOST_STATES = OUT = ACTIONS = ENDS = FACTS = EXPAND = 0
+    NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = 0
+
+CONTROL = (
+    "TABLE", "CAPACITY", "LOG", "PARENTS", "COUNT", "NEXT", "LAST", "ROOM", "MOST_STATES", "OUT", "ACTIONS", "ENDS", "FACTS",
+    "EXPAND", "NEWS", "BATCH", "DEGREE", "HASHES", "SCRATCH", "IDS", "OFFSETS", "TARGETS", "LABELS", "EDGES",
+)  # fmt: skip
+"""The words of the control block, by position."""
+GOING, FULL, STOPPED = 0, 1, 2
+"""What `search` gives: time is up or the level is done; the table has to grow; a limit or a mistake was met."""
+
+
+def constants(words_of_state: int) -> dict[str, int]:
+    """What the upper-case names stand for, for states of so many words."""
+    return {
+        **{name: at for at, name in enumerate(CONTROL)},
+        "WORDS": words_of_state,
+        "TAG": 0xFFFFFFFF00000000,
+        "LOW": 0xFFFFFFFF,
+        "NONE": (1 << 64) - 1,
+        "AHEAD": 32,
+        "SPAN": 1 << 16,
+        "FAULTY": 3,
+    }
+
+
+def _mix(x: word) -> word:
+    """A bijection of words that spreads every bit (the finaliser of MurmurHash3); 0 stays 0."""
+    x ^= x >> 33
+    x *= 0xFF51AFD7ED558CCD
+    x ^= x >> 33
+    x *= 0xC4CEB9FE1A85EC53
+    x ^= x >> 33
+    return x
+
+
+def _hash(state: words, at: word) -> word:
+    """The hash of the state that begins at a word; of one word: the entry itself."""
+    h = _mix(state[at])
+    if WORDS > 1:
+        for k in range(1, WORDS):
+            h = _mix(h + state[at + k] + 0x9E3779B97F4A7C15)
+    return h
+
+
+def _home(h: word, capacity: word) -> word:
+    """Where the search for an entry begins."""
+    if WORDS == 1:
+        return mulhi(h, capacity)
+    return mulhi(h & TAG, capacity)
+
+
+def _same(one: words, at: word, other: words, there: word) -> word:
+    """Whether two states are equal."""
+    different = 0
+    for k in range(WORDS):
+        different |= one[at + k] ^ other[there + k]
+    return different == 0
+
+
+def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -> word:
+    """Look a state up, and add it as number `count` when it is new. Gives whether it was."""
+    table = words_at(c[TABLE])
+    log = words_at(c[LOG])
+    slot = _home(h, c[CAPACITY])
+    if WORDS == 1:
+        entry = table[slot]
+        while entry != h:
+            if entry == 0:
+                table[slot] = h
+                log[count] = state[at]
+                parents = halves_at(c[PARENTS])
+                parents[count] = parent
+                return 1
+            slot += 1
+            entry = table[slot]
+        return 0
+    tag = h & TAG
+    entry = table[slot]
+    while entry != 0:
+        if (entry & TAG) == tag:
+            if _same(log, ((entry & LOW) - 1) * WORDS, state, at):
+                return 0
+        slot += 1
+        entry = table[slot]
+    table[slot] = tag | (count + 1)
+    for k in range(WORDS):
+        log[count * WORDS + k] = state[at + k]
+    parents = halves_at(c[PARENTS])
+    parents[count] = parent
+    return 1
+
+
+def search(c: words, batches: word) -> word:
+    """Expand so many batches of the level from ``NEXT`` to ``LAST``, and keep the states that are new."""
+    out = words_at(c[OUT])
+    actions = shorts_at(c[ACTIONS])
+    ends = halves_at(c[ENDS])
+    facts = words_at(c[FACTS])
+    hashes = words_at(c[HASHES])
+    news = words_at(c[NEWS])
+    table = words_at(c[TABLE])
+    log = words_at(c[LOG])
+    capacity = c[CAPACITY]
+    while batches > 0 and c[NEXT] < c[LAST]:
+        batches -= 1
+        first = c[NEXT]
+        count = c[COUNT]
+        n = c[LAST] - first
+        n = c[BATCH] if n > c[BATCH] else n
+        if count + n * c[DEGREE] > c[ROOM]:
+            return 1
+        n = 1 if count + n * c[DEGREE] > c[MOST_STATES] else n
+        done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
+        total = ends[done - 1]
+        for i in range(total):
+            hashes[i] = _hash(out, i * WORDS)
+        for i in range(AHEAD):
+            prefetch(table, _home(hashes[i], capacity))
+        i = 0
+        for s in range(done):
+            end = ends[s]
+            while i < end:
+                prefetch(table, _home(hashes[i + AHEAD], capacity))
+                if WORDS > 1:
+                    soon = table[_home(hashes[i + AHEAD // 2], capacity)]
+                    prefetch(log, (soon & LOW) * WORDS)
+                if _put(c, hashes[i], out, i * WORDS, first + s, count):
+                    news[actions[i]] += 1
+                    count += 1
+                i += 1
+        c[COUNT] = count
+        c[NEXT] = first + done
+        if facts[FAULTY] != NONE or count > c[MOST_STATES]:
+            return 2
+    return 0
+
+
+def add(c: words, states: words, n: word) -> word:
+    """Add initial states, which have no predecessor; gives how many were new."""
+    count = c[COUNT]
+    for i in range(n):
+        if _put(c, _hash(states, i * WORDS), states, i * WORDS, NONE, count):
+            count += 1
+    fresh = count - c[COUNT]
+    c[COUNT] = count
+    return fresh
+
+
+def grow(c: words, before: word, capacity: word, slack: word) -> word:
+    """Spread the entries of a table of capacity `before` over a larger one, in place.
+
+    Blocks are moved from the last to the first: an entry goes upwards, into memory that has been read. One that would not
+    meets slots that are read later, and is then moved again.
+    """
+    table = words_at(c[TABLE])
+    scratch = words_at(c[SCRATCH])
+    end = before + slack
+    while end > 0:
+        begin = end - SPAN if end > SPAN else 0
+        copy(c[SCRATCH], address(table, begin), (end - begin) * 8)
+        clear(address(table, begin), (end - begin) * 8)
+        for i in range(end - begin):
+            entry = scratch[i]
+            if entry != 0:
+                slot = _home(entry, capacity)
+                while table[slot] != 0:
+                    slot += 1
+                table[slot] = entry
+        end = begin
+    c[CAPACITY] = capacity
+    return 0
+
+
+def index(c: words, first: word, last: word) -> word:
+    """Enter the states of the log from `first` to `last`, which are all different, into the table."""
+    table = words_at(c[TABLE])
+    log = words_at(c[LOG])
+    capacity = c[CAPACITY]
+    for i in range(first, last):
+        if i + AHEAD < last:
+            prefetch(table, _home(_hash(log, (i + AHEAD) * WORDS), capacity))
+        h = _hash(log, i * WORDS)
+        slot = _home(h, capacity)
+        while table[slot] != 0:
+            slot += 1
+        table[slot] = h if WORDS == 1 else (h & TAG) | (i + 1)
+    return 0
+
+
+def number(c: words, first: word, last: word) -> word:
+    """Write the number of each state of the log beside its entry, in ``IDS``; only states of one word need it."""
+    table = words_at(c[TABLE])
+    log = words_at(c[LOG])
+    ids = halves_at(c[IDS])
+    capacity = c[CAPACITY]
+    for i in range(first, last):
+        if i + AHEAD < last:
+            prefetch(table, _home(_hash(log, i + AHEAD), capacity))
+        h = _hash(log, i)
+        slot = _home(h, capacity)
+        while table[slot] != h:
+            slot += 1
+        ids[slot] = i
+    return 0
+
+
+def _find(c: words, h: word, state: words, at: word) -> word:
+    """The number of a known state, or `NONE`."""
+    table = words_at(c[TABLE])
+    slot = _home(h, c[CAPACITY])
+    entry = table[slot]
+    if WORDS == 1:
+        ids = halves_at(c[IDS])
+        while entry != h:
+            if entry == 0:
+                return NONE
+            slot += 1
+            entry = table[slot]
+        return ids[slot]
+    log = words_at(c[LOG])
+    while entry != 0:
+        if (entry & TAG) == (h & TAG):
+            if _same(log, ((entry & LOW) - 1) * WORDS, state, at):
+                return (entry & LOW) - 1
+        slot += 1
+        entry = table[slot]
+    return NONE
+
+
+def edges(c: words, batches: word) -> word:
+    """Write the steps from the states from ``NEXT`` to ``LAST`` to ``TARGETS`` and ``LABELS``, and their ends to ``OFFSETS``.
+
+    Steps to unknown states are left out. Gives 1 when the next batch may need more than ``ROOM`` steps.
+    """
+    out = words_at(c[OUT])
+    actions = shorts_at(c[ACTIONS])
+    ends = halves_at(c[ENDS])
+    hashes = words_at(c[HASHES])
+    table = words_at(c[TABLE])
+    log = words_at(c[LOG])
+    offsets = words_at(c[OFFSETS])
+    targets = halves_at(c[TARGETS])
+    labels = halves_at(c[LABELS])
+    capacity = c[CAPACITY]
+    while batches > 0 and c[NEXT] < c[LAST]:
+        batches -= 1
+        first = c[NEXT]
+        written = c[EDGES]
+        n = c[LAST] - first
+        n = c[BATCH] if n > c[BATCH] else n
+        if written + n * c[DEGREE] > c[ROOM]:
+            return 1
+        done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
+        total = ends[done - 1]
+        for i in range(total):
+            hashes[i] = _hash(out, i * WORDS)
+        for i in range(AHEAD):
+            prefetch(table, _home(hashes[i], capacity))
+        i = 0
+        for s in range(done):
+            end = ends[s]
+            while i < end:
+                prefetch(table, _home(hashes[i + AHEAD], capacity))
+                if WORDS == 1:
+                    ids = halves_at(c[IDS])
+                    prefetch(ids, _home(hashes[i + AHEAD], capacity))
+                else:
+                    soon = table[_home(hashes[i + AHEAD // 2], capacity)]
+                    prefetch(log, (soon & LOW) * WORDS)
+                found = _find(c, hashes[i], out, i * WORDS)
+                if found != NONE:
+                    targets[written] = found
+                    labels[written] = actions[i]
+                    written += 1
+                i += 1
+            offsets[first + s + 1] = written
+        c[EDGES] = written
+        c[NEXT] = first + done
+    return 0
+
+
+KERNELS = (_mix, _hash, _home, _same, _put, search, add, grow, index, number, _find, edges)
+"""Every kernel, each after those it calls."""
+ENTRIES = {"search": 2, "add": 3, "grow": 4, "index": 3, "number": 3, "edges": 2}
+"""The kernels that are called from outside, with how many words they take."""

@@ -1,0 +1,67 @@
+"""Memory that grows without moving: address space is reserved, and pages come when they are first touched."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from streamproof.system.errors import SystemFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+LEAST = 1 << 24
+"""The smallest reservation worth having, in bytes."""
+
+
+class Reserve:
+    """Zeroed memory of up to `size` bytes; what is never touched costs nothing. Raises `SystemFailure` when there is none."""
+
+    def __init__(self, size: int, *, huge: bool = False) -> None:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
+        while True:
+            try:
+                self._map = mmap.mmap(-1, size, flags=flags)
+                break
+            except OSError as error:
+                # Limits on address space (ulimit -v) are met by asking for less.
+                size //= 2
+                if size < LEAST:
+                    raise SystemFailure(f"no memory: {error}", remedy="raise the limit on address space (ulimit -v)") from None
+        self.size = size
+        if huge:
+            with suppress(OSError, AttributeError):
+                self._map.madvise(mmap.MADV_HUGEPAGE)
+        self._anchor: Any = ctypes.c_char.from_buffer(self._map)
+        self.address = ctypes.addressof(self._anchor)
+
+    def bytes(self, start: int, end: int) -> memoryview:
+        """The bytes from `start` to `end`; let go of the view before `close`."""
+        return memoryview(self._map)[start:end]
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._anchor = None
+        with suppress(BufferError):
+            self._map.close()
+
+
+class Block:
+    """A fixed array of 64-bit words that compiled code and Python share."""
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self._words = (ctypes.c_uint64 * max(len(values), 1))(*values)
+        self.address = ctypes.addressof(self._words)
+
+    def __getitem__(self, at: int) -> int:
+        return self._words[at]
+
+    def __setitem__(self, at: int, value: int) -> None:
+        self._words[at] = value
+
+    def slice(self, start: int, end: int) -> list[int]:
+        """The words from `start` to `end`."""
+        return self._words[start:end]
