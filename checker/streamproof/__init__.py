@@ -23,7 +23,21 @@ A *model* is a class: its annotated attributes are parameters, ``state()`` decla
 ``streamproof check counter.py`` explores it; ``Counter.system()`` is the transition system as a value.
 """
 
-from streamproof.language.declare import ANY, Array, Bool, Decl, Enum, Option, Queue, Range, Record, Set, State, any_of
+from streamproof.language.declare import (
+    ANY,
+    Array,
+    Bool,
+    Decl,
+    Enum,
+    Option,
+    Queue,
+    Range,
+    Record,
+    Set,
+    State,
+    Symmetric,
+    any_of,
+)
 from streamproof.language.model import Model, Spec
 from streamproof.language.primitives import (
     NONE,
@@ -64,6 +78,7 @@ __all__ = [
     "Spec",
     "State",
     "StreamproofError",
+    "Symmetric",
     "System",
     "UsageError",
     "__version__",

@@ -69,6 +69,10 @@ class Decl:
     first: tuple[Value, ...]
     loc: Loc | None = None
 
+    def __iter__(self) -> Iterator[Value]:
+        """Every value of the sort, in order, so that a rule may loop over a sort that the model keeps."""
+        return values(self.sort)
+
 
 def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
     loc = caller()
@@ -129,6 +133,35 @@ def Enum(*members: str, init: Any = None) -> Decl:
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     return _decl(sort, init, [sort.members[0]])
+
+
+def Symmetric(*members: str | int, init: Any = None) -> Decl:
+    """Interchangeable names, for array indices, set members, and parameters of actions.
+
+    Name them, ``Symmetric("a", "b", "c")``, or give their number and perhaps what they are called,
+    ``Symmetric(3, "worker")`` for worker1, worker2, worker3. The names may be used as those of an `Enum` are; a check with
+    symmetry reduction first verifies that exchanging any two of them changes nothing.
+    """
+    names: tuple[Any, ...] = members
+    if members and isinstance(members[0], int) and not isinstance(members[0], bool):
+        count, *rest = members
+        if count < 1 or len(rest) > 1 or not all(isinstance(name, str) for name in rest):
+            raise ModelError(
+                f"Symmetric({', '.join(map(repr, members))}) is no list of names",
+                loc=caller(),
+                remedy='write Symmetric(3, "worker") or Symmetric("a", "b", "c")',
+            )
+        names = tuple(f"{rest[0] if rest else 'm'}{number}" for number in range(1, count + 1))
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError(
+                f"Symmetric members are strings, got {name!r}", loc=caller(), remedy='write Symmetric(3, "worker")'
+            )
+    try:
+        sort = EnumSort(names, symmetric=True)
+    except ModelError as error:
+        raise ModelError(error.message.replace("Enum", "Symmetric"), loc=caller(), remedy=error.remedy) from None
+    return _decl(sort, init, [names[0]])
 
 
 def Record(init: Any = None, **fields: Decl) -> Decl:

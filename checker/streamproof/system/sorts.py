@@ -59,9 +59,14 @@ class RangeSort:
 
 @dataclass(frozen=True, slots=True)
 class EnumSort:
-    """A fixed list of names; the first is the default."""
+    """A fixed list of names; the first is the default.
+
+    `symmetric` names stand for interchangeable things. It is a claim, which a reduction that relies on it verifies; it
+    gives values no other meaning, but a symmetric sort and a plain one with the same names are two sorts.
+    """
 
     members: tuple[str, ...]
+    symmetric: bool = False
 
     def __post_init__(self) -> None:
         if not self.members:
@@ -71,7 +76,7 @@ class EnumSort:
             raise ModelError(f"Enum names {twice!r} twice", remedy="give every member a name of its own")
 
     def __str__(self) -> str:
-        return f"Enum({', '.join(map(repr, self.members))})"
+        return f"{'Symmetric' if self.symmetric else 'Enum'}({', '.join(map(repr, self.members))})"
 
 
 @dataclass(frozen=True, slots=True)
