@@ -2,44 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
-
+from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Stop
-from streamproof.explicit.search import LARGEST_BATCH, Search
-from streamproof.explicit.watch import Hit, Watch, inspector
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.model import Property, State, System
+from streamproof.system.model import Property
 from streamproof.system.verdict import Coverage
 
 
-def ever_true(system: System, conditions: Sequence[Expr], states: Iterable[State]) -> list[bool]:
-    """For each condition, whether it is true in at least one of the states. Stops when all of them were."""
-    found = [condition is b.TRUE for condition in conditions]
-    remaining, size = iter(states), 64
-    while True:
-        watches = [
-            Watch(k, condition, b.FALSE)
-            for k, condition in enumerate(conditions)
-            if not found[k] and condition is not b.FALSE
-        ]
-        if not watches:
-            return found
-        inspect = inspector(system, watches)
-        hits: list[Hit] = []
-        while not hits:
-            batch = list(islice(remaining, size))
-            if not batch:
-                return found
-            inspect(batch, 0, hits)
-            size = min(2 * size, LARGEST_BATCH)
-        for number, _, _ in hits:
-            found[number] = True
-
-
-def coverage(search: Search) -> Coverage:
+def coverage(search: Found) -> Coverage:
     """How often each action was taken, and which guard conjuncts were never true in any explored state.
 
     The latter takes another pass over the states, so it is left out when time, memory or patience ran out.
@@ -58,7 +30,7 @@ def coverage(search: Search) -> Coverage:
             candidates.setdefault((name, conjunct.text), []).append(conjunct.expr)
     hurried = search.stopped in (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
     open_ = [] if hurried else [key for key in candidates if key not in was_true]
-    true = ever_true(search.system, [b.or_(candidates[key]) for key in open_], search.seen)
+    true = search.ever_true([b.or_(candidates[key]) for key in open_])
     never: dict[str, tuple[str, ...]] = {}
     for (name, text), seen in zip(open_, true, strict=True):
         if not seen:

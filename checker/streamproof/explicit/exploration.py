@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streamproof.explicit.coverage import coverage
 from streamproof.explicit.findings import Mistake, judge
+from streamproof.explicit.found import Found
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
-from streamproof.explicit.search import Search
+from streamproof.explicit.tiers import AUTO, TIERS, Task, run_tiers
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.scalarise import Scalarised, scalarise
+from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Counts, Coverage, Finding, Progress
 
 
@@ -48,12 +49,13 @@ class Exploration:
     """The most memory the process has held."""
     out_degree: OutDegree | None
     """None when no state was expanded."""
-    _scalarised: Scalarised = field(repr=False)
-    _seen: Mapping[State, int] = field(repr=False)
+    tier: str
+    """Which of `TIERS` finished the search, `python` or `compiled`."""
+    _search: Found = field(repr=False)
 
     def states(self) -> Iterator[State]:
         """The states found, in the order of discovery: level by level, as many as `counts.levels` says."""
-        return map(self._scalarised.decode, self._seen)
+        return map(self._search.scalarised.decode, self._search.states())
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""
@@ -73,6 +75,7 @@ def explore(
     on_progress: Callable[[Progress], None] | None = None,
     deadlock: bool = True,
     stop_when_decided: bool = False,
+    tier: str = AUTO,
 ) -> Exploration:
     """Search the reachable states of `system` breadth first and decide `properties` (all of them by default).
 
@@ -80,17 +83,20 @@ def explore(
     as each of them is violated, or reached. `deadlock=False` leaves out properties of that kind. Limits: `max_states`
     distinct states (20 million by default), `max_depth` levels, the initial one being 1, `time_limit` seconds; memory is
     watched too. A limit, or Ctrl-C, turns whatever is not decided yet into *inconclusive*. `on_progress` is called
-    at most once a second.
+    at most once a second. `tier`: generated Python, compiled code, or (`auto`) the first for small state spaces, the second
+    for the others; counts, verdicts and traces are the same.
 
     Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` when no state is initial,
-    `TooLarge` when a state has too many parts.
+    `TooLarge` when a state has too many parts, or a term is too large for the tier asked for.
     """
+    if tier not in TIERS:
+        raise UsageError(f"there is no tier {tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
     budget = Budget(
         max_states=DEFAULT_MAX_STATES if max_states is None else max_states, max_depth=max_depth, time_limit=time_limit
     )
     chosen = _chosen(system, properties, deadlock)
     with budget.listening():
-        return _explore(system, chosen, budget, on_progress, stop_when_decided)
+        return _explore(system, chosen, budget, on_progress, stop_when_decided, tier)
 
 
 def _explore(
@@ -99,39 +105,34 @@ def _explore(
     budget: Budget,
     on_progress: Callable[[Progress], None] | None,
     stop_when_decided: bool,
+    tier: str,
 ) -> Exploration:
     begun = time.perf_counter()
     scalarised = scalarise(system)
     simple = simplify(scalarised.system)
-    search = Search(
-        scalarised=scalarised,
-        system=simple,
-        properties=[simple.property(p.name) for p in chosen],
-        budget=budget,
-        on_progress=on_progress,
-        stop_when_decided=stop_when_decided,
-        compile_seconds=time.perf_counter() - begun,
-    )
-    search.run()
-    if not search.seen and search.stopped is None:
+    task = Task(scalarised, simple, [simple.property(p.name) for p in chosen], budget, on_progress, stop_when_decided)
+    prepared = time.perf_counter() - begun
+    search, used = run_tiers(task, tier)
+    if not search.known and search.stopped is None:
         raise ModelError(
             f"{system.name} has no initial state", remedy="no choice of initial values satisfies its initial condition"
         )
     findings, mistake = judge(search)
+    compiling = prepared + search.compile_seconds
     return Exploration(
         system=system,
-        counts=Counts(len(search.seen), search.total, len(search.levels), tuple(search.levels)),
+        counts=Counts(search.known, search.total, len(search.levels), tuple(search.levels)),
         findings=findings,
         coverage=coverage(search),
         complete=search.stopped is None,
         stopped=None if search.stopped is None else search.stopped.value,
         mistake=mistake,
-        compile_seconds=search.compile_seconds,
-        explore_seconds=time.perf_counter() - begun - search.compile_seconds,
+        compile_seconds=compiling,
+        explore_seconds=time.perf_counter() - begun - compiling,
         peak_bytes=peak_bytes(),
         out_degree=_out_degree(search),
-        _scalarised=scalarised,
-        _seen=search.seen,
+        tier=used,
+        _search=search,
     )
 
 
@@ -148,7 +149,7 @@ def _chosen(system: System, names: Collection[str] | None, deadlock: bool) -> li
     ]
 
 
-def _out_degree(search: Search) -> OutDegree | None:
+def _out_degree(search: Found) -> OutDegree | None:
     if not search.expanded:
         return None
     return OutDegree(search.least, sum(search.generated) / search.expanded, search.most)

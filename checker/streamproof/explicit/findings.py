@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from streamproof.explicit.coverage import antecedents, ever_true
-from streamproof.explicit.cycles import Graph, find_cycle
+from streamproof.explicit.coverage import antecedents
+from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Stop
-from streamproof.explicit.search import Event, Search
 from streamproof.explicit.witness import Witnesses
 from streamproof.system.errors import EvaluationError
 from streamproof.system.interpreter import Interpreter
@@ -24,10 +23,10 @@ class Mistake:
     error: EvaluationError
 
 
-def judge(search: Search) -> tuple[tuple[Finding, ...], Mistake | None]:
+def judge(search: Found) -> tuple[tuple[Finding, ...], Mistake | None]:
     """A finding for every property of the search, in order, and the model's mistake if one was met."""
     originals = {p.name: p for p in search.scalarised.original.properties}
-    witnesses = Witnesses(search.scalarised, tuple(search.seen), search.parents)
+    witnesses = Witnesses(search.scalarised, search.state, search.parent)
     judges = _Judge(search, witnesses, Interpreter(search.scalarised.original))
     mistake = Mistake(*witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
     findings = tuple(judges.finding(k, originals[p.name], mistake) for k, p in enumerate(search.properties))
@@ -36,7 +35,7 @@ def judge(search: Search) -> tuple[tuple[Finding, ...], Mistake | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    search: Search
+    search: Found
     witnesses: Witnesses
     interpreter: Interpreter
 
@@ -48,7 +47,7 @@ class _Judge:
             trace = self.witnesses.stuck(self.search.stuck)
             return _violated(prop, trace, f"nothing is enabled after {_count(len(trace) - 1, 'step')}")
         if prop.kind is Kind.TERMINATION:
-            cycle = find_cycle(Graph.parse(self.search.edges, len(self.search.seen)))
+            cycle = self.search.cycle()
             if cycle is not None:
                 trace = self.witnesses.round(cycle)
                 way = f"after {_count(len(trace) - len(cycle), 'step')}, {_count(len(cycle), 'step')} repeat for ever"
@@ -82,11 +81,11 @@ class _Judge:
 
     def _covered(self, prop: Property) -> Finding:
         """The verdict on a property that a complete search did not decide on its way."""
-        states = _count(len(self.search.seen), "reachable state")
+        states = _count(self.search.known, "reachable state")
         match prop.kind:
             case Kind.INVARIANT:
                 assumed = antecedents(self.search.scalarised.system.property(prop.name))
-                if assumed and not any(ever_true(self.search.system, assumed, self.search.seen)):
+                if assumed and not any(self.search.ever_true(assumed)):
                     because = f"vacuous: what it takes for granted is true in none of {states}"
                     return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
                 return _holds(prop, f"true in every one of {states}")
@@ -103,9 +102,9 @@ class _Judge:
                 assert_never(prop.kind)
 
 
-def advice(search: Search) -> str:
+def advice(search: Found) -> str:
     """Which limit ended an incomplete search, and what to try."""
-    so_far = f"after {_count(len(search.seen), 'state')} in {_count(len(search.levels), 'level')}"
+    so_far = f"after {_count(search.known, 'state')} in {_count(len(search.levels), 'level')}"
     smaller = "choose smaller parameters, or try to prove it with the symbolic engine"
     budget = search.budget
     match search.stopped:
@@ -121,7 +120,7 @@ def advice(search: Search) -> str:
             return f"interrupted {so_far}; run it again to the end"
         case Stop.DECIDED:
             return f"stopped {so_far}: every property was decided"
-        case Stop.MISTAKE | None:
+        case Stop.MISTAKE | Stop.HANDOVER | None:
             return f"ended {so_far}"
 
 

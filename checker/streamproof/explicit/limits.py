@@ -34,6 +34,7 @@ class Stop(Enum):
     INTERRUPTED = "interrupted"
     MISTAKE = "evaluation error"
     DECIDED = "every property decided"
+    HANDOVER = "larger than this tier is for"
 
 
 @dataclass(slots=True)

@@ -9,30 +9,37 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
+from typing import TYPE_CHECKING
 
+from streamproof.explicit.cycles import Graph, find_cycle
+from streamproof.explicit.found import Event
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.successors import Batch, Expand, StepHit, expander
-from streamproof.explicit.watch import Hit, Inspect, Watch, inspector, keeper
+from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper
 from streamproof.system import build as b
+from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
 
-LARGEST_BATCH = 4096
+if TYPE_CHECKING:
+    from streamproof.explicit.graph import StateGraph
+
 BATCH_SECONDS = 0.05
 """States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """Where a property was decided during the search."""
+class Handover:
+    """From which size or after how much time a search is better done by another tier."""
 
-    state: int
-    instance: int | None
-    """The instance whose step from `state` broke a step property."""
-    mistake: bool
-    """Whether evaluating the property is a mistake there."""
+    states: int
+    seconds: float
+
+    def due(self, states: int, begun: float) -> bool:
+        """Whether a search of so many states that began then has come so far."""
+        return states > self.states or time.perf_counter() - begun > self.seconds
 
 
 @dataclass(slots=True)
@@ -47,6 +54,8 @@ class Search:
     budget: Budget
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
+    handover: Handover | None = None
+    """When to leave the search to a faster tier; None: never."""
     seen: dict[State, int] = field(default_factory=dict)
     parents: array[int] = field(default_factory=lambda: array("i"))
     edges: array[int] = field(default_factory=lambda: array("i"))
@@ -66,6 +75,8 @@ class Search:
     _expand: Expand | None = None
     _inspect: Inspect | None = None
     _inspected: int = 0
+    _begun: float = 0.0
+    _listed: tuple[State, ...] = ()
     _reported: float = 0.0
 
     @property
@@ -73,12 +84,44 @@ class Search:
         """Initial states and every successor, duplicates included."""
         return self.initial + sum(self.generated)
 
+    @property
+    def known(self) -> int:
+        """Distinct states so far."""
+        return len(self.seen)
+
+    def state(self, number: int) -> State:
+        """A scalar state by its number."""
+        if len(self._listed) != len(self.seen):
+            self._listed = tuple(self.seen)
+        return self._listed[number]
+
+    def states(self) -> Iterator[State]:
+        """The scalar states in the order of discovery."""
+        return iter(self.seen)
+
+    def parent(self, number: int) -> int:
+        """The number of a state's predecessor, or -1."""
+        return self.parents[number]
+
+    def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
+        """For each condition, whether it is true in at least one known state."""
+        return ever_true(self.system, conditions, self.seen)
+
+    def cycle(self) -> list[int] | None:
+        """The states of a shortest cycle through the first state that lies on one; None when there is none."""
+        return find_cycle(Graph.parse(self.edges, len(self.seen)))
+
+    def graph(self) -> StateGraph:
+        """Every step between the known states."""
+        raise NotImplementedError
+
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
         self.generated = [0] * len(self.system.instances)
         self.distinct = [0] * len(self.system.instances)
         self._compile_steps()
         self._compile_watches()
+        self._begun = time.perf_counter()
         with _no_collection():
             try:
                 self._levels(self._start())
@@ -171,7 +214,9 @@ class Search:
         elif len(self.seen) > self.budget.max_states:
             self.stopped = Stop.STATES
         else:
-            self.stopped = self.budget.spent()
+            self.stopped = self.budget.spent() or (
+                Stop.HANDOVER if self.handover is not None and self.handover.due(len(self.seen), self._begun) else None
+            )
 
     def _all_decided(self) -> bool:
         """Whether the search was asked to end once every property is decided, and they are."""

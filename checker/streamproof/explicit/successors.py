@@ -83,6 +83,7 @@ class Rule:
 
     @property
     def roots(self) -> tuple[Expr, ...]:
+        """Every term that is written for the instance."""
         return (*self.guard, self.faults, *self.after, *(term for _, *terms in self.steps for term in terms))
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias, cast
 
 from streamproof.explicit.loader import load
 from streamproof.explicit.writer import Writer, local_names, shared
+from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
+
+LARGEST_BATCH = 4096
+"""So many states at most are handed to generated code at once."""
 
 Hit: TypeAlias = tuple[int, int, bool]
 """Which watch, in which state (its number), and whether it is the mistake that was found rather than the condition."""
@@ -69,3 +74,27 @@ def keeper(system: System, condition: Expr) -> Keep:
                 writer.line("_kept.append(_state)")
         writer.line("return _kept")
     return cast(Keep, load("keep", system.name, writer.source))
+
+
+def ever_true(system: System, conditions: Sequence[Expr], states: Iterable[State]) -> list[bool]:
+    """For each condition, whether it is true in at least one of the states. Stops when all of them were."""
+    found = [condition is b.TRUE for condition in conditions]
+    remaining, size = iter(states), 64
+    while True:
+        watches = [
+            Watch(k, condition, b.FALSE)
+            for k, condition in enumerate(conditions)
+            if not found[k] and condition is not b.FALSE
+        ]
+        if not watches:
+            return found
+        inspect = inspector(system, watches)
+        hits: list[Hit] = []
+        while not hits:
+            batch = list(islice(remaining, size))
+            if not batch:
+                return found
+            inspect(batch, 0, hits)
+            size = min(2 * size, LARGEST_BATCH)
+        for number, _, _ in hits:
+            found[number] = True

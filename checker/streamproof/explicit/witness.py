@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
@@ -22,17 +21,17 @@ class Disagreement(StreamproofError):
 class Witnesses:
     """Turns numbers of explored states into traces of the original system that the interpreter has confirmed."""
 
-    def __init__(self, scalarised: Scalarised, states: Sequence[State], parents: array[int]) -> None:
+    def __init__(self, scalarised: Scalarised, state: Callable[[int], State], parent: Callable[[int], int]) -> None:
         self._scalarised = scalarised
         self._interpreter = Interpreter(scalarised.original)
-        self._states = states
-        self._parents = parents
+        self._state = state
+        self._parent = parent
 
     def to(self, number: int) -> Trace:
         """A shortest behaviour from an initial state to this one."""
         numbers = [number]
-        while self._parents[numbers[-1]] >= 0:
-            numbers.append(self._parents[numbers[-1]])
+        while (before := self._parent(numbers[-1])) >= 0:
+            numbers.append(before)
         return self._behaviour(numbers[::-1])
 
     def breaking(self, prop: Property, number: int) -> Trace:
@@ -98,7 +97,7 @@ class Witnesses:
         return Trace((*trace.states, after), (*trace.steps, instance)), after
 
     def _behaviour(self, numbers: Sequence[int], *, initial: bool = True) -> Trace:
-        states = tuple(self._scalarised.decode(self._states[number]) for number in numbers)
+        states = tuple(self._scalarised.decode(self._state(number)) for number in numbers)
         if initial:
             first = states[0]
             possible = all(value in v.initial for v, value in self._scalarised.original.named(first))

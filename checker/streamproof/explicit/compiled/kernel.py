@@ -1,10 +1,11 @@
 """A little language for the fixed loops: plain Python functions over 64-bit words, translated to LLVM's intermediate form.
 
-The loops of the search are the same for every model, so they are written once, in Python's syntax, and compiled with the
-model's own code by the same compiler. Every value is an unsigned 64-bit word: ``+ - *`` wrap round, comparisons, ``//``, ``%``
-and ``>>`` are unsigned. Parameters are annotated ``word`` or, for memory, ``words`` (64 bits an element), ``halves`` (32), ``shorts``
-(16) and ``bytes_`` (8); elements are widened when read and cut when written. There are ``if``, ``while``, ``for i in range``,
-``break``, ``continue``, ``return``, conditional expressions, calls of other kernels, and these functions:
+The loops of the search are the same for every model, so they are written once, in Python's syntax, and compiled with
+the model's own code by the same compiler. Every value is an unsigned 64-bit word: ``+ - *`` wrap round, comparisons,
+``//``, ``%`` and ``>>`` are unsigned. Parameters are annotated ``word`` or, for memory, ``words`` (64 bits an element),
+``halves`` (32), ``shorts`` (16) and ``bytes_`` (8); elements are widened when read and cut when written. There are ``if``,
+``while``, ``for i in range``, ``break``, ``continue``, ``return``, conditional expressions, calls of other kernels, and
+these functions:
 
 =====================  =========================================================================================
 ``mulhi(a, b)``        the upper half of the 128-bit product
@@ -16,7 +17,8 @@ and ``>>`` are unsigned. Parameters are annotated ``word`` or, for memory, ``wor
 ``clear(to, n)``       set n bytes to zero
 =====================  =========================================================================================
 
-Upper-case names are constants, given when the kernels are translated, so that code for one-word states has no loop over words.
+Upper-case names are constants, given when the kernels are translated, so that code for states of one word has no loop
+over words.
 """
 
 from __future__ import annotations
@@ -168,7 +170,9 @@ class _Function:
     def _folded(self, test: ast.Compare) -> bool | None:
         """The outcome of a comparison of constants."""
         try:
-            return bool(eval(compile(ast.Expression(test), "<kernel>", "eval"), {"__builtins__": {}}, dict(self._constants)))
+            return bool(
+                eval(compile(ast.Expression(test), "<kernel>", "eval"), {"__builtins__": {}}, dict(self._constants))
+            )
         except NameError:
             return None
 
@@ -180,7 +184,9 @@ class _Function:
         def more() -> str:
             return self._new(f"icmp ult i64 {self._load(name)}, {last}")
 
-        self._loop(more, body, lambda: self._line(f"store i64 {self._new(f'add i64 {self._load(name)}, 1')}, ptr %l.{name}"))
+        self._loop(
+            more, body, lambda: self._line(f"store i64 {self._new(f'add i64 {self._load(name)}, 1')}, ptr %l.{name}")
+        )
 
     def _loop(self, test: Callable[[], str], body: Sequence[ast.stmt], step: Callable[[], None] | None) -> None:
         head, inside, again, after = (self._label(x) for x in ("head", "body", "again", "done"))

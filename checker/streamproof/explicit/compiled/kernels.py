@@ -1,8 +1,9 @@
 """The fixed loops of the search, in the language of `kernel`.
 
-The table holds one word for each known state. A state of one word is there itself, mixed by a bijection so that its bits are
-spread: equal entries are equal states, nothing is identified by a hash alone. For wider states an entry is 32 bits of hash and
-32 bits of the state's number plus one, and the state itself is compared in the log, where states lie in the order of discovery.
+The table holds one word for each known state. A state of one word is there itself, mixed by a bijection so that its bits
+are spread: equal entries are equal states, nothing is identified by a hash alone. For wider states an entry is 32 bits of
+hash and 32 bits of the state's number plus one, and the state itself is compared in the log, where states lie in the order
+of discovery.
 
 An entry's home is ``mulhi(entry, capacity)``: the order of entries is that of the table, so that growing is one pass through
 memory, in place, and the capacity need not be a power of two. Collisions go to the next free slot; there is no wrapping
@@ -17,12 +18,10 @@ from streamproof.explicit.compiled.words import (
     address,
     clear,
     copy,
-    halves,
     halves_at,
     invoke,
     mulhi,
     prefetch,
-    shorts,
     shorts_at,
     word,
     words,
@@ -32,7 +31,9 @@ from streamproof.explicit.compiled.words import (
 if TYPE_CHECKING:
     # Constants that are filled in when the kernels are translated: words of a state, and places in the control block.
     WORDS = TAG = LOW = NONE = AHEAD = SPAN = 0
-    TABLE = CAPACITY = LOG = PARENTS = COUNT = NEXT = LAST = ROOM = MOST_STATES = OUT = ACTIONS = ENDS = FACTS = EXPAND = 0
+    TABLE = CAPACITY = LOG = PARENTS = COUNT = NEXT = LAST = ROOM = MOST_STATES = OUT = ACTIONS = ENDS = FACTS = (
+        EXPAND
+    ) = 0
     NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = 0
 
 CONTROL = (
@@ -112,9 +113,8 @@ def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -
     tag = h & TAG
     entry = table[slot]
     while entry != 0:
-        if (entry & TAG) == tag:
-            if _same(log, ((entry & LOW) - 1) * WORDS, state, at):
-                return 0
+        if (entry & TAG) == tag and _same(log, ((entry & LOW) - 1) * WORDS, state, at):
+            return 0
         slot += 1
         entry = table[slot]
     table[slot] = tag | (count + 1)
@@ -254,9 +254,8 @@ def _find(c: words, h: word, state: words, at: word) -> word:
         return ids[slot]
     log = words_at(c[LOG])
     while entry != 0:
-        if (entry & TAG) == (h & TAG):
-            if _same(log, ((entry & LOW) - 1) * WORDS, state, at):
-                return (entry & LOW) - 1
+        if (entry & TAG) == (h & TAG) and _same(log, ((entry & LOW) - 1) * WORDS, state, at):
+            return (entry & LOW) - 1
         slot += 1
         entry = table[slot]
     return NONE

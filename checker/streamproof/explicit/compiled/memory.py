@@ -30,7 +30,9 @@ class Reserve:
                 # Limits on address space (ulimit -v) are met by asking for less.
                 size //= 2
                 if size < LEAST:
-                    raise SystemFailure(f"no memory: {error}", remedy="raise the limit on address space (ulimit -v)") from None
+                    raise SystemFailure(
+                        f"no memory: {error}", remedy="raise the limit on address space (ulimit -v)"
+                    ) from None
         self.size = size
         if huge:
             with suppress(OSError, AttributeError):
@@ -41,6 +43,12 @@ class Reserve:
     def bytes(self, start: int, end: int) -> memoryview:
         """The bytes from `start` to `end`; let go of the view before `close`."""
         return memoryview(self._map)[start:end]
+
+    def array(self, kind: Any, count: int) -> Any:
+        """The first so many elements as a NumPy array of this kind, which keeps the memory alive."""
+        import numpy as np
+
+        return np.frombuffer(self._map, dtype=kind, count=count)
 
     def close(self) -> None:
         """Give the memory back."""

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,29 +46,33 @@ def build(text: str, names: Sequence[str], *, optimise: bool) -> Module:
         with suppress(OSError):
             code = place.read_bytes()
             os.utime(place)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    if code is None:
-        module = llvm.parse_assembly(text)
-        if optimise:
-            options = llvm.create_pipeline_tuning_options(speed_level=2)
-            passes = llvm.create_pass_builder(machine, options)
-            passes.getModulePassManager().run(module, passes)
-        code = machine.emit_object(module)
-        if place is not None:
-            _keep(place, code)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    module = llvm.parse_assembly(text)
+    if optimise and code is None:
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        passes = llvm.create_pass_builder(machine, options)
+        passes.getModulePassManager().run(module, passes)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    kept: list[bytes] = []
+    # The engine asks for the code it would otherwise generate, and shows what it has generated.
+    engine.set_object_cache(lambda _, made: kept.append(made), lambda _: code)
     engine.finalize_object()
+    if place is not None and kept:
+        _keep(place, kept[0])
     return Module({name: engine.get_function_address(name) for name in names}, engine)
 
 
-@cache
 def _machine() -> Any:
+    """The processor at hand, as a target. An engine takes it over: each needs its own."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     # MCJIT puts code and data wherever memory is free, hence the large code model.
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, reloc="pic", codemodel="jitdefault"
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2,
+        reloc="pic",
+        codemodel="jitdefault",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.kernel import translate
@@ -12,13 +13,17 @@ from streamproof.explicit.compiled.layout import Layout, layout, packed
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.steps import NONE, Facts, ever_code, expand_code, watch_code
+from streamproof.explicit.found import Event
 from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.search import Event, starts, watch_of
+from streamproof.explicit.search import starts, watch_of
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
+
+if TYPE_CHECKING:
+    from streamproof.explicit.graph import StateGraph
 
 MOST_STATES = 0xFFFF_FFF0
 """States are numbered in 32 bits."""
@@ -58,12 +63,12 @@ class CompiledSearch:
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
         self._facts_at = Facts(len(self.system.instances), len(self._steps))
-        self._fixed = fixed_code(self.layout.words)
+        self.fixed = fixed_code(self.layout.words)
         self._own = build(expand_code(self.system, self.layout, self._steps), ["expand"], optimise=False)
         self._watched: list[int] = []
         self._compile_watches()
-        self.compile_seconds += time.perf_counter() - begun
-        self._table = Table(self.layout.words, self.budget)
+        self.compile_seconds = time.perf_counter() - begun
+        self.table = Table(self.layout.words, self.budget)
         self._facts = Block(self._facts_at.fresh())
         self._news = Block([0] * len(self.system.instances))
         degree = max(1, len(self.system.instances))
@@ -71,7 +76,7 @@ class CompiledSearch:
         self._actions = Reserve((OUT_SPACE + degree) * 2 + (1 << 16))
         self._ends = Reserve(BATCH * 4 + (1 << 16))
         self._hashes = Reserve((OUT_SPACE + degree) * 8 + (1 << 16))
-        self._table.set(
+        self.table.set(
             OUT=self._out.address,
             ACTIONS=self._actions.address,
             ENDS=self._ends.address,
@@ -92,7 +97,7 @@ class CompiledSearch:
     @property
     def known(self) -> int:
         """Distinct states so far."""
-        return self._table.count
+        return self.table.count
 
     @property
     def generated(self) -> list[int]:
@@ -131,7 +136,7 @@ class CompiledSearch:
 
     def state(self, number: int) -> State:
         """A scalar state by its number."""
-        return self.layout.unpack(self._table.words(number))
+        return self.layout.unpack(self.table.words(number))
 
     def states(self) -> Iterator[State]:
         """The scalar states in the order of discovery."""
@@ -139,7 +144,14 @@ class CompiledSearch:
 
     def parent(self, number: int) -> int:
         """The number of a state's predecessor, or -1."""
-        return self._table.parent(number)
+        return self.table.parent(number)
+
+    def path(self, number: int) -> list[int]:
+        """The numbers of the states on a shortest way from an initial state to this one, both ends included."""
+        numbers = [number]
+        while (before := self.parent(numbers[-1])) >= 0:
+            numbers.append(before)
+        return numbers[::-1]
 
     def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
         """For each condition, whether it is true in at least one known state."""
@@ -151,11 +163,23 @@ class CompiledSearch:
         ever = module.function("ever", 3)
         seen = Block([0] * (len(open_) // 8 + 1))
         for first in range(0, self.known, 1 << 20):
-            ever(self._table.address(first), min(1 << 20, self.known - first), seen.address)
+            ever(self.table.address(first), min(1 << 20, self.known - first), seen.address)
         flags = b"".join(word.to_bytes(8, "little") for word in seen.slice(0, len(open_) // 8 + 1))
         for at, k in enumerate(open_):
             found[k] = bool(flags[at])
         return found
+
+    def cycle(self) -> list[int] | None:
+        """The states of a shortest cycle through the first state that lies on one; None when there is none."""
+        from streamproof.explicit.rounds import first_round
+
+        return first_round(self.graph())
+
+    def graph(self) -> StateGraph:
+        """Every step between the known states."""
+        from streamproof.explicit.compiled.edges import state_graph
+
+        return state_graph(self)
 
     # --- the search ---
 
@@ -163,7 +187,7 @@ class CompiledSearch:
         """Search until nothing is left or a limit is met; `stopped` says which."""
         try:
             self._start()
-            while self._table.next < self.known and not self.stopped:
+            while self.table.next < self.known and not self.stopped:
                 if self._all_decided():
                     self.stopped = Stop.DECIDED
                 elif len(self.levels) == self.budget.max_depth:
@@ -172,14 +196,15 @@ class CompiledSearch:
                     self._level()
         except KeyboardInterrupt:
             self.stopped = Stop.INTERRUPTED
-        self.expanded = self._table.next
+            self.levels[-1:] = [self.known - sum(self.levels[:-1])]
+        self.expanded = self.table.next
 
     def _start(self) -> None:
-        add = self._fixed.function("add", 3)
+        add = self.fixed.function("add", 3)
         for states in starts(self.scalarised, self.system):
             self._room(len(states))
             words = Block(packed(self.layout, states))
-            add(self._table.control.address, words.address, len(states))
+            add(self.table.control.address, words.address, len(states))
             self.stopped = self.budget.spent() or (Stop.STATES if self.known > self.budget.max_states else None)
             if self.stopped:
                 break
@@ -189,19 +214,19 @@ class CompiledSearch:
 
     def _level(self) -> None:
         """Expand every state of the newest level."""
-        search = self._fixed.function("search", 2)
+        search = self.fixed.function("search", 2)
         last = self.known
-        self._table.set(LAST=last)
+        self.table.set(LAST=last)
         self.levels.append(0)
-        while self._table.next < last and not self.stopped:
+        while self.table.next < last and not self.stopped:
             begun = time.perf_counter()
-            outcome = search(self._table.control.address, self._pace)
+            outcome = search(self.table.control.address, self._pace)
             seconds = time.perf_counter() - begun
             self.levels[-1] = self.known - last
             self._look()
             self._note_steps()
             if outcome == kernels.FULL:
-                if not self._room(self._table.control[_AT["BATCH"]] * self._table.control[_AT["DEGREE"]]):
+                if not self._room(self.table.value("BATCH") * self.table.value("DEGREE")):
                     self.stopped = Stop.MEMORY
             elif outcome == kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
@@ -214,14 +239,14 @@ class CompiledSearch:
 
     def _room(self, more: int) -> bool:
         """Make the table large enough for so many states more; False when memory does not allow it."""
-        return self._table.make_room(more, self._fixed)
+        return self.table.make_room(more, self.fixed)
 
     def _look(self) -> None:
         """Evaluate the properties of single states in the states that have not been looked at."""
         known = self.known
         if self._watched and self._inspected < known:
             notes = Block([NONE] * (2 * len(self._watched)))
-            self._watch(self._table.address(self._inspected), known - self._inspected, notes.address)
+            self._watch(self.table.address(self._inspected), known - self._inspected, notes.address)
             hits = False
             for at, number in enumerate(self._watched):
                 if notes[2 * at] != NONE:
@@ -269,11 +294,11 @@ class CompiledSearch:
         elapsed = self.budget.elapsed
         if self.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed
-            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self.known - self._table.next))
+            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self.known - self.table.next))
 
     def close(self) -> None:
         """Give the memory back; nothing can be asked afterwards."""
-        for part in (self._out, self._actions, self._ends, self._hashes, self._table):
+        for part in (self._out, self._actions, self._ends, self._hashes, self.table):
             part.close()
 
 
@@ -316,15 +341,24 @@ class Table:
         for name, value in values.items():
             self.control[_AT[name]] = value
 
+    def value(self, name: str) -> int:
+        """A word of the control block, by name."""
+        return self.control[_AT[name]]
+
+    @property
+    def slots(self) -> int:
+        """Places for entries, the slack included."""
+        return self.value("CAPACITY") + SLACK
+
     @property
     def count(self) -> int:
         """Distinct states."""
-        return self.control[_AT["COUNT"]]
+        return self.value("COUNT")
 
     @property
     def next(self) -> int:
         """The first state that has not been expanded."""
-        return self.control[_AT["NEXT"]]
+        return self.value("NEXT")
 
     def address(self, number: int) -> int:
         """Where a state lies in the log."""
@@ -343,7 +377,7 @@ class Table:
 
     def make_room(self, more: int, fixed: Module) -> bool:
         """Grow until so many states more fit; False when memory does not allow it."""
-        capacity = self.control[_AT["CAPACITY"]]
+        capacity = self.value("CAPACITY")
         wanted = capacity
         while self.count + more > wanted * LOAD:
             wanted = wanted * 2 if wanted < DOUBLING else wanted // 2 * 3

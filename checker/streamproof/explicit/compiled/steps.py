@@ -1,9 +1,9 @@
 """A system's own code: the successor function and the evaluation of conditions, as one module of LLVM text each.
 
-``expand(states, n, number, out, actions, ends, facts)`` writes the successors of `n` packed states, numbered from `number`: their
-words to `out`, the instance of each to `actions` (16 bits), and after each state how many there are so far to `ends` (32
-bits). It gives how many states it went through. `facts` is a block of words (see `Facts`), where it counts and where it reports
-what it met. When a state makes the model's mistake it ends there, with the successors found before it.
+``expand(states, n, number, out, actions, ends, facts)`` writes the successors of `n` packed states, numbered from
+`number`: their words to `out`, the instance of each to `actions` (16 bits), and after each state how many there are so far
+to `ends` (32 bits). It gives how many states it went through. `facts` is a block of words (see `Facts`), where it counts and
+where it reports what it met. When a state makes the model's mistake it ends there, with the successors found before it.
 """
 
 from __future__ import annotations
@@ -58,22 +58,29 @@ class Facts:
         return [NONE, 0, NONE, NONE, *[0] * self.instances, *[NONE] * (4 * self.steps)]
 
 
-def expand_code(system: System, layout: Layout, steps: Sequence[tuple[int, Property]]) -> str:
-    """The successor function, which checks the step properties on its way; their numbers are left to the caller."""
+def expand_code(
+    system: System, layout: Layout, steps: Sequence[tuple[int, Property]], *, idle_steps: bool = False
+) -> str:
+    """The successor function, which checks the step properties on its way; their numbers are left to the caller.
+
+    Steps that change nothing are counted, and written down like the others only with `idle_steps`.
+    """
     if len(system.instances) > MOST_INSTANCES:
-        raise TooLarge(f"{system.name} has {len(system.instances)} instances of actions", remedy="compiled code takes 65,536")
-    return _Expand(system, layout, steps).text()
+        raise TooLarge(
+            f"{system.name} has {len(system.instances)} instances of actions", remedy="compiled code takes 65,536"
+        )
+    return _Expand(system, layout, steps, idle_steps).text()
 
 
 class _Expand:
-    def __init__(self, system: System, layout: Layout, steps: Sequence[tuple[int, Property]]) -> None:
+    def __init__(self, system: System, layout: Layout, steps: Sequence[tuple[int, Property]], idle_steps: bool) -> None:
         numbered = [(at, prop) for at, (_, prop) in enumerate(steps)]
         self._system = system
         self._layout = layout
         self._rules = [rule for rule in rules_of(system, numbered) if b.FALSE not in rule.guard]
         self._facts = Facts(len(system.instances), len(steps))
         self._emit = Emitter(layout)
-        self._loops = any(not rule.changes for rule in self._rules)
+        self._idle_steps = idle_steps
 
     def text(self) -> str:
         """The module."""
@@ -92,7 +99,9 @@ class _Expand:
         base = out.new(f"mul i64 %at, {words}")
         names = []
         for word in range(words):
-            place = out.new(f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {word}') if word else base}")
+            place = out.new(
+                f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {word}') if word else base}"
+            )
             names.append(out.new(f"load i64, ptr {place}"))
         out.words(names)
         faults = b.or_(check.condition for i in self._system.instances for check in i.guard_checks)
@@ -100,9 +109,10 @@ class _Expand:
             self._fail_if(faults, "%start")
         pos, idle = self._group([(rule, rule.guard) for rule in self._rules], "%start", "0")
         self._finish(pos, idle)
-        head = (
-            "define i64 @expand(i64 %states, i64 %n, i64 %number, i64 %out, i64 %actions, i64 %ends, i64 %facts) nounwind {\nentry:\n"
-        )
+        places = ", ".join(f"i64 %{name}" for name in ("states", "n", "number", "out", "actions", "ends", "facts"))
+        head = f"define i64 @expand({places}) nounwind {{
+entry:
+"
         return head + "\n".join(out.lines) + "\n}\n"
 
     def _group(self, rules: list[tuple[Rule, tuple[Expr, ...]]], pos: str, idle: str) -> tuple[str, str]:
@@ -115,7 +125,10 @@ class _Expand:
                 end += 1
             if end > at + 1:
                 pos, idle = self._when(
-                    guard[:1], pos, idle, lambda p, i, at=at, end=end: self._group([(r, g[1:]) for r, g in rules[at:end]], p, i)
+                    guard[:1],
+                    pos,
+                    idle,
+                    lambda p, i, at=at, end=end: self._group([(r, g[1:]) for r, g in rules[at:end]], p, i),
                 )
                 at = end
             else:
@@ -131,7 +144,8 @@ class _Expand:
         for k, condition in enumerate(conditions):
             cost = out.cost(condition)
             if asked and spent + cost > CHEAP:
-                return self._branch(asked, pos, idle, lambda p, i: self._when(conditions[k:], p, i, inside))
+                rest = conditions[k:]
+                return self._branch(asked, pos, idle, lambda p, i, rest=rest: self._when(rest, p, i, inside))
             spent += cost
             asked.append(out.term(condition))
         return self._branch(asked, pos, idle, inside) if asked else inside(pos, idle)
@@ -178,7 +192,7 @@ class _Expand:
         for k, mistake, broken in rule.steps:
             self._check_step(rule, k, mistake, broken)
         self._count(rule, "1")
-        if not rule.changes:
+        if not rule.changes and not self._idle_steps:
             return pos, out.new(f"add i64 {idle}, 1")
         self._store(rule, pos)
         return out.new(f"add i64 {pos}, 1"), idle
@@ -188,7 +202,9 @@ class _Expand:
         out, words = self._emit, self._layout.words
         base = out.new(f"mul i64 {pos}, {words}") if words > 1 else pos
         for word, value in enumerate(self._successor(rule)):
-            place = out.new(f"getelementptr i64, ptr %out.p, i64 {out.new(f'add i64 {base}, {word}') if word else base}")
+            place = out.new(
+                f"getelementptr i64, ptr %out.p, i64 {out.new(f'add i64 {base}, {word}') if word else base}"
+            )
             out.line(f"store i64 {value}, ptr {place}")
         place = out.new(f"getelementptr i16, ptr %actions.p, i64 {pos}")
         out.line(f"store i16 {rule.number - (rule.number >> 15 << 16)}, ptr {place}")
@@ -377,7 +393,9 @@ def _same(name: str, term: Expr) -> bool:
 def _distance(name: str, term: Expr) -> int | None:
     """How far `term` is from the variable `name`, when it is the variable plus a constant."""
     match term:
-        case e.Add(left=e.Var(name=n), right=e.Const(value=k)) | e.Add(left=e.Const(value=k), right=e.Var(name=n)) if n == name:
+        case e.Add(left=e.Var(name=n), right=e.Const(value=k)) | e.Add(left=e.Const(value=k), right=e.Var(name=n)) if (
+            n == name
+        ):
             return int(k)
         case e.Sub(left=e.Var(name=n), right=e.Const(value=k)) if n == name:
             return -int(k)

@@ -147,8 +147,9 @@ class Emitter:
             case e.Ite(cond=c, then=x, other=y):
                 kind = self._type(x)
                 return self.new(f"select i1 {self._at(c)}, {kind} {self._at(x)}, {kind} {self._at(y)}")
-            case e.Eq(left=e.Var(name=name), right=e.Const(value=value)) | e.LessEq(
-                left=e.Var(name=name), right=e.Const(value=value)
+            case (
+                e.Eq(left=e.Var(name=name), right=e.Const(value=value))
+                | e.LessEq(left=e.Var(name=name), right=e.Const(value=value))
             ):
                 return self._against(name, value, "eq" if isinstance(term, e.Eq) else "ule")
             case e.Eq(left=x, right=y):
@@ -188,7 +189,8 @@ class Emitter:
 
     def _divide(self, term: Expr, x: Expr, y: Expr) -> str:
         """Division rounds down, and gives 0 by 0, as `expr` says."""
-        assert isinstance(x.sort, RangeSort) and isinstance(y.sort, RangeSort)
+        assert isinstance(x.sort, RangeSort)
+        assert isinstance(y.sort, RangeSort)
         a, divisor = self._at(x), self._at(y)
         zero = None
         if y.sort.lo <= 0 <= y.sort.hi:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 word: TypeAlias = int
 
 
-class words:  # noqa: N801
+class words:
     """Memory of 64-bit elements."""
 
     def __getitem__(self, at: word) -> word:
@@ -17,15 +17,15 @@ class words:  # noqa: N801
         raise NotImplementedError
 
 
-class halves(words):  # noqa: N801
+class halves(words):
     """Memory of 32-bit elements."""
 
 
-class shorts(words):  # noqa: N801
+class shorts(words):
     """Memory of 16-bit elements."""
 
 
-class bytes_(words):  # noqa: N801
+class bytes_(words):
     """Memory of 8-bit elements."""
 
 

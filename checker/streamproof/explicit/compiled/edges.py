@@ -1,0 +1,86 @@
+"""The second pass: every step between the known states, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled.memory import Block, Reserve
+from streamproof.explicit.compiled.native import build
+from streamproof.explicit.compiled.steps import Facts, conditions_code, expand_code
+from streamproof.explicit.graph import StateGraph
+from streamproof.system.errors import TooLarge
+from streamproof.system.expr import Expr
+
+if TYPE_CHECKING:
+    from streamproof.explicit.compiled.search import CompiledSearch
+
+CHUNK = 1 << 16
+"""States whose conditions are evaluated at once."""
+
+
+def state_graph(search: CompiledSearch) -> StateGraph:
+    """Expand every known state once more and write down where its steps lead.
+
+    Raises `TooLarge` when the steps do not fit into the memory that the search may use.
+    """
+    table, states = search.table, search.known
+    steps = sum(search.generated)
+    needed = 8 * steps + 8 * (states + 1)
+    if not search.budget.allows(needed) or states >= 1 << 31:
+        raise TooLarge(
+            f"the {steps:,} steps of this graph need {needed / 2**30:.1f} GiB",
+            remedy="give the run more memory with --memory, or choose smaller parameters",
+        )
+    # Batches may overshoot: room for one more than there is.
+    spare = table.value("BATCH") * table.value("DEGREE")
+    targets, labels = Reserve(4 * (steps + spare), huge=True), Reserve(4 * (steps + spare), huge=True)
+    offsets = Reserve(8 * (states + 1), huge=True)
+    facts = Block(Facts(len(search.system.instances), 0).fresh())
+    own = build(expand_code(search.system, search.layout, (), idle_steps=True), ["expand"], optimise=False)
+    ids = None
+    if search.layout.words == 1:
+        ids = Reserve(4 * table.slots, huge=True)
+        table.set(IDS=ids.address)
+        search.fixed.function("number", 3)(table.control.address, 0, states)
+    kept = table.control.slice(0, len(kernels.CONTROL))
+    table.set(
+        NEXT=0, LAST=states, ROOM=steps + spare, EDGES=0, OFFSETS=offsets.address, TARGETS=targets.address,
+        LABELS=labels.address, FACTS=facts.address, EXPAND=own.addresses["expand"],
+    )  # fmt: skip
+    run = search.fixed.function("edges", 2)
+    while table.next < states:
+        run(table.control.address, 1 << 12)
+    written = table.value("EDGES")
+    for at, value in enumerate(kept):
+        table.control[at] = value
+    if ids is not None:
+        ids.close()
+    return StateGraph(
+        initial=search.initial,
+        offsets=offsets.array(np.int64, states + 1),
+        targets=targets.array(np.int32, written),
+        instances=labels.array(np.int32, written),
+        state=search.state,
+        path=search.path,
+        evaluate=lambda conditions: evaluate(search, conditions),
+    )
+
+
+def evaluate(search: CompiledSearch, conditions: Sequence[Expr]) -> npt.NDArray[np.bool_]:
+    """Boolean terms of one state in every known state: shape (terms, states)."""
+    result = np.zeros((len(conditions), search.known), dtype=np.bool_)
+    if not conditions:
+        return result
+    module = build(conditions_code(search.layout, conditions), ["judge"], optimise=False)
+    judge = module.function("judge", 3)
+    buffer = np.zeros((CHUNK, len(conditions)), dtype=np.bool_)
+    for first in range(0, search.known, CHUNK):
+        n = min(CHUNK, search.known - first)
+        judge(search.table.address(first), n, buffer.ctypes.data)
+        result[:, first : first + n] = buffer[:n].T
+    return result

@@ -1,0 +1,77 @@
+"""Which search does the work: generated Python for small state spaces, compiled code for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streamproof.explicit.found import Found
+from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.search import Handover, Search
+from streamproof.system.errors import SystemFailure, TooLarge
+from streamproof.system.model import Property, System
+from streamproof.system.scalarise import Scalarised
+from streamproof.system.verdict import Progress
+
+AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
+TIERS = (AUTO, PYTHON, COMPILED)
+"""The tiers by name, the default first."""
+HANDOVER = Handover(states=10_000, seconds=0.05)
+"""Below this, generated Python is done before the compiler has been loaded."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be searched, with which limits."""
+
+    scalarised: Scalarised
+    system: System
+    properties: Sequence[Property]
+    budget: Budget
+    on_progress: Callable[[Progress], None] | None
+    stop_when_decided: bool
+
+
+def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
+    """Search with the tier asked for; gives the finished search and the tier that did it.
+
+    `auto` begins with generated Python and begins again with compiled code when the state space turns out large; where that
+    is not possible (llvmlite is absent, a term is too large for machine words) the Python tier goes on.
+    """
+    if tier == COMPILED:
+        return _compiled(task), COMPILED
+    search = _python(task, HANDOVER if tier == AUTO else None)
+    if search.stopped is not Stop.HANDOVER:
+        return search, PYTHON
+    try:
+        return _compiled(task), COMPILED
+    except (SystemFailure, TooLarge):
+        return _python(task, None), PYTHON
+
+
+def _python(task: Task, handover: Handover | None) -> Search:
+    search = Search(
+        task.scalarised,
+        task.system,
+        task.properties,
+        task.budget,
+        task.on_progress,
+        task.stop_when_decided,
+        handover,
+    )
+    search.run()
+    return search
+
+
+def _compiled(task: Task) -> Found:
+    try:
+        from streamproof.explicit.compiled.search import CompiledSearch
+    except ImportError as error:
+        raise SystemFailure(
+            f"compiled code needs llvmlite: {error}", remedy="pip install llvmlite, or --tier python"
+        ) from None
+    search = CompiledSearch(
+        task.scalarised, task.system, task.properties, task.budget, task.on_progress, task.stop_when_decided
+    )
+    search.run()
+    return search
