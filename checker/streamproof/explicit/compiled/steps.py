@@ -110,9 +110,7 @@ class _Expand:
         pos, idle = self._group([(rule, rule.guard) for rule in self._rules], "%start", "0")
         self._finish(pos, idle)
         places = ", ".join(f"i64 %{name}" for name in ("states", "n", "number", "out", "actions", "ends", "facts"))
-        head = f"define i64 @expand({places}) nounwind {{
-entry:
-"
+        head = f"define i64 @expand({places}) nounwind {{\nentry:\n"
         return head + "\n".join(out.lines) + "\n}\n"
 
     def _group(self, rules: list[tuple[Rule, tuple[Expr, ...]]], pos: str, idle: str) -> tuple[str, str]:
