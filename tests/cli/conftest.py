@@ -140,13 +140,14 @@ def streamproof(folder: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture
 def golden() -> Callable[[str, str], None]:
-    """Compares text with a file of `golden/`, times and memory masked; writes it when STREAMPROOF_GOLDEN is set."""
+    """Compares text with a file of `golden/`, times, rates and memory masked; writes it when STREAMPROOF_GOLDEN is set."""
 
     def compare(name: str, text: str) -> None:
         text = re.sub(
             r"\d+\.\d\d s \(prepare \d+\.\d\d s, explore \d+\.\d\d s\)", "T s (prepare T s, explore T s)", text
         )
         text = re.sub(r"peak memory [\d.]+ [kMG]B", "peak memory M", text)
+        text = re.sub(r"\d+ s/s, \d+ ds/s", "R s/s, R ds/s", text)
         path = GOLDEN / f"{name}.txt"
         if os.environ.get("STREAMPROOF_GOLDEN"):
             path.write_text(text, encoding="utf-8")

@@ -111,7 +111,7 @@ def test_json_on_standard_output_stands_alone(streamproof: Any) -> None:
         {"limit": 3},
     )
     assert (document["engine"], document["verdict"]) == ("explicit", "violated")
-    assert document["states"] == {"distinct": 4, "generated": 4, "depth": 4}
+    assert document["states"] == {"distinct": 4, "generated": 4, "depth": 4, "queue": 0}
     assert [(p["name"], p["kind"], p["verdict"], p["expected"], p["trace"]) for p in document["properties"]] == [
         (
             "low",
@@ -131,6 +131,22 @@ def test_json_on_standard_output_stands_alone(streamproof: Any) -> None:
     ]
     assert document["reproduce"] == "streamproof check counter.py"
     assert "Counterexample: low is violated" in done.err
+
+
+def test_coverage_in_full(streamproof: Any, golden: Callable[[str, str], None]) -> None:
+    """With `--coverage` every action is listed with its guard's conditions, and the JSON has their counts."""
+    done = streamproof("check", "counter.py", "--coverage", "-q", "--json", "answer.json")
+    golden("check_coverage", done.out)
+    coverage = json.loads(Path("answer.json").read_text())["coverage"]
+    assert coverage["conjuncts"] == [{"action": "increment", "text": "s.n < self.limit", "line": 23, "states": 3}]
+    assert (coverage["expanded"], coverage["never_true"]) == (4, [])
+
+
+def test_bmc_covers_nothing(streamproof: Any) -> None:
+    """`--coverage` of an engine that counts no states is refused."""
+    done = streamproof("check", "counter.py", "--engine", "bmc", "--coverage")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("streamproof: error: bmc counts no states and covers no guards\n")
 
 
 def test_json_in_a_file_tells_of_errors_too(streamproof: Any, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -24,6 +25,7 @@ from streamproof.system import (
     TooLarge,
     Verdict,
 )
+from streamproof.system.verdict import Condition, OutDegree
 from streamproof.traces.replay import replay_labels
 
 H, V, U, E = Verdict.HOLDS, Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.ERROR
@@ -84,9 +86,11 @@ def report(relay: System) -> CheckReport:
             Result(Finding("quiet", Kind.STEP, Verdict.HOLDS, None, "all 20 steps were looked at", True)),
         ),
         seconds=Seconds(1.25, 0.125, 1.0),
-        counts=Counts(12, 20, 5, (2, 4, 6)),
+        counts=Counts(12, 20, 5, (2, 4, 6), 3, OutDegree(0, 20 / 9, 4)),
         peak_bytes=45_300_000,
-        coverage=Coverage({"send": 12, "receive": 8, "reset": 0}, {"send": 7, "receive": 3}),
+        coverage=Coverage(
+            {"send": 12, "receive": 8, "reset": 0}, {"send": 7, "receive": 3}, {"reset": ("s.wire == 4",)}, expanded=9
+        ),
         reproduce="streamproof check relay --variant lossy",
     )
 
@@ -102,8 +106,10 @@ def test_json(report: CheckReport) -> None:
         "engine": "explicit",
         "verdict": "violated",
         "exit_code": 12,
-        "states": {"distinct": 12, "generated": 20, "depth": 5},
+        "states": {"distinct": 12, "generated": 20, "depth": 5, "queue": 3},
         "levels": [2, 4, 6],
+        "out_degree": {"least": 0, "mean": 2.222222, "most": 4},
+        "rates": {"generated": 20, "distinct": 12},
         "seconds": {"total": 1.25, "compile": 0.125, "explore": 1.0},
         "memory": {"peak_bytes": 45_300_000},
         "properties": [
@@ -142,6 +148,9 @@ def test_json(report: CheckReport) -> None:
                 {"name": "reset", "generated": 0, "distinct": 0},
             ],
             "never_enabled": ["reset"],
+            "never_true": [{"action": "reset", "text": "s.wire == 4"}],
+            "expanded": 9,
+            "conjuncts": None,
         },
         "reproduce": "streamproof check relay --variant lossy",
         "error": None,
@@ -179,17 +188,55 @@ relay, variant lossy, engine explicit
   quiet          step       holds, vacuously
       all 20 steps were looked at
 
-  action   generated  distinct
-  send            12         7
-  receive          8         3
-  reset            0         0  <- never enabled
+2 of 3 actions were taken; never enabled: reset
+  never true in reset: s.wire == 4
 
-20 states generated, 12 distinct states found, depth 5
+20 states generated, 12 distinct states found, 3 states left on queue, depth 5
+20 s/s, 12 ds/s, 40% duplicates, out-degree 0 to 4, 2.22 on average, widest level 6
 1.25 s (prepare 0.12 s, explore 1.00 s), peak memory 45.3 MB
+vacuously true: quiet
 violated: deadlock_free, one_buffer (exit code 12)
 reproduce: streamproof check relay --variant lossy
 """
     )
+
+
+def test_detailed_console(report: CheckReport) -> None:
+    """Each action with the conditions of its guard and how often they were true, and the states of each level."""
+    conditions = (
+        Condition("send", "s.free > 0", Loc("relay.py", 7), 8),
+        Condition("send", "s.open", Loc("relay.py", 8), 9),
+        Condition("reset", "s.wire == 4", None, 0),
+    )
+    assert report.coverage is not None
+    detailed = replace(report, coverage=replace(report.coverage, conditions=conditions))
+    stream = io.StringIO()
+    print_check(detailed, stream, detailed=True)
+    assert """
+  action   generated  distinct
+  send            12         7
+      8 of 9  s.free > 0
+      9 of 9  s.open
+  receive          8         3
+  reset            0         0  <- never enabled
+      0 of 9  s.wire == 4  <- never true
+
+20 states generated, 12 distinct states found, 3 states left on queue, depth 5
+20 s/s, 12 ds/s, 40% duplicates, out-degree 0 to 4, 2.22 on average, widest level 6
+new states per level: 2 4 6
+1.25""" in stream.getvalue()
+    assert detailed.to_json()["coverage"]["conjuncts"] == [
+        {"action": "send", "text": "s.free > 0", "line": 7, "states": 8},
+        {"action": "send", "text": "s.open", "line": 8, "states": 9},
+        {"action": "reset", "text": "s.wire == 4", "line": None, "states": 0},
+    ]
+
+
+def test_detailed_console_without_time_to_count(report: CheckReport) -> None:
+    """Conditions that could not be counted are not passed over in silence."""
+    stream = io.StringIO()
+    print_check(report, stream, detailed=True)
+    assert "  the conditions of guards were not counted: the search had no time or memory left\n" in stream.getvalue()
 
 
 def test_console_without_counts() -> None:

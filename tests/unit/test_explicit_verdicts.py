@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof.explicit import Disagreement, OutDegree, explore
+from streamproof.explicit import Disagreement, explore
 from streamproof.explicit.search import Search
 from streamproof.system import (
     BOOL,
@@ -29,6 +29,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
+from streamproof.system.verdict import Condition, OutDegree
 
 DIAL = RangeSort(0, 4)
 x = b.var("x", DIAL)
@@ -63,7 +64,7 @@ def test_counts_follow_tlc() -> None:
     assert result.counts == Counts(distinct=5, generated=7, depth=5, levels=(1, 1, 1, 1, 1))
     assert result.complete
     assert result.stopped is None
-    assert result.out_degree == OutDegree(1, 6 / 5, 2)
+    assert result.counts.out_degree == OutDegree(1, 6 / 5, 2)
     assert list(result.states()) == [(0,), (1,), (2,), (3,), (4,)]
     assert result.coverage.generated == {"up": 4, "reset": 1, "stay": 1}
     assert result.coverage.distinct == {"up": 4, "reset": 0, "stay": 0}
@@ -341,6 +342,37 @@ def test_guards_that_were_never_true_are_told() -> None:
     result = explore(dial(when("up", b.less(x, b.num(2)), b.add(x, b.num(1))), apart, never))
     assert result.coverage.never == ("apart", "never")
     assert result.coverage.never_true == {"apart": ("s.x + s.x > 7",), "never": ("False",)}
+
+
+def test_conditions_of_guards_are_counted_in_expanded_states() -> None:
+    """A condition counts once a state, for whichever instance of its action it is true; two places are two conditions."""
+
+    def some(value: int, line: int) -> Instance:
+        conjuncts = (
+            Conjunct(equals(value), "s.x == v", Loc("m.py", line)),
+            Conjunct(b.less(x, b.num(3)), "s.x < 3", None),
+        )
+        return Instance("some", (("v", value),), (), conjuncts, (("x", b.add(x, b.num(1))),))
+
+    action = Action("some", ("v",), Fairness.NONE, (some(0, 1), some(1, 1), some(2, 9), some(4, 9)))
+    result = explore(dial(action))
+    detailed = result.detailed_coverage()
+    assert result.coverage.conditions is None
+    assert detailed.expanded == result.counts.distinct == 4
+    assert detailed.conditions == (
+        Condition("some", "s.x == v", Loc("m.py", 1), 2),
+        Condition("some", "s.x < 3", None, 3),
+        Condition("some", "s.x == v", Loc("m.py", 9), 1),
+    )
+    cut = explore(dial(action), max_depth=3)
+    assert (cut.counts.queue, [c.states for c in cut.detailed_coverage().conditions or ()]) == (1, [2, 2, 0])
+
+
+@pytest.mark.parametrize("tier", ["python", "compiled"])
+def test_both_tiers_count_conditions_alike(tier: str) -> None:
+    """The pass over the states of the compiled search gives the same counts."""
+    detailed = explore(dial(UP, RESET, STAY), tier=tier).detailed_coverage()
+    assert [(c.action, c.states) for c in detailed.conditions or ()] == [("up", 4), ("reset", 1), ("stay", 1)]
 
 
 def test_enums_and_composite_states_come_back_as_they_were_declared() -> None:

@@ -41,6 +41,8 @@ class Request:
     full: bool
     quiet: bool
     begun: float
+    detailed: bool = False
+    """Whether coverage is shown in full."""
 
     @property
     def reproduce(self) -> str:
@@ -93,7 +95,7 @@ class Request:
         code = Exit.INTERRUPTED if outcome.interrupted else report.exit_code
         if self.json_to is not None:
             write_json(self._document(report, code, more or {}), self.json_to)
-        print_check(report, stream)
+        print_check(report, stream, detailed=self.detailed)
         if outcome.interrupted:
             sys.stderr.write("streamproof: interrupted; what was found until then is above\n")
         return code

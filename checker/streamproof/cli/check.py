@@ -47,6 +47,9 @@ from streamproof.system.errors import StreamproofError, UsageError
     help=f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]",
 )
 @click.option("--dot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the graph of reachable states.")
+@click.option(
+    "--coverage", is_flag=True, help="Count every condition of every guard, and list actions, conditions and levels."
+)
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
@@ -63,6 +66,7 @@ def command(
     time_limit: float | None,
     out: Path | None,
     dot: Path | None,
+    coverage: bool,
     full: bool,
     quiet: bool,
     json_to: str | None,
@@ -78,13 +82,16 @@ def command(
     expect_json_writable(json_to)
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
+    if coverage and engine == BMC:
+        raise UsageError("bmc counts no states and covers no guards", remedy="leave out --coverage, or --engine bmc")
     if dot is not None:
         expect_writable(dot)
     folder = trace_folder(out, selection)
-    request = Request("check", engine, selection, limits.words, folder, json_to, full, quiet, begun)
+    words = (*limits.words, "--coverage") if coverage else limits.words
+    request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, detailed=coverage)
     try:
         system = selection.system()
-        outcome = run_engine(limits, system, selection.properties, quiet=quiet)
+        outcome = run_engine(limits, system, selection.properties, quiet=quiet, detailed=coverage)
         decided = {finding.property for finding in outcome.findings}
         left_out = [p.name for p in selection.listed() if p.name not in decided]
         code = request.answer(system, outcome, {"not_for_this_engine": left_out})

@@ -76,14 +76,26 @@ class Outcome:
         raise KeyError(name)
 
 
-def run_engine(limits: Limits, system: System, properties: tuple[str, ...] | None, *, quiet: bool = True) -> Outcome:
-    """Decide `properties` of `system`, for None all that the engine can decide; shows progress unless `quiet`."""
+def run_engine(
+    limits: Limits,
+    system: System,
+    properties: tuple[str, ...] | None,
+    *,
+    quiet: bool = True,
+    detailed: bool = False,
+) -> Outcome:
+    """Decide `properties` of `system`, for None all that the engine can decide; shows progress unless `quiet`.
+
+    `detailed` counts the conditions of guards too, where the engine counts states.
+    """
     if limits.engine == BMC:
         return _bmc(limits, system, properties, quiet=quiet)
-    return _explicit(limits, system, properties, quiet=quiet)
+    return _explicit(limits, system, properties, quiet=quiet, detailed=detailed)
 
 
-def _explicit(limits: Limits, system: System, properties: tuple[str, ...] | None, *, quiet: bool) -> Outcome:
+def _explicit(
+    limits: Limits, system: System, properties: tuple[str, ...] | None, *, quiet: bool, detailed: bool
+) -> Outcome:
     from streamproof.explicit import explore
     from streamproof.report.console import ProgressPrinter
 
@@ -104,7 +116,7 @@ def _explicit(limits: Limits, system: System, properties: tuple[str, ...] | None
     return Outcome(
         findings=found.findings,
         counts=found.counts,
-        coverage=found.coverage,
+        coverage=found.detailed_coverage() if detailed else found.coverage,
         mistake=None if mistake is None else (mistake.trace, mistake.error),
         interrupted=found.stopped == "interrupted",
         compile_seconds=found.compile_seconds,

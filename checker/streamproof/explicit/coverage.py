@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
+
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Stop
+from streamproof.explicit.watch import LARGEST_BATCH, counter
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property
-from streamproof.system.verdict import Coverage
+from streamproof.system.verdict import Condition, Coverage
+
+_HURRIED = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
+"""Reasons to end that leave nothing for looking at the states once more."""
 
 
 def coverage(search: Found) -> Coverage:
@@ -28,8 +36,7 @@ def coverage(search: Found) -> Coverage:
             if search.generated[at]:
                 was_true.add((name, conjunct.text))
             candidates.setdefault((name, conjunct.text), []).append(conjunct.expr)
-    hurried = search.stopped in (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
-    open_ = [] if hurried else [key for key in candidates if key not in was_true]
+    open_ = [] if search.stopped in _HURRIED else [key for key in candidates if key not in was_true]
     true = search.ever_true([b.or_(candidates[key]) for key in open_])
     never: dict[str, tuple[str, ...]] = {}
     for (name, text), seen in zip(open_, true, strict=True):
@@ -38,7 +45,32 @@ def coverage(search: Found) -> Coverage:
     for action in search.system.actions:
         generated.setdefault(action.name, 0)
         distinct.setdefault(action.name, 0)
-    return Coverage(generated, distinct, never)
+    return Coverage(generated, distinct, never, expanded=search.expanded)
+
+
+def with_conditions(known: Coverage, search: Found) -> Coverage:
+    """Adds for every guard conjunct in how many expanded states some instance of its action satisfies it.
+
+    This takes another pass over the states; nothing is added when time, memory or patience ran out or runs out in it.
+    """
+    if search.stopped in _HURRIED:
+        return known
+    instances: dict[tuple[str, str, Loc | None], list[Expr]] = {}
+    for instance in search.system.instances:
+        for conjunct in instance.guard:
+            instances.setdefault((instance.action, conjunct.text, conjunct.loc), []).append(conjunct.expr)
+    count = counter(search.system, [b.or_(terms) for terms in instances.values()])
+    totals = [0] * len(instances)
+    states = islice(search.states(), search.expanded)
+    try:
+        while batch := list(islice(states, LARGEST_BATCH)):
+            if search.budget.spent():
+                return known
+            totals = [total + more for total, more in zip(totals, count(batch), strict=True)]
+    except KeyboardInterrupt:
+        return known
+    found = (Condition(*key, states=total) for key, total in zip(instances, totals, strict=True))
+    return replace(known, conditions=tuple(found))
 
 
 def antecedents(prop: Property) -> tuple[Expr, ...]:

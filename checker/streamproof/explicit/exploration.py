@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from streamproof.explicit.coverage import coverage
+from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.findings import Mistake, judge
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
@@ -16,15 +15,7 @@ from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.scalarise import scalarise
-from streamproof.system.verdict import Counts, Coverage, Finding, Progress
-
-
-class OutDegree(NamedTuple):
-    """How many successors the expanded states have, duplicates and self-loops included."""
-
-    least: int
-    mean: float
-    most: int
+from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress
 
 
 @dataclass(frozen=True)
@@ -47,8 +38,6 @@ class Exploration:
     explore_seconds: float
     peak_bytes: int
     """The most memory the process has held."""
-    out_degree: OutDegree | None
-    """None when no state was expanded."""
     tier: str
     """Which of `TIERS` finished the search, `python` or `compiled`."""
     _search: Found = field(repr=False)
@@ -56,6 +45,13 @@ class Exploration:
     def states(self) -> Iterator[State]:
         """The states found, in the order of discovery: level by level, as many as `counts.levels` says."""
         return map(self._search.scalarised.decode, self._search.states())
+
+    def detailed_coverage(self) -> Coverage:
+        """`coverage` with every guard conjunct counted, in another pass over the states.
+
+        They are left uncounted when time, memory or patience runs out.
+        """
+        return with_conditions(self.coverage, self._search)
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""
@@ -121,7 +117,14 @@ def _explore(
     compiling = prepared + search.compile_seconds
     return Exploration(
         system=system,
-        counts=Counts(search.known, search.total, len(search.levels), tuple(search.levels)),
+        counts=Counts(
+            search.known,
+            search.total,
+            len(search.levels),
+            tuple(search.levels),
+            search.known - search.expanded,
+            _out_degree(search),
+        ),
         findings=findings,
         coverage=coverage(search),
         complete=search.stopped is None,
@@ -130,7 +133,6 @@ def _explore(
         compile_seconds=compiling,
         explore_seconds=time.perf_counter() - begun - compiling,
         peak_bytes=peak_bytes(),
-        out_degree=_out_degree(search),
         tier=used,
         _search=search,
     )

@@ -35,6 +35,9 @@ Inspect: TypeAlias = Callable[[Sequence[State], int, list[Hit]], None]
 Keep: TypeAlias = Callable[[Sequence[State]], list[State]]
 """Called with states; gives those that satisfy a condition, in order."""
 
+Count: TypeAlias = Callable[[Sequence[State]], tuple[int, ...]]
+"""Called with states; gives for each condition in how many of them it is true."""
+
 
 def unpacking(system: System) -> str:
     """The target that unpacks a state of a scalar system into local variables."""
@@ -74,6 +77,22 @@ def keeper(system: System, condition: Expr) -> Keep:
                 writer.line("_kept.append(_state)")
         writer.line("return _kept")
     return cast(Keep, load("keep", system.name, writer.source))
+
+
+def counter(system: System, conditions: Sequence[Expr]) -> Count:
+    """A function that counts for each condition the states in which it is true."""
+    writer = Writer(local_names(system))
+    common = shared(conditions)
+    with writer.block("def count(_states):"):
+        for number in range(len(conditions)):
+            writer.line(f"_n{number} = 0")
+        with writer.block(f"for {unpacking(system)} in _states:"):
+            writer.line("pass")
+            for number, condition in enumerate(conditions):
+                with writer.block(f"if {writer.term(condition, common)}:"):
+                    writer.line(f"_n{number} += 1")
+        writer.line(f"return ({''.join(f'_n{number}, ' for number in range(len(conditions)))})")
+    return cast(Count, load("count", system.name, writer.source))
 
 
 def ever_true(system: System, conditions: Sequence[Expr], states: Iterable[State]) -> list[bool]:

@@ -17,7 +17,7 @@ from rich.text import Text
 from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
 from streamproof.system.model import Property, System
-from streamproof.system.verdict import Counts, Coverage, Progress, Trace, Verdict
+from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
 from streamproof.traces.lines import BLANK, Line, Span, Style, line, text, wrap
 from streamproof.traces.render import About, counterexample, parameters_text, source
 
@@ -56,9 +56,9 @@ def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
         console.print(Text.assemble(*((span.text, _COLOURS[span.style]) for span in row)), soft_wrap=True)
 
 
-def print_check(report: CheckReport, stream: TextIO | None = None) -> None:
-    """Write the outcome of a check: properties, coverage, counts, verdict."""
-    print_lines(check_lines(report), stream)
+def print_check(report: CheckReport, stream: TextIO | None = None, *, detailed: bool = False) -> None:
+    """Write the outcome of a check: properties, coverage, counts, verdict. `detailed`: see `check_lines`."""
+    print_lines(check_lines(report, detailed=detailed), stream)
 
 
 def print_counterexample(
@@ -74,8 +74,11 @@ def print_counterexample(
     print_lines(counterexample(system, prop, trace, about=about, full=full), stream)
 
 
-def check_lines(report: CheckReport) -> list[Line]:
-    """The outcome of a check as styled lines."""
+def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
+    """The outcome of a check as styled lines.
+
+    `detailed` shows every action with its guard's conditions, and the levels; otherwise only what was never seen is told.
+    """
     variant = f", variant {report.variant}" if report.variant else ""
     lines = [line(Span(f"{report.model}{variant}", "title"), f", engine {report.engine}")]
     if report.parameters:
@@ -83,11 +86,18 @@ def check_lines(report: CheckReport) -> list[Line]:
     if report.properties:
         lines.extend((BLANK, *_properties(report.properties)))
     if report.coverage is not None and report.coverage.generated:
-        lines.extend((BLANK, *_coverage(report.coverage)))
+        told = _coverage(report.coverage) if detailed else _coverage_summary(report.coverage)
+        lines.extend((BLANK, *told))
     lines.append(BLANK)
     if report.counts is not None:
         lines.append(line(counts_text(report.counts)))
+        lines.append(line(_shape(report.counts, report.seconds.explore)))
+        if detailed:
+            lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
     lines.append(line(_effort(report)))
+    vacuous = [r.finding.property for r in report.properties if r.finding.vacuous]
+    if vacuous:
+        lines.append(line(Span("vacuously true", "new"), f": {', '.join(vacuous)}"))
     lines.append(_overall(report))
     if report.error is not None and report.error.remedy:
         lines.append(line(report.error.remedy, indent=2))
@@ -98,7 +108,30 @@ def check_lines(report: CheckReport) -> list[Line]:
 
 def counts_text(counts: Counts) -> str:
     """State counts in TLC's words."""
-    return f"{counts.generated} states generated, {counts.distinct} distinct states found, depth {counts.depth}"
+    return (
+        f"{counts.generated} states generated, {counts.distinct} distinct states found, "
+        f"{counts.queue} states left on queue, depth {counts.depth}"
+    )
+
+
+def _shape(counts: Counts, seconds: float) -> str:
+    """How fast the states came, how many were new, and how they hang together."""
+    parts = [
+        f"{counts.generated / seconds if seconds > 0 else 0:.0f} s/s, "
+        f"{counts.distinct / seconds if seconds > 0 else 0:.0f} ds/s",
+        f"{_duplicates(counts):.0f}% duplicates",
+    ]
+    if counts.out_degree is not None:
+        degree = counts.out_degree
+        parts.append(f"out-degree {degree.least} to {degree.most}, {degree.mean:.2f} on average")
+    if counts.levels:
+        parts.append(f"widest level {max(counts.levels)}")
+    return ", ".join(parts)
+
+
+def _duplicates(counts: Counts | Progress) -> float:
+    """The share of generated states that were known already, in percent."""
+    return 100 * (1 - counts.distinct / counts.generated) if counts.generated else 0.0
 
 
 def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
@@ -151,6 +184,30 @@ def _coverage(coverage: Coverage) -> Iterator[Line]:
     for name, generated, distinct in counted:
         never = (Span("  <- never enabled", "failed"),) if name in coverage.never else ()
         yield line(row(name, generated, distinct), *never, indent=2)
+        yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage.expanded)
+    if coverage.conditions is None:
+        yield line("the conditions of guards were not counted: the search had no time or memory left", indent=2)
+
+
+def _conditions(conditions: list[Condition], expanded: int) -> Iterator[Line]:
+    wide = max((len(str(c.states)) for c in conditions), default=0)
+    for condition in conditions:
+        never = (Span("  <- never true", "failed"),) if expanded and not condition.states else ()
+        count = f"{condition.states:>{wide}} of {expanded}"
+        yield line(Span(f"{count}  ", "faint"), condition.text, *never, indent=6, hang=6 + len(count) + 2)
+
+
+def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
+    never = coverage.never
+    taken = len(coverage.generated) - len(never)
+    if never:
+        names = Span(", ".join(never), "failed")
+        yield line(f"{taken} of {len(coverage.generated)} actions were taken; never enabled: ", names)
+    else:
+        yield line(f"every action was taken ({taken})" if taken > 1 else "the action was taken")
+    for name, conditions in coverage.never_true.items():
+        for written in conditions:
+            yield line(Span(f"never true in {name}: ", "failed"), written, indent=2)
 
 
 def _effort(report: CheckReport) -> str:
@@ -227,14 +284,13 @@ def progress_text(progress: Progress, before: Progress, memory: int) -> str:
     span = progress.elapsed - before.elapsed
     generated = (progress.generated - before.generated) / span if span > 0 else 0.0
     distinct = (progress.distinct - before.distinct) / span if span > 0 else 0.0
-    duplicates = 100 * (1 - progress.distinct / progress.generated) if progress.generated else 0.0
     minutes, seconds = divmod(int(progress.elapsed), 60)
     hours, minutes = divmod(minutes, 60)
     return (
         f"Progress({progress.depth}) at {hours:02}:{minutes:02}:{seconds:02}: "
         f"{progress.generated} states generated ({generated:.0f} s/s), "
         f"{progress.distinct} distinct states found ({distinct:.0f} ds/s), "
-        f"{progress.queue} states left on queue, {duplicates:.0f}% duplicates, {size_text(memory)}"
+        f"{progress.queue} states left on queue, {_duplicates(progress):.0f}% duplicates, {size_text(memory)}"
     )
 
 

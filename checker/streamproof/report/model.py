@@ -13,7 +13,7 @@ from streamproof import __version__
 from streamproof.exchange.itf import plain
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.model import Kind
-from streamproof.system.verdict import Counts, Coverage, Finding, Verdict
+from streamproof.system.verdict import Condition, Counts, Coverage, Finding, Verdict
 
 SCHEMA = "streamproof.check/1"
 
@@ -103,8 +103,17 @@ class CheckReport:
             "exit_code": int(self.exit_code),
             "states": None
             if counts is None
-            else {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth},
+            else {
+                "distinct": counts.distinct,
+                "generated": counts.generated,
+                "depth": counts.depth,
+                "queue": counts.queue,
+            },
             "levels": [] if counts is None else list(counts.levels),
+            "out_degree": None
+            if counts is None or counts.out_degree is None
+            else {**counts.out_degree._asdict(), "mean": round(counts.out_degree.mean, 6)},
+            "rates": None if counts is None else _rates(counts, self.seconds.explore),
             "seconds": {
                 "total": round(self.seconds.total, 6),
                 "compile": round(self.seconds.compile, 6),
@@ -142,7 +151,27 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
             for name, count in coverage.generated.items()
         ],
         "never_enabled": list(coverage.never),
+        "never_true": [{"action": name, "text": text} for name, texts in coverage.never_true.items() for text in texts],
+        "expanded": coverage.expanded,
+        "conjuncts": None if coverage.conditions is None else [_condition(c) for c in coverage.conditions],
     }
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    loc = condition.loc
+    return {
+        "action": condition.action,
+        "text": condition.text,
+        "line": None if loc is None else loc.line,
+        "states": condition.states,
+    }
+
+
+def _rates(counts: Counts, seconds: float) -> dict[str, int] | None:
+    """States per second of searching; None where it took no time that could be measured."""
+    if seconds <= 0:
+        return None
+    return {"generated": round(counts.generated / seconds), "distinct": round(counts.distinct / seconds)}
 
 
 def _error(error: StreamproofError) -> dict[str, Any]:

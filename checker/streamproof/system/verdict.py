@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
+from streamproof.system.errors import Loc
 from streamproof.system.model import Instance, Kind, State
 
 
@@ -50,18 +52,29 @@ class Finding:
     vacuous: bool = False
 
 
+class OutDegree(NamedTuple):
+    """How many successors the expanded states have, duplicates and self-loops included."""
+
+    least: int
+    mean: float
+    most: int
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """State counts by TLC's rules.
 
     `generated`: initial states and every successor, duplicates included. `distinct`: reachable states.
     `depth`: breadth-first levels, the initial one being 1. `levels`: distinct states first met at each level.
+    `queue`: states whose successors were not looked at. `out_degree`: None when no state was expanded.
     """
 
     distinct: int
     generated: int
     depth: int
     levels: tuple[int, ...] = ()
+    queue: int = field(default=0, compare=False)
+    out_degree: OutDegree | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,16 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A guard conjunct of an action, and the number of expanded states in which some instance of the action satisfies it."""
+
+    action: str
+    text: str
+    loc: Loc | None
+    states: int
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """How often each action led to a state (`generated`) and to a new one (`distinct`)."""
 
@@ -83,8 +106,21 @@ class Coverage:
     distinct: Mapping[str, int] = field(default_factory=dict)
     never_true: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Per action, the guard conjuncts (as written) that no explored state satisfied for any of its instances."""
+    conditions: tuple[Condition, ...] | None = None
+    """Every guard conjunct of every action, in the order of the rules; None when they were not counted."""
+    expanded: int = 0
+    """The states whose successors were looked at: what `conditions` counts among."""
 
     @property
     def never(self) -> tuple[str, ...]:
         """Actions that were never enabled in any explored state."""
         return tuple(a for a, n in self.generated.items() if n == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduction that was asked for: whether it was made, and in a clause what it left out or why it does not apply."""
+
+    name: str
+    applied: bool
+    because: str
