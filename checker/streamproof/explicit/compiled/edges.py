@@ -24,7 +24,7 @@ CHUNK = 1 << 16
 
 
 def state_graph(search: CompiledSearch) -> StateGraph:
-    """Expand every known state once more and write down where its steps lead.
+    """Expand every state that was expanded once more, and write down where its steps lead.
 
     Raises `TooLarge` when the steps do not fit into the memory that the search may use.
     """
@@ -48,21 +48,24 @@ def state_graph(search: CompiledSearch) -> StateGraph:
         table.set(IDS=ids.address)
         search.fixed.function("number", 3)(table.control.address, 0, states)
     kept = table.control.slice(0, len(kernels.CONTROL))
+    looked_at = table.next
     table.set(
-        NEXT=0, LAST=states, ROOM=steps + spare, EDGES=0, OFFSETS=offsets.address, TARGETS=targets.address,
+        NEXT=0, LAST=looked_at, ROOM=steps + spare, EDGES=0, OFFSETS=offsets.address, TARGETS=targets.address,
         LABELS=labels.address, FACTS=facts.address, EXPAND=own.addresses["expand"],
     )  # fmt: skip
     run = search.fixed.function("edges", 2)
-    while table.next < states:
+    while table.next < looked_at:
         run(table.control.address, 1 << 12)
     written = table.value("EDGES")
     for at, value in enumerate(kept):
         table.control[at] = value
     if ids is not None:
         ids.close()
+    ends = offsets.array(np.int64, states + 1)
+    ends[looked_at + 1 :] = written
     return StateGraph(
         initial=search.initial,
-        offsets=offsets.array(np.int64, states + 1),
+        offsets=ends,
         targets=targets.array(np.int32, written),
         instances=labels.array(np.int32, written),
         state=search.state,

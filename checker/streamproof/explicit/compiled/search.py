@@ -197,7 +197,7 @@ class CompiledSearch:
         except KeyboardInterrupt:
             self.stopped = Stop.INTERRUPTED
             self.levels[-1:] = [self.known - sum(self.levels[:-1])]
-        self.expanded = self.table.next
+        self.expanded = self.table.next - (self.faulty >= 0)
 
     def _start(self) -> None:
         add = self.fixed.function("add", 3)
