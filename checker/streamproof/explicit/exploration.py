@@ -10,12 +10,13 @@ from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.findings import Mistake, judge
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
+from streamproof.explicit.reductions.plan import plan
 from streamproof.explicit.tiers import AUTO, TIERS, Task, run_tiers
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.scalarise import scalarise
-from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress
+from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress, Reduction
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Exploration:
     """The most memory the process has held."""
     tier: str
     """Which of `TIERS` finished the search, `python` or `compiled`."""
+    reductions: tuple[Reduction, ...]
+    """Those asked for, made or not. What a reduction leaves out is neither in `counts` and `states()` nor in `coverage`."""
     _search: Found = field(repr=False)
 
     def states(self) -> Iterator[State]:
@@ -72,6 +75,8 @@ def explore(
     deadlock: bool = True,
     stop_when_decided: bool = False,
     tier: str = AUTO,
+    symmetry: bool = False,
+    por: bool = False,
 ) -> Exploration:
     """Search the reachable states of `system` breadth first and decide `properties` (all of them by default).
 
@@ -80,7 +85,9 @@ def explore(
     distinct states (20 million by default), `max_depth` levels, the initial one being 1, `time_limit` seconds; memory is
     watched too. A limit, or Ctrl-C, turns whatever is not decided yet into *inconclusive*. `on_progress` is called
     at most once a second. `tier`: generated Python, compiled code, or (`auto`) the first for small state spaces, the second
-    for the others; counts, verdicts and traces are the same.
+    for the others; counts, verdicts and traces are the same. `symmetry` and `por` (partial-order reduction) ask for a
+    reduced search, with the same verdicts; `Exploration.reductions` says whether each applies. Reduced searches are
+    generated Python.
 
     Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` when no state is initial,
     `TooLarge` when a state has too many parts, or a term is too large for the tier asked for.
@@ -92,7 +99,7 @@ def explore(
     )
     chosen = _chosen(system, properties, deadlock)
     with budget.listening():
-        return _explore(system, chosen, budget, on_progress, stop_when_decided, tier)
+        return _explore(system, chosen, budget, on_progress, stop_when_decided, tier, symmetry, por)
 
 
 def _explore(
@@ -102,18 +109,22 @@ def _explore(
     on_progress: Callable[[Progress], None] | None,
     stop_when_decided: bool,
     tier: str,
+    symmetry: bool,
+    por: bool,
 ) -> Exploration:
     begun = time.perf_counter()
     scalarised = scalarise(system)
     simple = simplify(scalarised.system)
-    task = Task(scalarised, simple, [simple.property(p.name) for p in chosen], budget, on_progress, stop_when_decided)
+    properties = [simple.property(p.name) for p in chosen]
+    reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
+    task = Task(scalarised, simple, properties, budget, on_progress, stop_when_decided, reduced)
     prepared = time.perf_counter() - begun
     search, used = run_tiers(task, tier)
     if not search.known and search.stopped is None:
         raise ModelError(
             f"{system.name} has no initial state", remedy="no choice of initial values satisfies its initial condition"
         )
-    findings, mistake = judge(search)
+    findings, mistake = judge(search, reduced)
     compiling = prepared + search.compile_seconds
     return Exploration(
         system=system,
@@ -134,6 +145,7 @@ def _explore(
         explore_seconds=time.perf_counter() - begun - compiling,
         peak_bytes=peak_bytes(),
         tier=used,
+        reductions=reduced.asked,
         _search=search,
     )
 

@@ -8,6 +8,7 @@ from typing import assert_never
 from streamproof.explicit.coverage import antecedents
 from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Stop
+from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
 from streamproof.system.errors import EvaluationError
 from streamproof.system.interpreter import Interpreter
@@ -23,11 +24,11 @@ class Mistake:
     error: EvaluationError
 
 
-def judge(search: Found) -> tuple[tuple[Finding, ...], Mistake | None]:
-    """A finding for every property of the search, in order, and the model's mistake if one was met."""
+def judge(search: Found, plan: Plan) -> tuple[tuple[Finding, ...], Mistake | None]:
+    """A finding for every property of a search that follows `plan`, in order, and the model's mistake if one was met."""
     originals = {p.name: p for p in search.scalarised.original.properties}
-    witnesses = Witnesses(search.scalarised, search.state, search.parent)
-    judges = _Judge(search, witnesses, Interpreter(search.scalarised.original))
+    witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry)
+    judges = _Judge(search, plan, witnesses, Interpreter(search.scalarised.original))
     mistake = Mistake(*witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
     findings = tuple(judges.finding(k, originals[p.name], mistake) for k, p in enumerate(search.properties))
     return findings, mistake
@@ -36,6 +37,7 @@ def judge(search: Found) -> tuple[tuple[Finding, ...], Mistake | None]:
 @dataclass(frozen=True, slots=True)
 class _Judge:
     search: Found
+    plan: Plan
     witnesses: Witnesses
     interpreter: Interpreter
 
@@ -81,10 +83,12 @@ class _Judge:
 
     def _covered(self, prop: Property) -> Finding:
         """The verdict on a property that a complete search did not decide on its way."""
-        states = _count(self.search.known, "reachable state")
+        states = self.plan.count(self.search.known)
         match prop.kind:
             case Kind.INVARIANT:
-                assumed = antecedents(self.search.scalarised.system.property(prop.name))
+                # A reduction may leave out the only states in which what is taken for granted is true.
+                whole = not self.plan.reduces
+                assumed = antecedents(self.search.scalarised.system.property(prop.name)) if whole else ()
                 if assumed and not any(self.search.ever_true(assumed)):
                     because = f"vacuous: what it takes for granted is true in none of {states}"
                     return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)

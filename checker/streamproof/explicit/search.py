@@ -112,8 +112,10 @@ class Search:
         return find_cycle(Graph.parse(self.edges, len(self.seen)))
 
     def graph(self) -> StateGraph:
-        """Every step between the known states."""
-        raise NotImplementedError
+        """Every step between the known states; asked only after a search that was not cut short."""
+        from streamproof.explicit.second_pass import state_graph
+
+        return state_graph(self)
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
@@ -132,7 +134,7 @@ class Search:
     def _start(self) -> list[State]:
         """The initial states, in the interpreter's order."""
         level: list[State] = []
-        for kept in starts(self.scalarised, self.system):
+        for kept in map(self._fresh, starts(self.scalarised, self.system)):
             self.seen.update(zip(kept, range(len(level), len(level) + len(kept)), strict=True))
             level += kept
             self.stopped = self.budget.spent() or (Stop.STATES if len(level) > self.budget.max_states else None)
@@ -143,6 +145,10 @@ class Search:
         self.levels.append(len(level))
         self._look(level)
         return level
+
+    def _fresh(self, states: list[State]) -> list[State]:
+        """Which of these initial states are searched from."""
+        return states
 
     def _levels(self, level: list[State]) -> None:
         while level and not self.stopped:
@@ -242,7 +248,7 @@ class Search:
     def _compile_watches(self) -> None:
         """Generate the evaluation of the properties of single states without those that have been decided."""
         begun = time.perf_counter()
-        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE)]
+        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)]
         watches = [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
         self._inspect = inspector(self.system, watches) if watches else None
         self.compile_seconds += time.perf_counter() - begun

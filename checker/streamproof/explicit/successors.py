@@ -92,10 +92,17 @@ def rules_of(system: System, steps: Sequence[tuple[int, Property]]) -> list[Rule
     return [_rule(system, number, instance, steps) for number, instance in enumerate(system.instances)]
 
 
-def expander(system: System, steps: Sequence[tuple[int, Property]], *, edges: bool) -> Expand:
+def expander(
+    system: System,
+    steps: Sequence[tuple[int, Property]],
+    *,
+    edges: bool,
+    canonical: Callable[[State], State] | None = None,
+) -> Expand:
     """The successor function of a simplified scalar system, which checks the numbered step properties on its way.
 
-    With `edges`, the number of each successor is appended to `_edges`, and -1 after the last one of each state.
+    With `edges`, the number of each successor is appended to `_edges`, and -1 after the last one of each state. With
+    `canonical`, the states are representatives, and each successor is replaced by its own; steps are checked before.
     """
     rules = rules_of(system, steps)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
@@ -113,13 +120,13 @@ def expander(system: System, steps: Sequence[tuple[int, Property]], *, edges: bo
             if faults is not b.FALSE:
                 with writer.block(f"if {writer.term(faults, common)}:"):
                     _fail(writer)
-            _rules(writer, pending, common, edges)
+            _rules(writer, pending, common, edges, canonical is not None)
             _finish_state(writer, b.FALSE if system.terminal is None else system.terminal, edges)
         generated, distinct = (
             "".join(f"_{letter}{rule.number}, " if rule in live else "0, " for rule in rules) for letter in "gd"
         )
         writer.line(f"return _number - _first, ({generated}), ({distinct}), _least, _most, _stuck, _faulty")
-    return cast(Expand, load("expand", system.name, writer.source))
+    return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical))
 
 
 def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple[int, Property]]) -> Rule:
@@ -152,7 +159,7 @@ def _first_questions(rules: Sequence[_Pending]) -> list[Expr]:
     return [question for question, _ in groupby(guard[0] for _, guard in rules if guard)]
 
 
-def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], edges: bool) -> None:
+def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], edges: bool, represent: bool) -> None:
     """Neighbours that ask the same first question are asked it once; the order of the instances is kept."""
     at = 0
     while at < len(rules):
@@ -163,14 +170,16 @@ def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], edges:
         if end > at + 1 and writer.nesting < GROUPING_LIMIT:
             with writer.block(f"if {writer.term(guard[0], leading)}:"):
                 inner = [(other, rest[1:]) for other, rest in rules[at:end]]
-                _rules(writer, inner, shared(_first_questions(inner)), edges)
+                _rules(writer, inner, shared(_first_questions(inner)), edges, represent)
             at = end
         else:
-            _write(writer, rule, guard, shared(rule.roots) | leading, edges)
+            _write(writer, rule, guard, shared(rule.roots) | leading, edges, represent)
             at += 1
 
 
-def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr], edges: bool) -> None:
+def _write(
+    writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr], edges: bool, represent: bool
+) -> None:
     with ExitStack() as blocks:
         texts: list[str] = []
         for condition in guard:
@@ -186,6 +195,8 @@ def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr
         if rule.changes:
             parts = [writer.term(term, common) for term in rule.after]
             writer.line(f"_next = ({', '.join(parts)},)")
+            if represent:  # a state that is known is a representative
+                writer.line("if _next not in _seen: _next = _canonical(_next)")
             writer.line("_at = _put(_next, _known)")
             with writer.block("if _at == _known:"):
                 writer.line(f"_known += 1; _add(_next); _parent(_number); _d{rule.number} += 1")

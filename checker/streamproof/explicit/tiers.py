@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.search import Handover, Search
 from streamproof.system.errors import SystemFailure, TooLarge
 from streamproof.system.model import Property, System
@@ -30,14 +31,18 @@ class Task:
     budget: Budget
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
+    plan: Plan
 
 
 def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
     """Search with the tier asked for; gives the finished search and the tier that did it.
 
     `auto` begins with generated Python and begins again with compiled code when the state space turns out large; where that
-    is not possible (llvmlite is absent, a term is too large for machine words) the Python tier goes on.
+    is not possible (llvmlite is absent, a term is too large for machine words) the Python tier goes on. Reduced searches
+    are generated Python from first to last.
     """
+    if task.plan.reduces:
+        return _reduced(task), PYTHON
     if tier == COMPILED:
         return _compiled(task), COMPILED
     search = _python(task, HANDOVER if tier == AUTO else None)
@@ -47,6 +52,22 @@ def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
         return _compiled(task), COMPILED
     except (SystemFailure, TooLarge):
         return _python(task, None), PYTHON
+
+
+def _reduced(task: Task) -> Found:
+    from streamproof.explicit.reductions.search import ReducedSearch
+
+    search = ReducedSearch(
+        task.scalarised,
+        task.system,
+        task.properties,
+        task.budget,
+        task.on_progress,
+        task.stop_when_decided,
+        plan=task.plan,
+    )
+    search.run()
+    return search
 
 
 def _python(task: Task, handover: Handover | None) -> Search:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
+from streamproof.explicit.reductions.symmetry import Symmetry
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State
@@ -19,13 +19,24 @@ class Disagreement(StreamproofError):
 
 
 class Witnesses:
-    """Turns numbers of explored states into traces of the original system that the interpreter has confirmed."""
+    """Turns numbers of explored states into traces of the original system that the interpreter has confirmed.
 
-    def __init__(self, scalarised: Scalarised, state: Callable[[int], State], parent: Callable[[int], int]) -> None:
+    With a symmetry, the explored states are representatives; a trace starts at one and goes on with states of the system
+    that have the right representatives.
+    """
+
+    def __init__(
+        self,
+        scalarised: Scalarised,
+        state: Callable[[int], State],
+        parent: Callable[[int], int],
+        symmetry: Symmetry | None = None,
+    ) -> None:
         self._scalarised = scalarised
         self._interpreter = Interpreter(scalarised.original)
         self._state = state
         self._parent = parent
+        self._symmetry = symmetry
 
     def to(self, number: int) -> Trace:
         """A shortest behaviour from an initial state to this one."""
@@ -56,7 +67,7 @@ class Witnesses:
 
     def stepping(self, prop: Property, number: int, instance: Instance) -> Trace:
         """A shortest behaviour whose last step, by `instance`, breaks a step property."""
-        trace, after = self._step(number, instance)
+        trace, after = self._step(number, instance, prop)
         broken = not self._interpreter.holds(prop, trace.states[-2], after)
         self._confirm(broken, f"{prop.name} is false of the last step", trace)
         return trace
@@ -81,7 +92,7 @@ class Witnesses:
         self, prop: Property, number: int, instance: Instance | None = None
     ) -> tuple[Trace, EvaluationError]:
         """A shortest behaviour to a state (or by a step) where evaluating `prop` is a mistake, and the mistake."""
-        trace = self.to(number) if instance is None else self._step(number, instance)[0]
+        trace = self.to(number) if instance is None else self._step(number, instance, prop)[0]
         before, after = (trace.states[-1], None) if instance is None else trace.states[-2:]
         try:
             self._interpreter.holds(prop, before, after)
@@ -89,27 +100,50 @@ class Witnesses:
             return trace, mistake
         raise self._refuted(f"evaluating {prop.name} is a mistake", trace)
 
-    def _step(self, number: int, instance: Instance) -> tuple[Trace, State]:
+    def _step(self, number: int, instance: Instance, prop: Property) -> tuple[Trace, State]:
+        """A behaviour that ends with the step by `instance` at which `prop` is false or a mistake."""
         trace = self.to(number)
+        if self._symmetry is not None:
+            instance = self._counterpart(trace.states[-1], prop) or instance
         after = self._interpreter.take(instance, trace.states[-1])
         if after is None:
             raise self._refuted(f"{instance.label} is enabled", trace)
         return Trace((*trace.states, after), (*trace.steps, instance)), after
 
+    def _counterpart(self, state: State, prop: Property) -> Instance | None:
+        """An instance whose step from `state` breaks `prop`: what the one found is called under the names used here."""
+        for step in self._interpreter.steps(state):
+            try:
+                if not self._interpreter.holds(prop, state, step.state):
+                    return step.instance
+            except EvaluationError:
+                return step.instance
+        return None
+
     def _behaviour(self, numbers: Sequence[int], *, initial: bool = True) -> Trace:
-        states = tuple(self._scalarised.decode(self._state(number)) for number in numbers)
+        first, *others = (self._state(number) for number in numbers)
+        states = [self._scalarised.decode(first)]
         if initial:
-            first = states[0]
-            possible = all(value in v.initial for v, value in self._scalarised.original.named(first))
-            allowed = possible and bool(self._interpreter.value(self._scalarised.original.initially, first))
-            self._confirm(allowed, "this state is initial", Trace((first,), ()))
+            self._initial(states[0])
         steps: list[Instance] = []
-        for before, after in pairwise(states):
-            found = next((s.instance for s in self._interpreter.steps(before) if s.state == after), None)
+        for wanted in others:
+            found = next((s for s in self._interpreter.steps(states[-1]) if self._explored(s.state) == wanted), None)
             if found is None:
-                raise self._refuted("a step leads from the first state to the second", Trace((before, after), ()))
-            steps.append(found)
-        return Trace(states, tuple(steps))
+                trace = Trace((states[-1], self._scalarised.decode(wanted)), ())
+                raise self._refuted("a step leads from the first state to the second", trace)
+            steps.append(found.instance)
+            states.append(found.state)
+        return Trace(tuple(states), tuple(steps))
+
+    def _explored(self, state: State) -> State:
+        """The scalar state that was explored for this state of the system."""
+        scalar = self._scalarised.encode(state)
+        return scalar if self._symmetry is None else self._symmetry.canonical(scalar)
+
+    def _initial(self, first: State) -> None:
+        possible = all(value in v.initial for v, value in self._scalarised.original.named(first))
+        allowed = possible and bool(self._interpreter.value(self._scalarised.original.initially, first))
+        self._confirm(allowed, "this state is initial", Trace((first,), ()))
 
     def _confirm(self, confirmed: bool, claim: str, trace: Trace) -> None:
         if not confirmed:

@@ -124,3 +124,12 @@ class Reduction:
     name: str
     applied: bool
     because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduction that was asked for: whether it was made, and in a clause what it left out or why it does not apply."""
+
+    name: str
+    applied: bool
+    because: str

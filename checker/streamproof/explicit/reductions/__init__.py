@@ -1,0 +1,1 @@
+"""Searches that leave something out and still give the same verdicts: symmetry, and partial-order reduction."""

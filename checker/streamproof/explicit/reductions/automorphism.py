@@ -1,0 +1,131 @@
+"""Whether exchanging two names maps a system onto itself: verified instance by instance, never taken on trust.
+
+The renamed system is scalarised and simplified like the original one, and the two are compared: initial states, each
+instance with the one that its renamed arguments name, the legal ends, and the properties asked for. Updates need to
+agree only where the instance is enabled and makes no mistake, guards only where asking them is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from streamproof.explicit.reductions.equivalence import Assignment, Equivalence, Undecided
+from streamproof.explicit.reductions.images import liveness
+from streamproof.explicit.reductions.renaming import Renaming, renamed_system, symmetric_sorts
+from streamproof.system import build as b
+from streamproof.system.assume import simplify
+from streamproof.system.expr import Expr
+from streamproof.system.model import Check, Instance, Property, System
+from streamproof.system.scalarise import Scalarised, scalarise
+from streamproof.system.sorts import EnumSort
+
+
+class Asymmetric(Exception):
+    """Why a system is not symmetric, or not known to be; the argument is a sentence."""
+
+
+def exchanges(sort: EnumSort) -> Iterator[tuple[str, str]]:
+    """Pairs of members whose exchanges generate every permutation of them."""
+    return pairwise(sort.members)
+
+
+def verify(scalarised: Scalarised, simple: System, properties: Collection[str]) -> tuple[EnumSort, ...]:
+    """The symmetric sorts of a system that is symmetric in all of them, properties included.
+
+    `simple` is the simplified scalar system of `scalarised`. Raises `Asymmetric`.
+    """
+    sorts = symmetric_sorts(scalarised.original)
+    if not sorts:
+        raise Asymmetric("no variable has a symmetric sort; declare interchangeable names with Symmetric(...)")
+    leaves = [leaf.name for leaf in simple.variables]
+    equal = Equivalence(dict(zip(leaves, liveness(scalarised.original), strict=True)))
+    for sort in sorts:
+        for one, other in exchanges(sort):
+            names = {name: name for name in sort.members} | {one: other, other: one}
+            _Comparison(scalarised.original, simple, {sort: names}, f"exchanging {one} and {other}", equal).run(
+                properties
+            )
+    return sorts
+
+
+@dataclass(slots=True)
+class _Comparison:
+    original: System
+    simple: System
+    renaming: Renaming
+    exchange: str
+    equal: Equivalence
+    other: System = field(init=False)
+
+    def run(self, properties: Collection[str]) -> None:
+        renamed = renamed_system(self.original, self.renaming)
+        for v, w in zip(self.original.variables, renamed.variables, strict=True):
+            if set(v.initial) != set(w.initial):
+                raise Asymmetric(f"{self.exchange} changes the first values of {v.name}")
+        self.other = simplify(scalarise(renamed).system)
+        self._same("the initial condition", [(self.simple.initially, self.other.initially)])
+        self._instances()
+        if self.simple.terminal is not None and self.other.terminal is not None:
+            self._same("the legal ends", [(self.simple.terminal, self.other.terminal)])
+        for prop in self.simple.properties:
+            if prop.name in properties:
+                self._property(prop, self.other.property(prop.name))
+
+    def _property(self, prop: Property, renamed: Property) -> None:
+        faults = _any(prop.checks)
+        self._same(f"property {prop.name}", [(faults, _any(renamed.checks))])
+        self._same(f"property {prop.name}", [(prop.expr, renamed.expr)], b.not_(faults))
+
+    def _instances(self) -> None:
+        partners: dict[tuple[object, ...], list[Instance]] = {}
+        for instance in self.simple.instances:
+            partners.setdefault(_name(instance), []).append(instance)
+        for instance, renamed in zip(self.simple.instances, self.other.instances, strict=True):
+            found = partners.get(_name(renamed), [])
+            if not found:
+                raise Asymmetric(f"{self.exchange} would make {instance.label} into {renamed.label}, which is no rule")
+            partner = found.pop(0)
+            what = f"action {instance.label}"
+            if partner.label != instance.label:
+                what += f": it is not what {partner.label} is"
+            self._rule(what, partner, renamed)
+
+    def _rule(self, what: str, rule: Instance, renamed: Instance) -> None:
+        asking = _any(rule.guard_checks)
+        self._same(what, [(asking, _any(renamed.guard_checks))])
+        guard = b.and_(c.expr for c in rule.guard)
+        under = b.not_(asking)
+        self._same(what, [(guard, b.and_(c.expr for c in renamed.guard))], under)
+        under = b.and_((under, guard))
+        taking = _any(rule.effect_checks)
+        self._same(what, [(taking, _any(renamed.effect_checks))], under)
+        one, other = dict(rule.updates), dict(renamed.updates)
+        pairs: list[tuple[Expr, Expr]] = []
+        for v in self.simple.variables:
+            if v.name in one or v.name in other:
+                stays = b.var(v.name, v.sort)
+                pairs.append((one.get(v.name, stays), other.get(v.name, stays)))
+        self._same(what, pairs, b.and_((under, b.not_(taking))))
+
+    def _same(self, what: str, pairs: list[tuple[Expr, Expr]], under: Expr = b.TRUE) -> None:
+        try:
+            found = self.equal.difference(pairs, under)
+        except Undecided:
+            raise Asymmetric(f"{self.exchange} could not be verified to preserve {what}") from None
+        if found is not None:
+            raise Asymmetric(f"{self.exchange} changes {what}{_where(found)}")
+
+
+def _where(assignment: Assignment) -> str:
+    shown = ", ".join(f"{name} = {value}" for name, value in sorted(assignment.items()))
+    return f" (for instance where {shown})" if shown else ""
+
+
+def _any(checks: Iterable[Check]) -> Expr:
+    return b.or_(check.condition for check in checks)
+
+
+def _name(instance: Instance) -> tuple[object, ...]:
+    return (instance.action, instance.args, instance.picks)

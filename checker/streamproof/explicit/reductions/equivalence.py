@@ -1,0 +1,233 @@
+"""Whether scalar terms have the same value in every state: first by their form, then by cases, exactly or not at all.
+
+Forms are compared up to the order of commutative operands, linear arithmetic, and conditionals that ask one scalar for
+its value. Where that does not settle it, the values of one variable after the other are put in; what becomes constant
+folds away, so that few cases are left to look at. Beyond a number of cases the question stays open (`Undecided`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.assume import Assuming
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Value, cardinality, is_scalar, values
+
+SWITCH_LIMIT = 64
+"""The largest sort whose conditionals are spelt out value by value."""
+
+Assignment: TypeAlias = dict[str, Value]
+"""Values of some variables; those of the next state have a prime."""
+
+
+class Undecided(Exception):
+    """More cases than may be looked at."""
+
+
+class Forms:
+    """Numbers terms: two get the same number only if they have the same value in every state."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._shapes: list[tuple[object, ...]] = []
+        self._known: dict[Expr, int] = {}
+
+    def __call__(self, term: Expr) -> int:
+        """The number of `term`."""
+        if term not in self._known:
+            for part in e.subterms(term):
+                if part not in self._known:
+                    self._known[part] = self._form(part)
+        return self._known[term]
+
+    def _number(self, *shape: object) -> int:
+        if shape not in self._numbers:
+            self._numbers[shape] = len(self._shapes)
+            self._shapes.append(shape)
+        return self._numbers[shape]
+
+    def _form(self, term: Expr) -> int:
+        of = self._known
+        match term:
+            case e.Const(value=value):
+                return self._linear({}, value) if type(value) is int else self._number("const", type(value), value)
+            case e.Var(name=name):
+                return self._number("var", name)
+            case e.Next(name=name):
+                return self._number("next", name)
+            case e.Not(arg=x):
+                return self._negation(of[x])
+            case e.And(args=args) | e.Or(args=args):
+                return self._number(type(term), frozenset(of[x] for x in args))
+            case e.Eq(left=x, right=y):
+                return self._number("eq", frozenset((of[x], of[y])))
+            case e.LessEq(left=x, right=y):
+                return self._at_most(of[x], of[y])
+            case e.Less(left=x, right=y):
+                return self._negation(self._at_most(of[y], of[x]))
+            case e.Add(left=x, right=y):
+                return self._sum(of[x], of[y], 1)
+            case e.Sub(left=x, right=y):
+                return self._sum(of[x], of[y], -1)
+            case e.Mul(left=x, right=y):
+                return self._number("product", tuple(sorted((of[x], of[y]))))
+            case e.FloorDiv(left=x, right=y) | e.Mod(left=x, right=y):
+                return self._number(type(term), of[x], of[y])
+            case e.Ite(cond=c, then=x, other=y):
+                return self._switch(c, of[x], of[y])
+            case _:
+                raise AssertionError(f"{type(term).__name__} is not a scalar term")
+
+    def _negation(self, form: int) -> int:
+        shape = self._shapes[form]
+        if shape[0] == "not":
+            assert isinstance(shape[1], int)
+            return shape[1]
+        return self._number("not", form)
+
+    def _parts(self, form: int) -> tuple[dict[int, int], int]:
+        """A form as a sum: how often each other form is added, and a constant."""
+        shape = self._shapes[form]
+        if shape[0] == "sum":
+            _, items, constant = shape
+            assert isinstance(items, frozenset)
+            assert isinstance(constant, int)
+            return dict(items), constant
+        return {form: 1}, 0
+
+    def _sum(self, left: int, right: int, sign: int) -> int:
+        items, constant = self._parts(left)
+        more, extra = self._parts(right)
+        for form, times in more.items():
+            items[form] = items.get(form, 0) + sign * times
+        return self._linear(items, constant + sign * extra)
+
+    def _linear(self, items: Mapping[int, int], constant: int) -> int:
+        kept = {form: times for form, times in items.items() if times}
+        if constant == 0 and list(kept.values()) == [1]:
+            return next(iter(kept))
+        return self._number("sum", frozenset(kept.items()), constant)
+
+    def _at_most(self, left: int, right: int) -> int:
+        return self._number("at most 0", self._sum(left, right, -1))
+
+    def _switch(self, cond: Expr, then: int, other: int) -> int:
+        if then == other:
+            return then
+        match cond:
+            case e.Eq(left=x, right=e.Const(value=value)) if self._small(x):
+                subject, chosen = self._known[x], [value]
+                domain = list(values(x.sort))
+            case e.Var(sort=sort) if sort == BOOL:
+                subject, chosen, domain = self._known[cond], [True], [True, False]
+            case _:
+                return self._number("if", self._known[cond], then, other)
+        shape = self._shapes[other]
+        table: dict[object, int] = dict.fromkeys(domain, other)
+        if shape[0] == "switch" and shape[1] == subject:
+            assert isinstance(shape[2], frozenset)
+            table |= dict(shape[2])
+        inner = self._shapes[then]
+        if inner[0] == "switch" and inner[1] == subject:
+            assert isinstance(inner[2], frozenset)
+            then = dict(inner[2]).get(chosen[0], then)
+        table |= dict.fromkeys(chosen, then)
+        if len(set(table.values())) == 1:
+            return next(iter(table.values()))
+        return self._number("switch", subject, frozenset(table.items()))
+
+    def _small(self, term: Expr) -> bool:
+        return isinstance(term.sort, EnumSort | RangeSort) and cardinality(term.sort) <= SWITCH_LIMIT
+
+
+@dataclass(slots=True)
+class Equivalence:
+    """Decides whether terms are equal wherever a condition holds.
+
+    `alive` says of each leaf when it means something; elsewhere it holds its default, as in every state that is one.
+    """
+
+    alive: Mapping[str, Expr] = field(default_factory=dict)
+    forms: Forms = field(default_factory=Forms)
+
+    def difference(
+        self, pairs: Sequence[tuple[Expr, Expr]], under: Expr = b.TRUE, cases: int = 4096
+    ) -> Assignment | None:
+        """Values of some variables for which `under` is true and a pair differs, or None: the pairs are equal there.
+
+        Raises `Undecided` when that would take more than so many cases.
+        """
+        left = [pair for pair in pairs if self.forms(pair[0]) != self.forms(pair[1])]
+        if not left:
+            return None
+        under = b.and_((under, self._meaningful(*(t for pair in left for t in pair), under)))
+        return self._differ(left, under, [cases])
+
+    def _meaningful(self, *terms: Expr) -> Expr:
+        """That the leaves which `terms` read hold what they hold in states: defaults where they mean nothing."""
+        facts: dict[str, Expr] = {}
+        waiting = [t for t in e.subterms(*terms) if isinstance(t, e.Var | e.Next)]
+        done: set[Expr] = set()
+        while waiting:
+            leaf = waiting.pop()
+            if leaf in done:
+                continue
+            done.add(leaf)
+            assert isinstance(leaf, e.Var | e.Next)
+            alive = self.alive.get(leaf.name, b.TRUE)
+            if alive is b.TRUE:
+                continue
+            if isinstance(leaf, e.Next):
+                alive = _primed(alive)
+            usual = b.const(leaf.sort, next(iter(values(leaf.sort))))
+            facts[repr(leaf)] = b.or_((alive, b.eq(leaf, usual)))
+            waiting.extend(t for t in e.subterms(alive) if isinstance(t, e.Var | e.Next))
+        return b.and_(facts.values())
+
+    def _differ(self, pairs: Sequence[tuple[Expr, Expr]], under: Expr, left: list[int]) -> Assignment | None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Undecided
+        if under is b.FALSE:
+            return None
+        here = Assuming([under])
+        simple = [(here(x), here(y)) for x, y in pairs]
+        open_ = [(x, y) for x, y in simple if self.forms(x) != self.forms(y)]
+        if not open_:
+            return None
+        if under is b.TRUE and any(isinstance(x, e.Const) and isinstance(y, e.Const) for x, y in open_):
+            return {}
+        leaf = _most_read(under, open_)
+        for value in values(leaf.sort):
+            put = Assuming()
+            put.assume(b.eq(leaf, b.const(leaf.sort, value)))
+            now = [(put(x), put(y)) for x, y in open_]
+            found = self._differ(now, put(under), left)
+            if found is not None:
+                return {**found, leaf.name + ("'" if isinstance(leaf, e.Next) else ""): value}
+        return None
+
+
+def _primed(term: Expr) -> Expr:
+    from streamproof.system.substitute import Substitution
+
+    return Substitution({t: b.next_(t.name, t.sort) for t in e.subterms(term) if isinstance(t, e.Var)})(term)
+
+
+def _most_read(under: Expr, pairs: Sequence[tuple[Expr, Expr]]) -> e.Var | e.Next:
+    """The variable that occurs in most places; of several, the first met. Few values come before many."""
+    uses: Counter[e.Var | e.Next] = Counter()
+    for term in e.subterms(under, *(t for pair in pairs for t in pair)):
+        for child in e.children(term):
+            if isinstance(child, e.Var | e.Next):
+                uses[child] += 1
+    for root in (under, *(t for pair in pairs for t in pair)):
+        if isinstance(root, e.Var | e.Next):
+            uses[root] += 1
+    assert all(is_scalar(leaf.sort) for leaf in uses)
+    return max(uses, key=lambda leaf: uses[leaf] / cardinality(leaf.sort))

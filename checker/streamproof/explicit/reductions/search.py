@@ -1,0 +1,31 @@
+"""The breadth-first search of a reduced state space."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from streamproof.explicit.reductions.plan import Plan
+from streamproof.explicit.search import Search
+from streamproof.explicit.successors import expander
+from streamproof.system.model import Kind, State
+
+
+@dataclass(slots=True)
+class ReducedSearch(Search):
+    """A search that leaves out what its plan says. With symmetry, the states are representatives of their orbits."""
+
+    plan: Plan = field(default_factory=Plan)
+
+    def _fresh(self, states: list[State]) -> list[State]:
+        if self.plan.symmetry is None:
+            return states
+        found = dict.fromkeys(map(self.plan.symmetry.canonical, states))
+        return [state for state in found if state not in self.seen]
+
+    def _compile_steps(self) -> None:
+        begun = time.perf_counter()
+        edges = any(p.kind is Kind.TERMINATION for p in self.properties)
+        canonical = None if self.plan.symmetry is None else self.plan.symmetry.canonical
+        self._expand = expander(self.system, self._open(Kind.STEP), edges=edges, canonical=canonical)
+        self.compile_seconds += time.perf_counter() - begun

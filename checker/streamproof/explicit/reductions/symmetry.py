@@ -1,0 +1,230 @@
+"""Symmetry reduction: states that differ only in the names of interchangeable things are searched once.
+
+The renamings of a system that is symmetric in its sorts (`automorphism`) form a group. Two states are in one *orbit* when
+a renaming takes one to the other; the same properties are true of both, and their steps correspond. A search that
+replaces every state by one representative of its orbit therefore meets a state of every reachable orbit, at the same
+level as the full search (Emerson and Sistla, "Symmetry and Model Checking", 1996; Ip and Dill, "Better Verification
+Through Symmetry", 1996). It decides what is true of states and steps; behaviours without end are left to full searches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations, product
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from streamproof.explicit.loader import load
+from streamproof.explicit.reductions.images import images, liveness
+from streamproof.explicit.reductions.renaming import Renaming
+from streamproof.explicit.watch import unpacking
+from streamproof.explicit.writer import Writer, local_names, shared
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.model import State, System
+from streamproof.system.sorts import EnumSort, Value, default
+
+PERMUTATION_LIMIT = 5040
+"""The largest group whose renamings are tried one by one: that of seven names."""
+
+Canonical: TypeAlias = Callable[[State], State]
+"""Gives the representative of a scalar state's orbit."""
+
+
+class TooManyRenamings(Exception):
+    """The group is too large to try every renaming, and the states do not fall into parts that could be sorted."""
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """The renamings of a system that has been verified to be symmetric in `sorts`."""
+
+    original: System
+    system: System
+    """The scalar system, whose states are represented."""
+    sorts: tuple[EnumSort, ...]
+
+    @property
+    def order(self) -> int:
+        """How many renamings there are, the one that changes nothing included."""
+        return math.prod(math.factorial(len(sort.members)) for sort in self.sorts)
+
+    @cached_property
+    def permutations(self) -> tuple[tuple[Expr, ...], ...]:
+        """For each renaming, the renamed state: a term over the scalar variables for each of them, in order.
+
+        The renaming that changes nothing comes first. Raises `TooManyRenamings` above `PERMUTATION_LIMIT`.
+        """
+        if self.order > PERMUTATION_LIMIT:
+            names = " and ".join(str(len(sort.members)) for sort in self.sorts)
+            raise TooManyRenamings(f"{names} names have {self.order:,} renamings, more than {PERMUTATION_LIMIT:,}")
+        return tuple(images(self.original, renaming) for renaming in self._renamings())
+
+    def _renamings(self) -> Iterator[Renaming]:
+        for chosen in product(*(permutations(sort.members) for sort in self.sorts)):
+            yield {
+                sort: dict(zip(sort.members, order, strict=True))
+                for sort, order in zip(self.sorts, chosen, strict=True)
+            }
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[tuple[int, ...], ...], ...] | None:
+        """For each sort and each of its members, the positions of the leaves that belong to it alone, in like order.
+
+        None when some leaf holds a name, or belongs to several: then sorting the parts of the members is not enough.
+        """
+        found: list[tuple[tuple[int, ...], ...]] = []
+        taken: set[int] = set()
+        for sort in self.sorts:
+            first, *others = sort.members
+            mine: dict[str, tuple[int, ...]] = {}
+            for other in others:
+                moves = self._moves(sort, first, other)
+                if moves is None:
+                    return None
+                own = tuple(at for at, source in moves if at < source)
+                mine[first] = own
+                mine[other] = tuple(source for at, source in moves if at < source)
+            rows = tuple(mine[member] for member in sort.members)
+            flat = [at for row in rows for at in row]
+            if len({len(row) for row in rows}) > 1 or len(set(flat)) < len(flat) or taken & set(flat):
+                return None
+            taken |= set(flat)
+            found.append(rows)
+        return tuple(found) if self._sortable(found) else None
+
+    def _moves(self, sort: EnumSort, one: str, other: str) -> list[tuple[int, int]] | None:
+        """The positions that an exchange moves, with those that their values come from; None when it renames values."""
+        names = {name: name for name in sort.members} | {one: other, other: one}
+        place = {leaf.name: at for at, leaf in enumerate(self.system.variables)}
+        moves: list[tuple[int, int]] = []
+        for at, term in enumerate(images(self.original, {sort: names})):
+            if not isinstance(term, e.Var):
+                return None
+            if place[term.name] != at:
+                moves.append((at, place[term.name]))
+        return moves
+
+    def _sortable(self, found: Sequence[tuple[tuple[int, ...], ...]]) -> bool:
+        """Whether every exchange of two members exchanges their rows, entry by entry, and nothing else."""
+        for sort, rows in zip(self.sorts, found, strict=True):
+            for k, one in enumerate(sort.members):
+                for j in range(k):
+                    expected = {*zip(rows[k], rows[j], strict=True), *zip(rows[j], rows[k], strict=True)}
+                    moves = self._moves(sort, one, sort.members[j])
+                    if moves is None or set(moves) != expected:
+                        return False
+        return True
+
+    @cached_property
+    def canonical(self) -> Canonical:
+        """Gives the representative of a scalar state's orbit: the same one for every state of an orbit, and one of it.
+
+        Raises `TooManyRenamings`.
+        """
+        return _by_sorting(self) if self.blocks is not None else _by_trying(self)
+
+
+def _pick(positions: Sequence[int]) -> Callable[[Sequence[Value]], tuple[Value, ...]]:
+    """A function that takes these positions out of a tuple."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    if not positions:
+        return lambda state: ()
+    at = positions[0]
+    return lambda state: (state[at],)
+
+
+def _by_sorting(symmetry: Symmetry) -> Canonical:
+    """The parts that belong to one member each, put in order."""
+    assert symmetry.blocks is not None
+    moving = [at for rows in symmetry.blocks for row in rows for at in row]
+    staying = sorted(set(range(len(symmetry.system.variables))) - set(moving))
+    now = {at: place for place, at in enumerate([*staying, *moving])}
+    rest = _pick(staying)
+    parts = [[_pick(row) for row in rows] for rows in symmetry.blocks]
+    back = _pick([now[at] for at in range(len(now))])
+
+    def canonical(state: State) -> State:
+        flat = list(rest(state))
+        for rows in parts:
+            for row in sorted([take(state) for take in rows]):
+                flat += row
+        return back(flat)
+
+    return canonical
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One renaming, ready to be applied: where plain leaves and names come from, and what each name becomes."""
+
+    plain: Callable[[Sequence[Value]], tuple[Value, ...]]
+    names: Callable[[Sequence[Value]], tuple[Value, ...]]
+    becomes: tuple[dict[Value, Value], ...]
+
+
+def _by_trying(symmetry: Symmetry) -> Canonical:
+    """The least of all renamed states: plain leaves are compared first, then the names that leaves hold."""
+    variables = symmetry.system.variables
+    named = [at for at, leaf in enumerate(variables) if leaf.sort in symmetry.sorts]
+    plain = [at for at in range(len(variables)) if at not in set(named)]
+    tokens = _tokens(symmetry, named)
+    trials = list(_trials(symmetry, plain, named))
+    now = {at: place for place, at in enumerate([*plain, *named])}
+    back = _pick([now[at] for at in range(len(now))])
+
+    def canonical(state: State) -> State:
+        held = tokens(state)
+        best: tuple[Value, ...] | None = None
+        best_names: tuple[Value, ...] = ()
+        for trial in trials:
+            row = trial.plain(state)
+            if best is None or row <= best:
+                names = tuple([new[old] for new, old in zip(trial.becomes, trial.names(held), strict=True)])
+                if row != best or names < best_names:
+                    best, best_names = row, names
+        assert best is not None
+        return back(best + best_names)
+
+    return canonical
+
+
+def _trials(symmetry: Symmetry, plain: Sequence[int], named: Sequence[int]) -> Iterable[_Trial]:
+    variables = symmetry.system.variables
+    place = {leaf.name: at for at, leaf in enumerate(variables)}
+    order = {at: k for k, at in enumerate(named)}
+    for renaming, terms in zip(symmetry._renamings(), symmetry.permutations, strict=True):
+        sources = {}
+        for at in range(len(variables)):
+            reads = [t for t in e.subterms(terms[at]) if isinstance(t, e.Var)]
+            # A leaf that holds a name comes from one of its sort; what else its term reads is whether it means anything.
+            kin = [t for t in reads if t.sort == variables[at].sort] if at in order else reads
+            assert len(kin) == 1
+            sources[at] = place[kin[0].name]
+        becomes = []
+        for at in named:
+            sort: Any = variables[at].sort
+            after: dict[Value, Value] = {None: default(sort), **renaming[sort]}
+            becomes.append(after)
+        yield _Trial(_pick([sources[at] for at in plain]), _pick([order[sources[at]] for at in named]), tuple(becomes))
+
+
+def _tokens(symmetry: Symmetry, named: Sequence[int]) -> Callable[[State], tuple[Value, ...]]:
+    """The names that leaves hold, None where a leaf means nothing."""
+    variables, alive = symmetry.system.variables, liveness(symmetry.original)
+    names = local_names(symmetry.system)
+    writer = Writer(names)
+    common = shared(alive[at] for at in named)
+    with writer.block("def tokens(_state):"):
+        writer.line(f"{unpacking(symmetry.system)} = _state")
+        parts = []
+        for at in named:
+            condition = writer.term(alive[at], common)
+            name = names[variables[at].name]
+            parts.append(name if condition == "True" else f"{name} if {condition} else None")
+        writer.line(f"return ({''.join(f'{part}, ' for part in parts)})")
+    return load("tokens", symmetry.system.name, writer.source)
