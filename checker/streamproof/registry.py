@@ -6,8 +6,6 @@ of users register theirs in the same way.
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import importlib
 import inspect
 import os
@@ -18,11 +16,12 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 import streamproof
+from streamproof import entries
+from streamproof.entries import Entry
 from streamproof.language.compile import DEADLOCK, TERMINATION
 from streamproof.language.model import Model, Spec, marked
 from streamproof.language.primitives import MARK, PropertyMark
@@ -111,10 +110,9 @@ class Target:
             raise _of_user(error) from error
 
 
-def bundled() -> Mapping[str, EntryPoint]:
+def bundled() -> Mapping[str, Entry]:
     """The registered models by name, in alphabetical order; nothing is imported yet."""
-    found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    return {name: found[name] for name in sorted(found)}
+    return entries.every(GROUP)
 
 
 def find(text: str) -> Target:
@@ -123,14 +121,17 @@ def find(text: str) -> Target:
     Raises `UsageError` (with the nearest names) or `InputError` when there is no such model, and `ModelError` with file
     and line when the user's file cannot be imported.
     """
-    registered = bundled()
-    if text in registered:
-        return _registered(text, registered[text])
+    entry = entries.quick(GROUP, text)
+    if entry is not None:
+        return _registered(text, entry)
     place, _, name = text.partition(":")
     if place.endswith(".py"):
         return _pick(text, place, _import_file(Path(place)), name)
     if name and all(part.isidentifier() for part in place.split(".")):
         return _pick(text, place, _import_module(place), name)
+    registered = bundled()
+    if text in registered:
+        return _registered(text, registered[text])
     if os.sep in text or Path(text).is_file():
         what = "is a folder" if Path(text).is_dir() else "is not a Python file" if Path(text).exists() else None
         raise InputError(f"{text} {what or 'does not exist'}", remedy="name a file that ends in .py")
@@ -152,6 +153,8 @@ def titled(name: str) -> Target | None:
 
 def unknown(message: str, name: str, known: Collection[str], kind: str, more: str = "") -> UsageError:
     """The error for a name that does not exist: the nearest ones, then all of them."""
+    import difflib
+
     names = list(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     near += [n for n in names if name and name in n and n not in near][: 3 - len(near)]
@@ -166,7 +169,7 @@ def first_line(doc: str | None) -> str:
 
 
 @cache
-def _registered(name: str, entry: EntryPoint) -> Target:
+def _registered(name: str, entry: Entry) -> Target:
     try:
         value = entry.load()
     except StreamproofError:
@@ -240,6 +243,8 @@ def _import_file(path: Path) -> types.ModuleType:
     """
     if not path.is_file():
         raise InputError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}", remedy="check the path")
+    import hashlib
+
     full = os.path.abspath(path)
     _search(os.path.dirname(full))
     name = f"streamproof_file_{path.stem}_{hashlib.sha256(full.encode()).hexdigest()[:12]}"

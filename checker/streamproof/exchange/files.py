@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import time
 from pathlib import Path
 
 from streamproof.system.errors import InputError, SystemFailure
@@ -16,18 +16,15 @@ def write_text(path: Path, text: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+        name = path.parent / f".{path.name}.{os.getpid()}-{time.monotonic_ns():x}"
+        with name.open("x", encoding="utf-8") as file:
+            try:
                 file.write(text)
-            # A temporary file is private; the final one gets the permissions that the process gives new files.
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+                file.close()
+                os.replace(name, path)
+            except BaseException:
+                name.unlink()
+                raise
     except OSError as error:
         raise SystemFailure(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -6,13 +6,12 @@ compare.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
-
-from rich.console import Console
-from rich.text import Text
 
 from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
@@ -48,10 +47,14 @@ _VERDICTS: dict[Verdict, Style] = {
 def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
     """Write styled lines to `stream` (standard output): with colours when it is a terminal, else as plain text."""
     stream = stream or sys.stdout
-    console = Console(file=stream, highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
+    if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
         stream.write(_encodable(text(lines, PLAIN_WIDTH), stream))
         return
+    # Not needed in a pipe, and as slow to import as a small model is to check.
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
     for row in wrap(lines, console.width):
         console.print(Text.assemble(*((span.text, _COLOURS[span.style]) for span in row)), soft_wrap=True)
 
@@ -247,8 +250,7 @@ class ProgressPrinter:
         memory: Callable[[], int] = resident_bytes,
     ) -> None:
         self._stream = stream or sys.stderr
-        self._console = Console(file=self._stream)
-        self._live = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._live = self._stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
         self._every = every if every is not None else 1.0 if self._live else 60.0
         self._clock, self._memory = clock, memory
         self._printed = clock()
@@ -265,7 +267,7 @@ class ProgressPrinter:
         self._before = progress
         if self._live:
             # Erase the line, write the new one without ending it; too long a line would wrap and could not be erased.
-            self._stream.write(f"\r\x1b[2K{written[: max(self._console.width - 1, 1)]}")
+            self._stream.write(f"\r\x1b[2K{written[: max(shutil.get_terminal_size().columns - 1, 1)]}")
         else:
             self._stream.write(written + "\n")
         self._stream.flush()
