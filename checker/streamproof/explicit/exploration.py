@@ -137,7 +137,7 @@ def _explore(
             _out_degree(search),
         ),
         findings=findings,
-        coverage=coverage(search),
+        coverage=Coverage() if reduced.stubborn is not None else coverage(search),
         complete=search.stopped is None,
         stopped=None if search.stopped is None else search.stopped.value,
         mistake=mistake,
@@ -145,7 +145,7 @@ def _explore(
         explore_seconds=time.perf_counter() - begun - compiling,
         peak_bytes=peak_bytes(),
         tier=used,
-        reductions=reduced.asked,
+        reductions=reduced.report(),
         _search=search,
     )
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from streamproof.explicit.reductions.automorphism import Asymmetric, verify
-from streamproof.explicit.reductions.symmetry import Symmetry, TooManyRenamings
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Reduction
+
+if TYPE_CHECKING:
+    from streamproof.explicit.reductions.stubborn import StubbornSets
+    from streamproof.explicit.reductions.symmetry import Symmetry
 
 SYMMETRY, PARTIAL_ORDER = "symmetry", "partial order"
 
@@ -19,47 +22,90 @@ SAFETY = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a search leaves out. `asked` says of each reduction asked for whether it is made, and why not."""
+    """What a search leaves out: nothing, unless it has a symmetry or stubborn sets.
 
-    asked: tuple[Reduction, ...] = ()
+    `refused` says why reductions that were asked for are not made.
+    """
+
     symmetry: Symmetry | None = None
+    stubborn: StubbornSets | None = None
+    refused: tuple[Reduction, ...] = ()
 
     @property
     def reduces(self) -> bool:
         """Whether the search is not the full one."""
-        return self.symmetry is not None
+        return self.symmetry is not None or self.stubborn is not None
 
     def count(self, states: int) -> str:
         """So many states of the search, in words."""
         what = f"{states:,} reachable state" + ("" if states == 1 else "s")
-        return f"{what} up to symmetry" if self.symmetry is not None else what
+        if self.symmetry is not None:
+            what += " up to symmetry"
+        if self.stubborn is not None:
+            what += " that the reduced search needs"
+        return what
+
+    def report(self) -> tuple[Reduction, ...]:
+        """The reductions asked for, after the search: what those made left out, and why others were not made."""
+        made: list[Reduction] = []
+        if self.symmetry is not None:
+            names = " and ".join(f"{{{', '.join(sort.members)}}}" for sort in self.symmetry.sorts)
+            because = f"any two of {names} can be exchanged, so one state of each orbit was searched and counted"
+            made.append(Reduction(SYMMETRY, True, because))
+        if self.stubborn is not None:
+            cut, expanded = self.stubborn.cut, self.stubborn.expanded
+            because = f"in {cut:,} of {expanded:,} states some enabled steps were left out"
+            if not cut:
+                because = f"it gains nothing: in each of {expanded:,} states every enabled step was needed"
+            made.append(Reduction(PARTIAL_ORDER, True, because))
+        return tuple(sorted((*made, *self.refused), key=lambda r: (SYMMETRY, PARTIAL_ORDER).index(r.name)))
 
 
 def plan(
-    scalarised: Scalarised, simple: System, properties: Sequence[Property], *, symmetry: bool = False, por: bool = False
+    scalarised: Scalarised,
+    simple: System,
+    properties: Sequence[Property],
+    *,
+    symmetry: bool = False,
+    por: bool = False,
 ) -> Plan:
     """The reductions asked for that apply to deciding `properties` of `simple`, the simplified scalar system."""
-    asked: list[Reduction] = []
-    found = _symmetry(scalarised, simple, properties, asked) if symmetry else None
-    return Plan(tuple(asked), found)
+    refused: list[Reduction] = []
+    same = _symmetry(scalarised, simple, properties, refused) if symmetry else None
+    stubborn = _stubborn(scalarised, simple, properties, refused) if por else None
+    return Plan(same, stubborn, tuple(refused))
 
 
 def _symmetry(
-    scalarised: Scalarised, simple: System, properties: Sequence[Property], asked: list[Reduction]
+    scalarised: Scalarised, simple: System, properties: Sequence[Property], refused: list[Reduction]
 ) -> Symmetry | None:
+    from streamproof.explicit.reductions.automorphism import Asymmetric, verify
+    from streamproof.explicit.reductions.symmetry import Symmetry, TooManyRenamings
+
     endless = [p.name for p in properties if p.kind not in SAFETY]
     if endless:
-        because = f"{endless[0]} is about behaviours without end; leave it out with --property to reduce the others"
-        asked.append(Reduction(SYMMETRY, False, because))
+        because = f"{endless[0]} is about endless behaviours; leave it out, with --property, to reduce for the others"
+        refused.append(Reduction(SYMMETRY, False, because))
         return None
     try:
         found = Symmetry(scalarised.original, simple, verify(scalarised, simple, [p.name for p in properties]))
-        found.canonical  # noqa: B018 - raises when there are too many renamings
+        found.prepare()
     except (Asymmetric, TooManyRenamings) as reason:
-        asked.append(Reduction(SYMMETRY, False, str(reason)))
+        refused.append(Reduction(SYMMETRY, False, str(reason)))
         return None
-    names = " and ".join(f"{{{', '.join(sort.members)}}}" for sort in found.sorts)
-    asked.append(
-        Reduction(SYMMETRY, True, f"any two of {names} can be exchanged; one state of each orbit was searched")
-    )
     return found
+
+
+def _stubborn(
+    scalarised: Scalarised, simple: System, properties: Sequence[Property], refused: list[Reduction]
+) -> StubbornSets | None:
+    from streamproof.explicit.reductions.images import liveness
+    from streamproof.explicit.reductions.stubborn import stubborn_sets
+
+    ordered = [p.name for p in properties if p.kind not in (*SAFETY, Kind.TERMINATION)]
+    if ordered:
+        because = f"{ordered[0]} depends on the order of steps; leave it out, with --property, to reduce for the others"
+        refused.append(Reduction(PARTIAL_ORDER, False, because))
+        return None
+    alive = dict(zip([v.name for v in simple.variables], liveness(scalarised.original), strict=True))
+    return stubborn_sets(simple, properties, alive)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from streamproof.explicit.reductions.expand import reduced_expander
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.search import Search
 from streamproof.explicit.successors import expander
@@ -27,5 +28,19 @@ class ReducedSearch(Search):
         begun = time.perf_counter()
         edges = any(p.kind is Kind.TERMINATION for p in self.properties)
         canonical = None if self.plan.symmetry is None else self.plan.symmetry.canonical
-        self._expand = expander(self.system, self._open(Kind.STEP), edges=edges, canonical=canonical)
+        steps = self._open(Kind.STEP)
+        if self.plan.stubborn is None:
+            self._expand = expander(self.system, steps, edges=edges, canonical=canonical)
+        else:
+            self._still_open()
+            self._expand = reduced_expander(self.system, steps, self.plan.stubborn, edges=edges, canonical=canonical)
         self.compile_seconds += time.perf_counter() - begun
+
+    def _compile_watches(self) -> None:
+        Search._compile_watches(self)
+        self._still_open()
+
+    def _still_open(self) -> None:
+        """Stubborn sets serve the properties that are not decided yet, and so become smaller."""
+        if self.plan.stubborn is not None:
+            self.plan.stubborn.keep_open({number for number, _ in self._open(*Kind)})

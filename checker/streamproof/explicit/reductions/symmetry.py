@@ -70,6 +70,10 @@ class Symmetry:
                 for sort, order in zip(self.sorts, chosen, strict=True)
             }
 
+    def prepare(self) -> None:
+        """Make `canonical` ready. Raises `TooManyRenamings`."""
+        assert self.canonical is not None
+
     @cached_property
     def blocks(self) -> tuple[tuple[tuple[int, ...], ...], ...] | None:
         """For each sort and each of its members, the positions of the leaves that belong to it alone, in like order.

@@ -1,0 +1,113 @@
+"""Conditions taken apart: atoms with one bit each, and what has to happen before a condition that is false can be true.
+
+A *necessary set* of a condition that is false in a state is a set of instances without which it stays false: every way to
+a state where it is true takes one of them. For a conjunction, that of any one part that is false will do; for a
+disjunction all parts' together are needed; for an atom it is the instances that write what it reads, but for those
+that provably cannot make it true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """An atom or its negation. `bit` marks the atom among the bits that say which atoms are true.
+
+    `enablers` has a bit for each instance that may make the literal true where it is false.
+    """
+
+    bit: int
+    positive: bool
+    enablers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """True when all parts are; without parts always."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """True when a part is; without parts never."""
+
+    parts: tuple[Condition, ...]
+
+
+Condition: TypeAlias = Literal | Every | Some
+
+Cost: TypeAlias = Callable[[int], int]
+"""How much it costs to take in these instances."""
+
+
+def holds(condition: Condition, truth: int) -> bool:
+    """Whether the condition is true where the atoms marked in `truth` are."""
+    match condition:
+        case Literal(bit, positive, _):
+            return bool(truth & bit) is positive
+        case Every(parts):
+            return all(holds(part, truth) for part in parts)
+        case Some(parts):
+            return any(holds(part, truth) for part in parts)
+        case _:
+            assert_never(condition)
+
+
+def necessary(condition: Condition, truth: int, cost: Cost) -> int:
+    """A necessary set of a condition that is false where the atoms marked in `truth` are true; a cheap one."""
+    match condition:
+        case Literal(enablers=enablers):
+            return enablers
+        case Every(parts):
+            sets = [necessary(part, truth, cost) for part in parts if not holds(part, truth)]
+            return min(sets, key=cost)
+        case Some(parts):
+            found = 0
+            for part in parts:
+                found |= necessary(part, truth, cost)
+            return found
+        case _:
+            assert_never(condition)
+
+
+@dataclass(slots=True)
+class Atoms:
+    """The atoms of all conditions of a system, numbered in the order they are met."""
+
+    enablers: Callable[[Expr, bool], int]
+    """Which instances may make this term true (or false) where it is not."""
+    terms: dict[Expr, int] = field(default_factory=dict)
+    _literals: dict[tuple[Expr, bool], Literal] = field(default_factory=dict)
+
+    def condition(self, term: Expr, positive: bool = True) -> Condition:
+        """A Boolean scalar term (or its negation) over atoms."""
+        match term:
+            case e.Const(value=value):
+                return Every(()) if value is positive else Some(())
+            case e.Not(arg=x):
+                return self.condition(x, not positive)
+            case e.And(args=args) | e.Or(args=args):
+                parts = tuple(self.condition(x, positive) for x in args)
+                return Every(parts) if isinstance(term, e.And) is positive else Some(parts)
+            case _:
+                return self._literal(term, positive)
+
+    def _literal(self, term: Expr, positive: bool) -> Literal:
+        if (term, positive) not in self._literals:
+            bit = 1 << self.terms.setdefault(term, len(self.terms))
+            self._literals[term, positive] = Literal(bit, positive, self.enablers(term, positive))
+        return self._literals[term, positive]
+
+
+def as_term(term: Expr, positive: bool) -> Expr:
+    """The term of a literal."""
+    return term if positive else b.not_(term)

@@ -1,0 +1,136 @@
+"""Which instances of a system get in each other's way, and which can make a condition true.
+
+Two instances *accord* when, wherever both are enabled and neither is a mistake of the model, each stays enabled after the
+other and both orders lead to the same state. What they read and write decides most pairs; the others are decided by
+composing their updates, exactly or not at all: what is not known to accord counts as dependent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from streamproof.explicit.reductions.conditions import as_term
+from streamproof.explicit.reductions.equivalence import Equivalence, Undecided
+from streamproof.explicit.successors import Rule
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.assume import Assuming
+from streamproof.system.expr import Expr
+from streamproof.system.model import System
+from streamproof.system.sorts import Sort
+from streamproof.system.substitute import Substitution
+
+QUESTION_LIMIT = 20_000
+"""How many pairs, and how many instances and atoms, are looked at more closely than at what they read and write."""
+CASES = 64
+"""Cases that one pair may take."""
+
+
+@dataclass(slots=True)
+class Independence:
+    """The instances of a simplified scalar system, as `rules`, against each other."""
+
+    system: System
+    rules: tuple[Rule, ...]
+    equal: Equivalence
+    updates: list[dict[str, Expr]] = field(init=False)
+    _place: Mapping[str, int] = field(init=False)
+    _writes: list[int] = field(init=False)
+    """Per instance, a bit for each variable it writes."""
+    _reads: list[int] = field(init=False)
+    _writers: list[int] = field(init=False)
+    """Per variable, a bit for each instance that writes it."""
+    _asked: int = 0
+
+    def __post_init__(self) -> None:
+        self._place = self.system.index
+        self.updates = [dict(instance.updates) for instance in self.system.instances]
+        self._writes = [self._bits(updates) for updates in self.updates]
+        self._reads = [
+            self._bits(e.variables(*rule.guard, *updates.values()))
+            for rule, updates in zip(self.rules, self.updates, strict=True)
+        ]
+        self._writers = self._by_variable(self._writes)
+
+    def _bits(self, names: Iterable[str]) -> int:
+        return sum(1 << self._place[name] for name in names)
+
+    def _by_variable(self, masks: list[int]) -> list[int]:
+        found = [0] * len(self._place)
+        for number, mask in enumerate(masks):
+            for variable in bits(mask):
+                found[variable] |= 1 << number
+        return found
+
+    def dependent(self) -> tuple[int, ...]:
+        """Per instance, a bit for each other one that it is not known to accord with."""
+        touched = self._by_variable([r | w for r, w in zip(self._reads, self._writes, strict=True)])
+        found = [0] * len(self.rules)
+        for one in range(len(self.rules)):
+            near = 0
+            for variable in bits(self._writes[one]):
+                near |= touched[variable]
+            for variable in bits(self._reads[one]):
+                near |= self._writers[variable]
+            for other in bits(near >> (one + 1)):
+                other += one + 1
+                if not self._accord(one, other):
+                    found[one] |= 1 << other
+                    found[other] |= 1 << one
+        return tuple(found)
+
+    def enablers(self, term: Expr, positive: bool) -> int:
+        """A bit for each instance that may make a term true (`positive`) or false where it is not."""
+        writers = 0
+        for name in e.variables(term):
+            writers |= self._writers[self._place[name]]
+        return sum(1 << number for number in bits(writers) if self._may_make(number, as_term(term, positive)))
+
+    def _more(self) -> bool:
+        """Whether another question may be asked."""
+        self._asked += 1
+        return self._asked <= QUESTION_LIMIT
+
+    def _may_make(self, number: int, wanted: Expr) -> bool:
+        if not self._more():
+            return True
+        here = Assuming()
+        for condition in (*self.rules[number].guard, b.not_(wanted)):
+            if here.assume(condition) is b.FALSE:
+                return False
+        return here(self._after(number)(wanted)) is not b.FALSE
+
+    def _after(self, number: int) -> Substitution:
+        """Terms of the next state as terms of this one, for the step of an instance."""
+        return Substitution({b.var(n, self._sort(n)): t for n, t in self.updates[number].items()})
+
+    def _sort(self, name: str) -> Sort:
+        return self.system.variables[self._place[name]].sort
+
+    def _accord(self, one: int, other: int) -> bool:
+        if not self._more():
+            return False
+        rules, updates = (self.rules[one], self.rules[other]), (self.updates[one], self.updates[other])
+        here = Assuming()
+        both = b.and_((*rules[0].guard, *rules[1].guard, b.not_(rules[0].faults), b.not_(rules[1].faults)))
+        for condition in both.args if isinstance(both, e.And) else (both,):
+            if here.assume(condition) is b.FALSE:
+                return True
+        after = (self._after(one), self._after(other))
+        pairs = [(after[1](b.and_(rules[0].guard)), b.TRUE), (after[0](b.and_(rules[1].guard)), b.TRUE)]
+        for name in {**updates[0], **updates[1]}:
+            stays = b.var(name, self._sort(name))
+            pairs.append((after[0](updates[1].get(name, stays)), after[1](updates[0].get(name, stays))))
+        try:
+            return self.equal.difference([(here(x), here(y)) for x, y in pairs], both, CASES) is None
+        except Undecided:
+            return False
+
+
+def bits(mask: int) -> Iterable[int]:
+    """The positions of the bits that are set, from the lowest."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low

@@ -1,0 +1,196 @@
+"""Partial-order reduction by stubborn sets: of steps that do not get in each other's way, one order is enough.
+
+In each state a set T of instances is chosen and only its enabled members are taken. T satisfies:
+
+1. an enabled member brings in every instance it does not accord with, a disabled one a necessary set of its guard;
+2. for every goal that is still open, T holds a necessary set of it; a goal that is true has all steps taken;
+3. where deadlocks or endless behaviours are asked about, T has an enabled member if any instance is enabled.
+
+Goals are the states in which something is decided: an invariant is false, a reachability property true, an instance is
+enabled whose step breaks a step property, the model makes a mistake. By 1, whenever a behaviour takes a member of T,
+the first such step can be taken at once, and the others after it lead to the same last state. By 2 every behaviour to
+a goal takes a member of T. So the reduced search has a behaviour to that goal too, of the same length: shortest traces
+stay shortest. By 1 and 3 the same is true of behaviours into a deadlock, and an endless behaviour stays possible:
+its first member of T is moved to the front, or if it takes none, an enabled member of T goes before it.
+
+Valmari, "Stubborn Sets for Reduced State Space Generation", 1990; with necessary sets of properties, Schmidt, "Stubborn
+Sets for Simple Linear Time Properties", 2012; on guards, Laarman, Pater, van de Pol and Hansen, "Guard-Based Partial-Order
+Reduction", 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streamproof.explicit.reductions.conditions import Atoms, Condition, Every, Literal, Some, holds, necessary
+from streamproof.explicit.reductions.equivalence import Equivalence
+from streamproof.explicit.reductions.independence import Independence, bits
+from streamproof.explicit.successors import Rule, rules_of
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.model import Kind, Property, System
+
+SEEDS = 32
+"""How many enabled instances are tried for the start of a set, where no goal gives it one."""
+
+MISTAKE = -1
+"""The number of the goals that are mistakes of the model; those of properties have theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Where something is decided: the number of the property, or `MISTAKE`, and a condition on states."""
+
+    number: int
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is taken in a state: the instances in order, and whether enabled ones were left out."""
+
+    taken: tuple[int, ...]
+    reduced: bool
+
+
+@dataclass(slots=True)
+class StubbornSets:
+    """Chooses the instances that are taken. Sets of instances and of true atoms are integers, one bit for each."""
+
+    atoms: tuple[Expr, ...]
+    """What a choice depends on: terms over one state, with bits from the lowest."""
+    guards: tuple[Condition, ...]
+    """Per instance."""
+    dependent: tuple[int, ...]
+    """Per instance, those it is not known to accord with."""
+    goals: tuple[Goal, ...]
+    progress: bool
+    """Whether a state with an enabled instance must have one taken."""
+    cut: int = 0
+    """In how many states instances were left out."""
+    expanded: int = 0
+    """In how many states instances were chosen."""
+    _open: tuple[Goal, ...] = ()
+    _known: dict[int, Choice] = field(default_factory=dict)
+    _quick: list[tuple[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._open = self.goals
+        self._quick = [_bounds(guard) for guard in self.guards]
+
+    def keep_open(self, numbers: Collection[int]) -> None:
+        """From now on, only these properties are still to be decided."""
+        still = tuple(goal for goal in self.goals if goal.number == MISTAKE or goal.number in numbers)
+        if still != self._open:
+            self._open = still
+            self._known.clear()
+
+    def choose(self, truth: int) -> Choice:
+        """What to take in a state where just these atoms are true."""
+        choice = self._known.get(truth)
+        if choice is None:
+            enabled = self._enabled(truth)
+            taken = self._stubborn(truth, enabled) & enabled
+            choice = self._known[truth] = Choice(tuple(bits(taken)), taken != enabled)
+        self.expanded += 1
+        self.cut += choice.reduced
+        return choice
+
+    def _enabled(self, truth: int) -> int:
+        found = 0
+        for number, (needed, forbidden) in enumerate(self._quick):
+            if truth & needed == needed and not truth & forbidden and holds(self.guards[number], truth):
+                found |= 1 << number
+        return found
+
+    def _stubborn(self, truth: int, enabled: int) -> int:
+        base = 0
+        for goal in self._open:
+            if holds(goal.condition, truth):
+                return enabled
+            base |= necessary(goal.condition, truth, _Cost(enabled, base))
+        base = self._closed(base, truth, enabled)
+        if base & enabled or not self.progress or not enabled:
+            return base
+        seeds = list(bits(enabled))[:SEEDS]
+        closed = (self._closed(base | 1 << seed, truth, enabled) for seed in seeds)
+        return min(closed, key=lambda found: (found & enabled).bit_count())
+
+    def _closed(self, start: int, truth: int, enabled: int) -> int:
+        """The smallest set around `start` that brings in what its members need, by choices that look cheap."""
+        found = todo = start
+        while todo:
+            low = todo & -todo
+            todo ^= low
+            number = low.bit_length() - 1
+            waits = not enabled & low
+            more = necessary(self.guards[number], truth, _Cost(enabled, found)) if waits else self.dependent[number]
+            todo |= more & ~found
+            found |= more
+            if found & enabled == enabled:
+                return found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """Counts the instances that are not there yet, enabled ones many times."""
+
+    enabled: int
+    have: int
+
+    def __call__(self, instances: int) -> int:
+        new = instances & ~self.have
+        return new.bit_count() + 1000 * (new & self.enabled).bit_count()
+
+
+def _bounds(guard: Condition) -> tuple[int, int]:
+    """Atoms that must be true and atoms that must be false for a guard to be true."""
+    needed = forbidden = 0
+    for part in guard.parts if isinstance(guard, Every) else (guard,):
+        if isinstance(part, Literal):
+            needed |= part.bit if part.positive else 0
+            forbidden |= 0 if part.positive else part.bit
+    return needed, forbidden
+
+
+def stubborn_sets(system: System, properties: Sequence[Property], alive: Mapping[str, Expr]) -> StubbornSets:
+    """The sets for deciding `properties` of a simplified scalar system, numbered by their position.
+
+    `alive` says of each leaf when it means something (`images.liveness`).
+    """
+    steps = [(number, p) for number, p in enumerate(properties) if p.kind is Kind.STEP]
+    rules = tuple(rules_of(system, steps))
+    independence = Independence(system, rules, Equivalence(alive))
+    atoms = Atoms(independence.enablers)
+    guards = tuple(Every(tuple(atoms.condition(term) for term in rule.guard)) for rule in rules)
+    goals = (*_mistakes(system, rules, guards, atoms), *_decisions(properties, rules, guards, atoms))
+    progress = any(p.kind in (Kind.DEADLOCK, Kind.TERMINATION) for p in properties)
+    dependent = independence.dependent()
+    return StubbornSets(tuple(atoms.terms), guards, dependent, goals, progress)
+
+
+def _mistakes(system: System, rules: Sequence[Rule], guards: Sequence[Condition], atoms: Atoms) -> list[Goal]:
+    asking = b.or_(check.condition for i in system.instances for check in i.guard_checks)
+    found = [] if asking is b.FALSE else [Goal(MISTAKE, atoms.condition(asking))]
+    for rule, guard in zip(rules, guards, strict=True):
+        if rule.faults is not b.FALSE:
+            found.append(Goal(MISTAKE, Every((guard, atoms.condition(rule.faults)))))
+    return found
+
+
+def _decisions(
+    properties: Sequence[Property], rules: Sequence[Rule], guards: Sequence[Condition], atoms: Atoms
+) -> list[Goal]:
+    found: list[Goal] = []
+    for number, prop in enumerate(properties):
+        if prop.kind in (Kind.INVARIANT, Kind.REACHABLE):
+            checks = [atoms.condition(check.condition) for check in prop.checks]
+            wanted = atoms.condition(prop.expr, prop.kind is Kind.REACHABLE)
+            found.append(Goal(number, Some((*checks, wanted))))
+    for rule, guard in zip(rules, guards, strict=True):
+        for number, mistake, broken in rule.steps:
+            here = Some((atoms.condition(mistake), atoms.condition(broken)))
+            found.append(Goal(number, Every((guard, here))))
+    return found
