@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import kernels
@@ -309,6 +310,7 @@ def _number(fact: int) -> int:
     return -1 if fact == NONE else fact
 
 
+@cache
 def fixed_code(words: int) -> Module:
     """The kernels for states of so many words."""
     text = translate(kernels.KERNELS, kernels.constants(words))
