@@ -3,7 +3,8 @@
 Each state says in ``mbt::actionTaken`` which action led to it (``init`` for the first) and in ``mbt::nondetPicks`` with
 which parameters and picks, each as an option, the form that Quint writes and its test drivers read. ``#meta`` names the
 model, variant, parameters and property, and gives Apalache the types of the variables. A loop is the index of the state
-that follows the last one; the step that closes it stands in ``#meta.loopStep``, since no state can carry it.
+that follows the last one; the step that closes it stands in ``#meta.loopStep``, since no state can carry it. A trace
+that stays in its last state for ever loops there and says so in ``#meta.stutters``.
 
 Reading asks for little: numbers may be plain, keys that start with ``#`` and variables that the system does not have
 are passed over, and where actions are not named, instances that lead from state to state are searched for.
@@ -87,7 +88,10 @@ def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[s
     document: dict[str, Any] = {"#meta": meta, "vars": [ACTION, PICKS, *(v.name for v in system.variables)]}
     document["states"] = states
     if trace.loop is not None:
-        meta["loopStep"] = _taken(trace.steps[-1])
+        if trace.stutters:
+            meta["stutters"] = True
+        else:
+            meta["loopStep"] = _taken(trace.steps[-1])
         document["loop"] = trace.loop
     return document
 
@@ -203,6 +207,8 @@ def _trace(document: dict[str, Any], system: System) -> Trace:
     if not isinstance(loop, int) or isinstance(loop, bool) or not 0 <= loop < len(states):
         raise Malformed("loop", f"expected the index of a state, 0 to {len(states) - 1}, found {compact(loop)}")
     meta = document.get("#meta")
+    if isinstance(meta, dict) and meta.get("stutters") is True and loop == len(states) - 1:
+        return Trace(tuple(states), tuple(steps), loop)
     closing = meta.get("loopStep") if isinstance(meta, dict) else None
     if closing is None and loop < len(states) - 1 and states[-1] == states[loop]:
         # Other tools write the state that closes the loop a second time; the step into it is the closing step.

@@ -13,6 +13,7 @@ from dataclasses import replace
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
+from streamproof.system.formula import rewritten
 from streamproof.system.model import Check, Conjunct, Instance, Property, System
 from streamproof.system.sorts import RangeSort, is_scalar
 from streamproof.system.substitute import Substitution
@@ -130,7 +131,11 @@ def _instance(system: System, plain: Assuming, instance: Instance) -> Instance:
 
 def _property(plain: Assuming, prop: Property) -> Property:
     return replace(
-        prop, expr=plain(prop.expr), conjuncts=_conjuncts(plain, prop.conjuncts), checks=_checks(prop.checks, ())
+        prop,
+        expr=plain(prop.expr),
+        conjuncts=_conjuncts(plain, prop.conjuncts),
+        checks=_checks(prop.checks, ()),
+        formula=None if prop.formula is None else rewritten(prop.formula, plain),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from streamproof.system.build import TRUE
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
+from streamproof.system.formula import Formula
 from streamproof.system.sorts import Sort, Value
 
 State: TypeAlias = tuple[Value, ...]
@@ -24,7 +25,9 @@ State: TypeAlias = tuple[Value, ...]
 
 
 class Fairness(Enum):
-    """What a scheduler owes an action: nothing, weak fairness, or strong fairness, per instance."""
+    """What a scheduler owes an action at each choice of its parameters: nothing, weak fairness, or strong fairness.
+
+    Which picks are taken is nobody's to owe. See `temporal` for the meaning."""
 
     NONE = "none"
     WEAK = "weak"
@@ -44,6 +47,8 @@ class Kind(Enum):
     """Every reachable state has an enabled instance or is a declared legal end (`System.terminal`)."""
     TERMINATION = "termination"
     """No infinite behaviour: the graph of reachable states has no cycle, self-loops included."""
+    TEMPORAL = "temporal"
+    """`formula` is true of every fair behaviour; `expr` is not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,8 @@ class Property:
     checks: tuple[Check, ...] = ()
     loc: Loc | None = None
     doc: str = ""
+    formula: Formula | None = None
+    """What a temporal property says; None for every other kind."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from streamproof.system import build as b
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.formula import rewritten
 from streamproof.system.leaves import decode, encode, leaves
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, State, System, Variable
 from streamproof.system.shapes import Rewriter
@@ -133,6 +134,7 @@ def _property(rewriter: Rewriter, prop: Property) -> Property:
         expr=rewriter.scalar(prop.expr),
         conjuncts=_conjuncts(rewriter, prop.conjuncts),
         checks=_checks(rewriter, prop.checks),
+        formula=None if prop.formula is None else rewritten(prop.formula, rewriter.scalar),
     )
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from streamproof.system.errors import Loc
-from streamproof.system.model import Instance, Kind, State
+from streamproof.system.model import Fairness, Instance, Kind, State
 
 
 class Verdict(Enum):
@@ -25,7 +25,8 @@ class Trace:
     """A behaviour: `states[k+1]` follows `states[k]` by `steps[k]`.
 
     With `loop`, the behaviour is infinite: one more step, `steps[-1]`, leads from the last state back to
-    `states[loop]`, so there are as many steps as states. Without it there is one step fewer than states.
+    `states[loop]`, so there are as many steps as states. Without it there is one step fewer than states. A behaviour
+    that stays in its last state for ever has one step fewer too, and its loop is that state: it `stutters`.
     """
 
     states: tuple[State, ...]
@@ -34,6 +35,44 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    @property
+    def stutters(self) -> bool:
+        """Whether nothing happens any more after the last state, for ever, though something might."""
+        return self.loop is not None and len(self.steps) < len(self.states)
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """How the cycle of a lasso treats one action instance that a scheduler owes fairness.
+
+    `taken`: the first step of the cycle, counted from 1, that takes the instance. `enabled`, `disabled`: the first
+    states of the cycle, counted from 0, in which it is and is not enabled. None: there is none.
+    """
+
+    label: str
+    fairness: Fairness
+    taken: int | None
+    enabled: int | None
+    disabled: int | None
+
+    @property
+    def paid(self) -> bool:
+        """Whether the lasso is fair to the instance."""
+        if self.fairness is Fairness.NONE or self.taken is not None:
+            return True
+        return self.enabled is None or (self.fairness is Fairness.WEAK and self.disabled is not None)
+
+    @property
+    def because(self) -> str:
+        """Why it is fair to the instance, or that it is not."""
+        if self.taken is not None:
+            return f"taken by step {self.taken}"
+        if self.enabled is None:
+            return "never enabled on the cycle"
+        if self.paid:
+            return f"not enabled in state {self.disabled}"
+        return f"enabled in state {self.enabled} and not taken on the cycle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +89,8 @@ class Finding:
     trace: Trace | None = None
     because: str = ""
     vacuous: bool = False
+    fair: tuple[Owed, ...] = ()
+    """For a violated temporal property: how the cycle of `trace` treats each fair action instance."""
 
 
 class OutDegree(NamedTuple):
@@ -115,15 +156,6 @@ class Coverage:
     def never(self) -> tuple[str, ...]:
         """Actions that were never enabled in any explored state."""
         return tuple(a for a, n in self.generated.items() if n == 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Reduction:
-    """A reduction that was asked for: whether it was made, and in a clause what it left out or why it does not apply."""
-
-    name: str
-    applied: bool
-    because: str
 
 
 @dataclass(frozen=True, slots=True)

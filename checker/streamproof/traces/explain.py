@@ -145,7 +145,7 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
                 found = _readings(interpreter, system.terminal, "", trace.states[-1], None, past)
                 ends = (Reason("a declared end", None, found),)
             return Explanation(ends, stopped, _slice(interpreter, past))
-        case Kind.TERMINATION:
+        case Kind.TERMINATION | Kind.TEMPORAL:
             return Explanation()
         case _:
             assert_never(prop.kind)

@@ -16,6 +16,7 @@ from typing import Any
 from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.model import Instance, Kind, Property, State, System
 from streamproof.system.sorts import show
+from streamproof.system.temporal import fairness_of
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import Blocked, Explanation, Reason, explain, last_step
 from streamproof.traces.lines import BLANK, Line, Span, Style, line, text
@@ -115,6 +116,8 @@ def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
             return "Counterexample", f"{prop.name} is violated: nothing can happen any more", "failed"
         case Kind.TERMINATION:
             return "Counterexample", f"{prop.name} is violated: the protocol can go on for ever", "failed"
+        case Kind.TEMPORAL:
+            return "Counterexample", f"{prop.name} is violated by a fair behaviour", "failed"
         case Kind.STEP:
             return "Counterexample", f"{prop.name} is violated by step {len(trace.steps)}", "failed"
         case Kind.INVARIANT:
@@ -140,7 +143,11 @@ def _header(system: System, prop: Property | None, trace: Trace, about: About) -
         yield _fact("parameters", parameters_text(system.parameters))
     count = len(trace.steps)
     length = f"{count} step{'' if count == 1 else 's'}" + (", no shorter one exists" if about.shortest else "")
-    yield _fact("length", length + ("" if trace.loop is None else f", a loop from state {trace.loop} on"))
+    if trace.stutters:
+        length += ", then nothing more for ever"
+    elif trace.loop is not None:
+        length += f", a loop from state {trace.loop} on"
+    yield _fact("length", length)
     if about.engine or about.replayed:
         by = "replayed by the interpreter" if about.replayed else ""
         yield _fact("found by", ", ".join(filter(None, (about.engine, by))))
@@ -157,7 +164,7 @@ def _steps(system: System, trace: Trace, *, full: bool) -> Iterator[Line]:
     column = min(max((len(label) for label in labels), default=0), 48)
     yield line(Span(f"{0:>{digits}}", "faint"), "  ", Span("initial state", "title"))
     yield from _state(system, trace.states[0], inner)
-    if trace.loop == 0:
+    if trace.loop == 0 and not trace.stutters:
         yield _loop_start(inner)
     for number, instance in enumerate(trace.steps, start=1):
         closing = number == len(trace.states)
@@ -170,8 +177,10 @@ def _steps(system: System, trace: Trace, *, full: bool) -> Iterator[Line]:
         elif full:
             yield line(Span("state", "faint"), indent=inner)
             yield from _state(system, after, inner + 2)
-        if number == trace.loop:
+        if number == trace.loop and not trace.stutters:
             yield _loop_start(inner)
+    if trace.stutters:
+        yield line(Span("nothing more happens: the behaviour stays here for ever", "failed"), indent=inner - 2)
 
 
 def _step(system: System, instance: Instance, number: int, digits: int, column: int) -> Line:
@@ -222,11 +231,28 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
                 yield line(f"The state is no declared end{tail}", indent=2)
             if system.terminal is None:
                 yield line("The model declares no legal end.", indent=2)
+        case Kind.TEMPORAL:
+            yield from _fairness(system, trace)
         case Kind.TERMINATION | Kind.REACHABLE:
             pass
     skipped = len(trace.steps) - len(explanation.steps)
     if explanation.steps and skipped:
         yield line(f"Steps that this depends on: {', '.join(map(str, explanation.steps))}", indent=2)
+
+
+def _fairness(system: System, trace: Trace) -> Iterator[Line]:
+    """Why the behaviour is fair: one line per reason, instances of one action together."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for owed in fairness_of(system, trace):
+        groups.setdefault((owed.fairness.value, owed.because), []).append(owed.label)
+    if not groups:
+        yield line("Nothing is owed fairness: every action may be put off for ever.", indent=2)
+        return
+    yield line(Span("Why this behaviour is fair:", "title"))
+    for (fairness, because), labels in groups.items():
+        some = ", ".join(labels[:MAX_LABELS])
+        more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
+        yield line(Span(some, "action"), f"{more}: {because} ({fairness})", indent=2, hang=6)
 
 
 def _reason(reason: Reason, indent: int) -> Iterator[Line]:

@@ -16,6 +16,7 @@ from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofErr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
 from streamproof.system.sorts import contains, show
+from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import last_step, why_false
 from streamproof.traces.labels import Label, matching
@@ -69,7 +70,8 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
     """Check that `trace` is a behaviour of `system` and shows what a counterexample (or witness) of `prop` must show.
 
     Invariant: false in the last state. Step property: false of the last step. Deadlock: the last state has no enabled
-    instance and is no declared end. Termination: the trace ends in a loop. Reachability: true in the last state.
+    instance and is no declared end. Termination: the trace ends in a loop of steps. Reachability: true in the last state.
+    Temporal: the formula is false of the behaviour, and the behaviour is fair.
     Raises `ReplayError` otherwise, and `UsageError` for a property that the system does not have.
     """
     prop = _property(system, prop) if isinstance(prop, str) else prop
@@ -100,10 +102,23 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
             if interpreter.terminal(last):
                 raise ReplayError("the last state is no deadlock: it is a declared end")
         case Kind.TERMINATION:
-            if trace.loop is None:
+            if trace.loop is None or trace.stutters:
                 raise ReplayError(f"{prop.name} is violated by an endless behaviour only, and the trace has no loop")
+        case Kind.TEMPORAL:
+            _temporal(system, prop, trace)
         case _:
             assert_never(prop.kind)
+
+
+def _temporal(system: System, prop: Property, trace: Trace) -> None:
+    if trace.loop is None:
+        raise ReplayError(f"{prop.name} speaks of endless behaviours, and the trace has no loop")
+    assert prop.formula is not None, "a temporal property has a formula"
+    if true_of(system, prop.formula, trace):
+        raise ReplayError(f"{prop.name} is true of the behaviour, so the trace does not violate it")
+    for owed in fairness_of(system, trace):
+        if not owed.paid:
+            raise ReplayError(f"the behaviour is not {owed.fairness.value}ly fair to {owed.label}: {owed.because}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +179,8 @@ def _shape(system: System, trace: Trace) -> None:
     if not trace.states:
         raise ReplayError("the trace has no state")
     steps = len(trace.states) - (trace.loop is None)
-    if len(trace.steps) != steps:
+    stays = trace.stutters and len(trace.steps) == steps - 1 and trace.loop == len(trace.states) - 1
+    if len(trace.steps) != steps and not stays:
         raise ReplayError(f"{len(trace.states)} states need {steps} steps, the trace has {len(trace.steps)}")
     if trace.loop is not None and not 0 <= trace.loop < len(trace.states):
         raise ReplayError(f"the loop goes back to state {trace.loop}, the trace has 0 to {len(trace.states) - 1}")

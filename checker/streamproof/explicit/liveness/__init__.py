@@ -1,0 +1,1 @@
+"""Temporal properties with fairness, decided on the stored graph of states: automata, fair cycles, lassos."""

@@ -1,0 +1,118 @@
+"""The stored graph, made ready for the search of fair cycles: steps that change nothing are left out, fair ones sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.liveness.automaton import Automaton
+from streamproof.system.model import Fairness
+from streamproof.system.temporal import Obligation
+
+Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Every step that changes the state. Staying where one is, which is always possible, is not written down."""
+
+    graph: StateGraph
+    sources: Numbers
+    targets: Numbers
+    offsets: npt.NDArray[np.int64]
+    owed: Numbers
+    """Per step: the position of the obligation whose instance takes it, or -1."""
+    obligations: tuple[Obligation, ...]
+    fair_steps: Numbers
+    """The steps of fair instances, by obligation."""
+    fair_offsets: npt.NDArray[np.int64]
+    """Where each obligation's steps begin in `fair_steps`; one more at the end."""
+
+    @classmethod
+    def of(cls, graph: StateGraph, obligations: Sequence[Obligation], instances: int) -> Arena:
+        """From a stored graph, what is owed fairness, and the number of instances of the system."""
+        sources = np.repeat(np.arange(graph.states, dtype=np.int32), np.diff(graph.offsets))
+        targets, taken, offsets = graph.targets, graph.instances, graph.offsets
+        moving = sources != targets
+        if not moving.all():
+            sources, targets, taken = sources[moving], targets[moving], taken[moving]
+            offsets = _offsets(sources, graph.states)
+        owner = np.full(instances, -1, dtype=np.int32)
+        for at, obligation in enumerate(obligations):
+            owner[list(obligation.numbers)] = at
+        owed = owner[taken]
+        fair = np.flatnonzero(owed >= 0).astype(np.int32) if obligations else np.zeros(0, dtype=np.int32)
+        kinds = owed[fair]
+        if len(obligations) < 1 << 15:
+            kinds = kinds.astype(np.int16)  # short numbers are sorted in linear time
+        order = fair[np.argsort(kinds, kind="stable")]
+        counts = np.bincount(kinds, minlength=len(obligations)) if len(kinds) else np.zeros(len(obligations), np.int64)
+        bounds = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        return cls(graph, sources, targets, offsets, owed, tuple(obligations), order, bounds)
+
+    @property
+    def states(self) -> int:
+        """How many states there are."""
+        return len(self.offsets) - 1
+
+    def enabled(self, obligation: int) -> Mask:
+        """The states in which the obligation's instance can be taken and that changes something."""
+        found = np.zeros(self.states, dtype=np.bool_)
+        found[self.sources[self._steps_of(obligation)]] = True
+        return found
+
+    def any_enabled(self) -> Mask:
+        """The states in which staying for ever is not fair."""
+        found = np.zeros(self.states, dtype=np.bool_)
+        found[self.sources[self.fair_steps]] = True
+        return found
+
+    def takes(self, obligation: int, before: int, after: int) -> bool:
+        """Whether the step between two states takes the obligation's instance."""
+        first, last = self.offsets[before], self.offsets[before + 1]
+        return bool(((self.targets[first:last] == after) & (self.owed[first:last] == obligation)).any())
+
+    def is_enabled(self, obligation: int, state: int) -> bool:
+        """Whether the obligation's instance can be taken in one state, and that changes something."""
+        return bool((self.owed[self.offsets[state] : self.offsets[state + 1]] == obligation).any())
+
+    def is_weak(self, obligation: int) -> bool:
+        """Whether weak fairness is owed, not strong."""
+        return self.obligations[obligation].fairness is Fairness.WEAK
+
+    def _steps_of(self, obligation: int) -> Numbers:
+        return self.fair_steps[self.fair_offsets[obligation] : self.fair_offsets[obligation + 1]]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which states satisfy which truth tables of an automaton."""
+
+    valuations: npt.NDArray[np.uint16]
+    """Per state, the valuation of the automaton's conditions."""
+    atoms: int
+    everything: int
+
+    @classmethod
+    def of(cls, graph: StateGraph, automaton: Automaton) -> Labels:
+        """The valuation of every state."""
+        valuations = np.zeros(graph.states, dtype=np.uint16)
+        for at, row in enumerate(graph.evaluate(automaton.conditions) if automaton.conditions else ()):
+            valuations |= row.astype(np.uint16) << at
+        return cls(valuations, len(automaton.conditions), automaton.everything)
+
+    def mask(self, table: int, among: Numbers | None = None) -> Mask:
+        """Which states, or which of those `among`, satisfy a truth table."""
+        column = np.array([bool(table >> v & 1) for v in range(1 << self.atoms)], dtype=np.bool_)
+        found: Mask = column[self.valuations if among is None else self.valuations[among]]
+        return found
+
+
+def _offsets(sources: Numbers, states: int) -> npt.NDArray[np.int64]:
+    """Where the steps of each state begin, in a list sorted by state."""
+    return np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=states)))).astype(np.int64)

@@ -1,0 +1,136 @@
+"""From a fair component to a lasso: a real way to it and a real way round in it that pays everything owed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.explicit.liveness.arena import Arena, Labels, Mask
+from streamproof.explicit.liveness.automaton import Automaton, Part
+from streamproof.explicit.liveness.fair import Fair, marks_met, resting
+from streamproof.explicit.liveness.reach import Reach
+from streamproof.explicit.liveness.region import Region
+
+
+@dataclass(frozen=True, slots=True)
+class Lasso:
+    """Numbers of states: `stem` ends where `cycle` begins. A cycle of one state: nothing happens any more."""
+
+    stem: tuple[int, ...]
+    cycle: tuple[int, ...]
+
+
+def find_lasso(
+    arena: Arena, automaton: Automaton, part: Part, labels: Labels, reach: Reach, fair: Sequence[Fair]
+) -> Lasso:
+    """A lasso on one of the fair components of a part; the stem leads to the nearest of them, as far as that is known."""
+    best: tuple[int, Fair, int] | None = None
+    for one in fair:
+        for node in _candidates(one):
+            distance = len(reach.stem(int(one.region.place[node]), int(one.region.state[node])))
+            if best is None or distance < best[0]:
+                best = (distance, one, node)
+    assert best is not None, "there is a fair component"
+    _, one, node = best
+    inner = one.region.only(one.component == one.component[node])
+    met = marks_met(automaton, part, labels, inner)
+    rest = resting(arena, automaton, inner, met)
+    if rest.any():
+        # Within the component the states come in the order of discovery: the first is the nearest.
+        node = int(np.flatnonzero(rest)[np.argmin(inner.state[rest])])
+        stem = reach.stem(int(inner.place[node]), int(inner.state[node]))
+        return Lasso(tuple(_without_stutter(stem)), (int(inner.state[node]),))
+    first = one.region.state[node], one.region.place[node]
+    node = int(np.flatnonzero((inner.state == first[0]) & (inner.place == first[1]))[0])
+    stem = _without_stutter(reach.stem(int(inner.place[node]), int(inner.state[node])))
+    states = _without_stutter([int(inner.state[k]) for k in _Round(arena, inner, met, node).run()])
+    return Lasso(tuple(stem), tuple(states[:-1]) if len(states) > 1 else tuple(states))
+
+
+def _candidates(fair: Fair) -> list[int]:
+    """The first node, by the order of discovery of its state, on any fair component, of each place."""
+    found = []
+    on = np.flatnonzero(fair.component >= 0)
+    for place in np.unique(fair.region.place[on]):
+        mine = on[fair.region.place[on] == place]
+        found.append(int(mine[np.argmin(fair.region.state[mine])]))
+    return found
+
+
+def _without_stutter(states: Sequence[int]) -> list[int]:
+    return [state for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
+
+
+class _Round:
+    """A walk through one component that starts and ends at the same node and pays everything on its way."""
+
+    def __init__(self, arena: Arena, inner: Region, met: Sequence[Mask], start: int) -> None:
+        self.arena, self.inner, self.met = arena, inner, met
+        self.offsets = np.concatenate(([0], np.cumsum(np.bincount(inner.sources, minlength=inner.nodes)))).astype(
+            np.int64
+        )
+        self.way = [start]
+
+    def run(self) -> list[int]:
+        """The nodes of the walk, the first one again at the end."""
+        for mask in self.met:
+            if not any(mask[node] for node in self.way):
+                self._walk(mask)
+        for obligation in range(len(self.arena.obligations)):
+            self._pay(obligation)
+        start = np.zeros(self.inner.nodes, dtype=np.bool_)
+        start[self.way[0]] = True
+        if self.way[-1] != self.way[0]:
+            self._walk(start)
+        return self.way
+
+    def _pay(self, obligation: int) -> None:
+        arena, inner = self.arena, self.inner
+        states = [int(inner.state[node]) for node in self.way]
+        if any(arena.takes(obligation, a, b) for a, b in zip(states, states[1:], strict=False) if a != b):
+            return
+        weak = arena.is_weak(obligation)
+        if weak and not all(arena.is_enabled(obligation, state) for state in states):
+            return
+        enabled = arena.enabled(obligation)[inner.state]
+        if not enabled.any():
+            return
+        taking = np.flatnonzero(inner.owed == obligation)
+        goal = np.zeros(inner.nodes, dtype=np.bool_)
+        goal[inner.sources[taking]] = True
+        if weak:
+            goal |= ~enabled
+        self._walk(goal)
+        here = self.way[-1]
+        if weak and not enabled[here]:
+            return
+        mine = taking[inner.sources[taking] == here]
+        self.way.append(int(inner.targets[mine[0]]))
+
+    def _walk(self, goal: Mask) -> None:
+        """Go on to a nearest node of the component that is marked."""
+        here = self.way[-1]
+        if goal[here]:
+            return
+        before = np.full(self.inner.nodes, -1, dtype=np.int32)
+        before[here] = here
+        level: npt.NDArray[np.int64] = np.array([here], dtype=np.int64)
+        while len(level):
+            counts = self.offsets[level + 1] - self.offsets[level]
+            edges = np.repeat(self.offsets[level] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            targets, sources = self.inner.targets[edges], np.repeat(level, counts)
+            fresh = before[targets] < 0
+            targets, at = np.unique(targets[fresh], return_index=True)
+            before[targets] = sources[fresh][at]
+            hit = targets[goal[targets]]
+            if len(hit):
+                back = [int(hit[0])]
+                while back[-1] != here:
+                    back.append(int(before[back[-1]]))
+                self.way += back[-2::-1]
+                return
+            level = targets.astype(np.int64)
+        raise AssertionError("a component is strongly connected")

@@ -1,0 +1,128 @@
+"""A part of the product of states and places, as arrays: its components, and what can be reached in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.explicit.liveness.arena import Arena, Mask, Numbers
+from streamproof.explicit.liveness.automaton import Automaton
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True)
+class Region:
+    """Nodes, each a state together with a place that reads it, and the edges between them.
+
+    Staying in a node is possible where its place may follow itself; such edges are not written down.
+    """
+
+    state: Numbers
+    """Per node, its state."""
+    place: npt.NDArray[np.int16]
+    """Per node, its place."""
+    sources: Numbers
+    targets: Numbers
+    owed: Numbers
+    """Per edge, the obligation that it takes, or -1; edges that only change the place take none."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.state)
+
+    def matrix(self, entries: Numbers | None = None) -> csr_array:
+        """The edges as scipy has them; with `entries`, one more node with edges to these."""
+        from scipy.sparse import csr_array
+
+        indptr = np.zeros(self.nodes + 1 + (entries is not None), dtype=np.int32)
+        np.cumsum(np.bincount(self.sources, minlength=self.nodes), out=indptr[1 : self.nodes + 1])
+        indices = self.targets
+        if entries is not None:
+            indices = np.concatenate((indices, entries))
+            indptr[-1] = len(indices)
+        # The weights are never read; one number stands for all of them.
+        weights = np.broadcast_to(np.float64(1), len(indices))
+        size = len(indptr) - 1
+        return csr_array((weights, indices, indptr), shape=(size, size), copy=False)
+
+    def components(self) -> tuple[int, Numbers]:
+        """How many strongly connected components there are, and which one each node is in."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        # Given parallel edges, scipy 1.17 never comes back from here: they are made one first.
+        matrix = self.matrix()
+        simple = csr_array(
+            (np.zeros(len(matrix.indices), dtype=np.int8), matrix.indices.copy(), matrix.indptr), shape=matrix.shape
+        )
+        simple.sum_duplicates()
+        weights = np.broadcast_to(np.float64(1), len(simple.indices))
+        simple = csr_array((weights, simple.indices, simple.indptr), shape=matrix.shape, copy=False)
+        count, of = connected_components(simple, directed=True, connection="strong")
+        return int(count), of
+
+    def reached(self, entries: Numbers) -> tuple[Numbers, Numbers]:
+        """The nodes that can be reached from `entries`, nearest first, and the node before each; -1 before an entry."""
+        from scipy.sparse.csgraph import breadth_first_order
+
+        order, before = breadth_first_order(self.matrix(entries), self.nodes, directed=True)
+        before = np.where(before == self.nodes, -1, np.maximum(before, -1))[: self.nodes].astype(np.int32)
+        return order[1:].astype(np.int32), before
+
+    def only(self, kept: Mask) -> Region:
+        """The part of the region with these nodes; they keep their order."""
+        names = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+        inside = kept[self.sources] & kept[self.targets]
+        return Region(
+            self.state[kept],
+            self.place[kept],
+            names[self.sources[inside]],
+            names[self.targets[inside]],
+            self.owed[inside],
+        )
+
+
+def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Sequence[Mask]) -> Region:
+    """The nodes of these places, for each of them the states marked, and the edges among them.
+
+    Nodes come place by place, and in the order of the states.
+    """
+    names = np.full((len(places), arena.states), -1, dtype=np.int32)
+    total = 0
+    for at, mask in enumerate(inside):
+        count = int(np.count_nonzero(mask))
+        names[at, mask] = np.arange(total, total + count, dtype=np.int32)
+        total += count
+    state = np.concatenate([np.flatnonzero(mask).astype(np.int32) for mask in inside])
+    place = np.concatenate([np.full(np.count_nonzero(m), p, np.int16) for p, m in zip(places, inside, strict=True)])
+    if len(places) == 1:
+        if inside[0].all():
+            return Region(state, place, arena.sources, arena.targets, arena.owed)
+        kept = inside[0][arena.sources]
+        kept &= inside[0][arena.targets]
+        own = names[0]
+        return Region(state, place, own[arena.sources[kept]], own[arena.targets[kept]], arena.owed[kept])
+    sources, targets, owed = [], [], []
+    for at, one in enumerate(places):
+        for to, other in enumerate(places):
+            if other not in automaton.places[one].after:
+                continue
+            kept = inside[at][arena.sources] & inside[to][arena.targets]
+            sources.append(names[at][arena.sources[kept]])
+            targets.append(names[to][arena.targets[kept]])
+            owed.append(arena.owed[kept])
+            if one != other:
+                stays = inside[at] & inside[to]
+                sources.append(names[at][stays])
+                targets.append(names[to][stays])
+                owed.append(np.full(np.count_nonzero(stays), -1, dtype=np.int32))
+    whole = np.concatenate(sources)
+    order = np.argsort(whole, kind="stable")
+    return Region(state, place, whole[order], np.concatenate(targets)[order], np.concatenate(owed)[order])

@@ -1,0 +1,357 @@
+"""From a temporal formula to an automaton that reads behaviours: the expansion of obligations, state by state.
+
+The construction is the classical one (R. Gerth, D. Peled, M. Vardi, P. Wolper 1995), with acceptance on transitions (J.-M.
+Couvreur 1999): a node is a set of formulas that must be true from here on; a transition reads one state of the behaviour,
+says which valuations of the atoms it takes, what must be true afterwards, and which promises of an *until* it puts off. A
+run is accepted when no promise is put off for ever.
+
+Conditions on one state are truth tables over the atoms: bit `v` of the number says whether valuation `v` satisfies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.errors import TooLarge
+from streamproof.system.expr import Expr
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Release,
+    Until,
+    parts,
+)
+
+MOST_ATOMS = 12
+"""Different conditions on states in one formula: tables double with each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """A condition on the current state."""
+
+    table: int
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """All of several formulas."""
+
+    parts: frozenset[Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of several formulas."""
+
+    parts: frozenset[Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """`left` until `right`, which must come."""
+
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Weak:
+    """`right` up to and including where `left` is true, perhaps for ever."""
+
+    left: Term
+    right: Term
+
+
+Term: TypeAlias = Now | Both | Either | Strong | Weak
+"""A formula in negation normal form over truth tables."""
+
+Node: TypeAlias = frozenset[Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A transition: which valuations it reads, where it leads, which promises it puts off."""
+
+    table: int
+    to: Node
+    put_off: frozenset[Strong]
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """An automaton for a formula: `moves` has every node that can be reached from `start`."""
+
+    conditions: tuple[Expr, ...]
+    """The atoms; bit `k` of a valuation is the truth of the k-th."""
+    start: Node
+    moves: Mapping[Node, tuple[Move, ...]]
+    promises: tuple[Strong, ...]
+
+    @property
+    def everything(self) -> int:
+        """The truth table that is always true."""
+        return _everything(len(self.conditions))
+
+
+def tableau(formula: Formula) -> Tableau:
+    """The automaton of the behaviours that satisfy `formula`. Raises `TooLarge` when it has too many atoms."""
+    conditions = tuple(dict.fromkeys(_conditions(formula)))
+    if len(conditions) > MOST_ATOMS:
+        raise TooLarge(
+            f"a temporal formula with {len(conditions)} different conditions on states",
+            remedy=f"at most {MOST_ATOMS} in one formula: state the parts of a conjunction as properties of their own",
+        )
+    return _Expansion(conditions).run(formula)
+
+
+def _everything(atoms: int) -> int:
+    return (1 << (1 << atoms)) - 1
+
+
+def _is_state(formula: Formula) -> bool:
+    return isinstance(formula, Atom) or (
+        isinstance(formula, NotF | AndF | OrF) and all(_is_state(part) for part in parts(formula))
+    )
+
+
+def state_term(formula: Formula) -> Expr | None:
+    """A formula without temporal operators as a condition on one state; None for any other."""
+    if not _is_state(formula):
+        return None
+    match formula:
+        case Atom(expr):
+            return expr
+        case NotF(arg):
+            return b.not_(_known(arg))
+        case AndF(args):
+            return b.and_(_known(arg) for arg in args)
+        case OrF(args):
+            return b.or_(_known(arg) for arg in args)
+        case _:
+            return None
+
+
+def _known(formula: Formula) -> Expr:
+    term = state_term(formula)
+    assert term is not None, "a part of a condition on one state is one too"
+    return term
+
+
+def _conditions(formula: Formula) -> Iterator[Expr]:
+    """The largest conditions on single states, without their negations; constants need no atom."""
+    term = state_term(formula)
+    if term is None:
+        for part in parts(formula):
+            yield from _conditions(part)
+    else:
+        term = term.arg if isinstance(term, e.Not) else term
+        if not isinstance(term, e.Const):
+            yield term
+
+
+class _Expansion:
+    def __init__(self, conditions: tuple[Expr, ...]) -> None:
+        self.conditions = conditions
+        self.all = _everything(len(conditions))
+        self.tables = {condition: self._column(at) for at, condition in enumerate(conditions)}
+        self.true, self.false = Now(self.all), Now(0)
+
+    def _column(self, atom: int) -> int:
+        return sum(1 << v for v in range(1 << len(self.conditions)) if v >> atom & 1)
+
+    def run(self, formula: Formula) -> Tableau:
+        start = self.node([self.normal(formula, True)])
+        moves: dict[Node, tuple[Move, ...]] = {}
+        todo = [] if start is None else [start]
+        while todo:
+            node = todo.pop()
+            if node not in moves:
+                moves[node] = self.moves(node)
+                todo += [move.to for move in moves[node]]
+        promises = tuple(dict.fromkeys(p for some in moves.values() for m in some for p in m.put_off))
+        return Tableau(self.conditions, frozenset([self.false]) if start is None else start, moves, promises)
+
+    # --- normal form
+
+    def normal(self, formula: Formula, wanted: bool) -> Term:
+        """`formula`, or its negation, in normal form."""
+        term = state_term(formula)
+        if term is not None:
+            table = self._table(term)
+            return Now(table if wanted else self.all & ~table)
+        match formula:
+            case NotF(arg):
+                return self.normal(arg, not wanted)
+            case AndF(args):
+                found = [self.normal(arg, wanted) for arg in args]
+                return self.both(found) if wanted else self.either(found)
+            case OrF(args):
+                found = [self.normal(arg, wanted) for arg in args]
+                return self.either(found) if wanted else self.both(found)
+            case Always(arg):
+                inner = self.normal(arg, wanted)
+                return self.weak(self.false, inner) if wanted else self.strong(self.true, inner)
+            case Eventually(arg):
+                inner = self.normal(arg, wanted)
+                return self.strong(self.true, inner) if wanted else self.weak(self.false, inner)
+            case Until(left, right):
+                x, y = self.normal(left, wanted), self.normal(right, wanted)
+                return self.strong(x, y) if wanted else self.weak(x, y)
+            case Release(left, right):
+                x, y = self.normal(left, wanted), self.normal(right, wanted)
+                return self.weak(x, y) if wanted else self.strong(x, y)
+            case LeadsTo(left, right):
+                return self.normal(Always(OrF((NotF(left), Eventually(right)))), wanted)
+            case Atom():
+                raise AssertionError("an atom is a condition on one state")
+            case _:
+                assert_never(formula)
+
+    def _table(self, term: Expr) -> int:
+        if isinstance(term, e.Const):
+            return self.all if term.value else 0
+        if isinstance(term, e.Not):
+            return self.all & ~self._table(term.arg)
+        return self.tables[term]
+
+    def both(self, terms: Iterable[Term]) -> Term:
+        """Conjunction; what another part says already is left out."""
+        flat = self._flat(terms, Both)
+        table = self.all
+        for part in flat:
+            table &= part.table if isinstance(part, Now) else self.all
+        rest = {part for part in flat if not isinstance(part, Now)}
+        lasting = {part.right for part in rest if isinstance(part, Weak) and part.left == self.false}
+        rest -= {part for part in rest if part in lasting or (isinstance(part, Strong) and part.right in lasting)}
+        for part in lasting:
+            if isinstance(part, Now):
+                if not part.table & table:
+                    return self.false
+                if part.table | table == table or table == self.all:
+                    table = self.all
+        if table == 0:
+            return self.false
+        return self._joined(rest, Now(table), self.true, Both)
+
+    def either(self, terms: Iterable[Term]) -> Term:
+        """Disjunction."""
+        flat = self._flat(terms, Either)
+        table = 0
+        for part in flat:
+            table |= part.table if isinstance(part, Now) else 0
+        if table == self.all:
+            return self.true
+        rest = {part for part in flat if not isinstance(part, Now)}
+        return self._joined(rest, Now(table), self.false, Either)
+
+    def _flat(self, terms: Iterable[Term], kind: type[Both] | type[Either]) -> set[Term]:
+        flat: set[Term] = set()
+        for term in terms:
+            flat |= term.parts if isinstance(term, Both | Either) and isinstance(term, kind) else {term}
+        return flat
+
+    def _joined(self, rest: set[Term], now: Now, neutral: Now, kind: type[Both] | type[Either]) -> Term:
+        found = rest if now == neutral else rest | {now}
+        if not found:
+            return neutral
+        return next(iter(found)) if len(found) == 1 else kind(frozenset(found))
+
+    def strong(self, left: Term, right: Term) -> Term:
+        """`left` until `right`; eventually, when `left` is true."""
+        if right in (self.true, self.false) or left == self.false:
+            return right
+        if isinstance(right, Strong) and right.left == left:
+            return right
+        if left == self.true and self._is_again_and_again(right):
+            return right
+        return Strong(left, right)
+
+    def weak(self, left: Term, right: Term) -> Term:
+        """`right` until released by `left`; always, when `left` is false."""
+        if right in (self.true, self.false) or left == self.true:
+            return right
+        if isinstance(right, Weak) and right.left == left:
+            return right
+        if left == self.false:
+            if isinstance(right, Both):
+                return self.both(self.weak(left, part) for part in right.parts)
+            if isinstance(right, Strong) and right.left == self.true and self._is_lasting(right.right):
+                return right
+        return Weak(left, right)
+
+    def _is_again_and_again(self, term: Term) -> bool:
+        """Always eventually: true from any position on when it is from one."""
+        return self._is_lasting(term) and isinstance(term, Weak) and isinstance(term.right, Strong) and (
+            term.right.left == self.true
+        )
+
+    def _is_lasting(self, term: Term) -> bool:
+        return isinstance(term, Weak) and term.left == self.false
+
+    # --- expansion
+
+    def node(self, terms: Iterable[Term]) -> Node | None:
+        """The node at which all of `terms` must be true; None when they cannot be."""
+        whole = self.both(terms)
+        if whole == self.false:
+            return None
+        if whole == self.true:
+            return frozenset()
+        return whole.parts if isinstance(whole, Both) else frozenset([whole])
+
+    def moves(self, node: Node) -> tuple[Move, ...]:
+        found: dict[tuple[Node, frozenset[Strong]], int] = {}
+        for table, after, put_off in self._ways(list(node), self.all, frozenset(), frozenset(), frozenset()):
+            to = self.node(after)
+            if to is not None and table:
+                found[to, put_off] = found.get((to, put_off), 0) | table
+        kept = []
+        for (to, put_off), table in found.items():
+            better = (t for (n, p), t in found.items() if n == to and p < put_off)
+            for other in better:
+                table &= ~other
+            if table:
+                kept.append(Move(table, to, put_off))
+        return tuple(kept)
+
+    def _ways(
+        self, todo: list[Term], table: int, after: Node, put_off: frozenset[Strong], done: Node
+    ) -> Iterator[tuple[int, Node, frozenset[Strong]]]:
+        """Every way to make all of `todo` true from here on."""
+        if not table:
+            return
+        if not todo:
+            yield table, after, put_off
+            return
+        term, rest = todo[0], todo[1:]
+        if term in done:
+            yield from self._ways(rest, table, after, put_off, done)
+            return
+        done = done | {term}
+        match term:
+            case Now(own):
+                yield from self._ways(rest, table & own, after, put_off, done)
+            case Both(terms):
+                yield from self._ways([*terms, *rest], table, after, put_off, done)
+            case Either(terms):
+                for one in terms:
+                    yield from self._ways([one, *rest], table, after, put_off, done)
+            case Strong(left, right):
+                yield from self._ways([right, *rest], table, after, put_off, done)
+                yield from self._ways([left, *rest], table, after | {term}, put_off | {term}, done)
+            case Weak(left, right):
+                yield from self._ways([left, right, *rest], table, after, put_off, done)
+                yield from self._ways([right, *rest], table, after | {term}, put_off, done)
+            case _:
+                assert_never(term)

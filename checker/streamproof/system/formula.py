@@ -1,0 +1,168 @@
+"""Temporal formulas: what is said of whole behaviours. A closed union over conditions on single states.
+
+A behaviour is an infinite sequence of states; one that ends stays in its last state for ever. There is no "next", so
+no formula can tell how often a state is repeated: stuttering changes no truth value. The meaning is in `temporal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from streamproof.system.errors import Loc
+from streamproof.system.expr import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """True where the current state makes `expr` true, with the text it was written as and where."""
+
+    expr: Expr
+    text: str = field(default="", compare=False)
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NotF:
+    """Negation."""
+
+    arg: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class AndF:
+    """Conjunction."""
+
+    args: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrF:
+    """Disjunction."""
+
+    args: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """True from here on."""
+
+    arg: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Eventually:
+    """True here or at some later position."""
+
+    arg: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """`right` is true here or later, and `left` at every position before that."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """`right` is true up to and including the first position where `left` is; for ever if there is none."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class LeadsTo:
+    """Whenever `left` is true, `right` is true then or later."""
+
+    left: Formula
+    right: Formula
+
+
+Formula: TypeAlias = Atom | NotF | AndF | OrF | Always | Eventually | Until | Release | LeadsTo
+
+FORMULAS = (Atom, NotF, AndF, OrF, Always, Eventually, Until, Release, LeadsTo)
+"""The same, for `isinstance`."""
+
+
+def parts(formula: Formula) -> tuple[Formula, ...]:
+    """The direct subformulas, from left to right."""
+    match formula:
+        case Atom():
+            return ()
+        case NotF(arg) | Always(arg) | Eventually(arg):
+            return (arg,)
+        case AndF(args) | OrF(args):
+            return args
+        case Until(left, right) | Release(left, right) | LeadsTo(left, right):
+            return (left, right)
+        case _:
+            assert_never(formula)
+
+
+def atoms(formula: Formula) -> Iterator[Atom]:
+    """The conditions on single states, from left to right, repeated ones included."""
+    if isinstance(formula, Atom):
+        yield formula
+    for part in parts(formula):
+        yield from atoms(part)
+
+
+def rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:
+    """The same formula with `change` applied to the term of every atom."""
+    match formula:
+        case Atom(expr, text, loc):
+            return Atom(change(expr), text, loc)
+        case NotF(arg):
+            return NotF(rewritten(arg, change))
+        case AndF(args):
+            return AndF(tuple(rewritten(arg, change) for arg in args))
+        case OrF(args):
+            return OrF(tuple(rewritten(arg, change) for arg in args))
+        case Always(arg):
+            return Always(rewritten(arg, change))
+        case Eventually(arg):
+            return Eventually(rewritten(arg, change))
+        case Until(left, right):
+            return Until(rewritten(left, change), rewritten(right, change))
+        case Release(left, right):
+            return Release(rewritten(left, change), rewritten(right, change))
+        case LeadsTo(left, right):
+            return LeadsTo(rewritten(left, change), rewritten(right, change))
+        case _:
+            assert_never(formula)
+
+
+def written(formula: Formula) -> str:
+    """The formula as its author could have written it."""
+    match formula:
+        case Atom(expr, text):
+            return text or repr(expr)
+        case NotF(arg):
+            return f"not {_closed(arg)}"
+        case AndF(args):
+            return " and ".join(map(_closed, args)) or "True"
+        case OrF(args):
+            return " or ".join(map(_closed, args)) or "False"
+        case Always(arg):
+            return f"always({written(arg)})"
+        case Eventually(arg):
+            return f"eventually({written(arg)})"
+        case Until(left, right):
+            return f"until({written(left)}, {written(right)})"
+        case Release(left, right):
+            return f"release({written(left)}, {written(right)})"
+        case LeadsTo(left, right):
+            return f"leads_to({written(left)}, {written(right)})"
+        case _:
+            assert_never(formula)
+
+
+def _closed(formula: Formula) -> str:
+    """As an operand: in parentheses where it would fall apart."""
+    text = written(formula)
+    loose = isinstance(formula, AndF | OrF | NotF) or (isinstance(formula, Atom) and " " in text)
+    return f"({text})" if loose else text

@@ -1,0 +1,147 @@
+"""What temporal formulas and fairness mean, on one lasso at a time. Slow and obvious on purpose: the referee.
+
+A lasso is a behaviour that repeats a part of itself for ever, a `Trace` with a loop; one without a loop stays in its
+last state for ever. Fairness is that of TLA+: an action instance, its picks left open, counts as *enabled* where it can
+be taken and that changes the state, and a step that changes the state *takes* every instance that could have made it.
+Weak fairness: not enabled for ever without being taken. Strong fairness: not enabled infinitely often without being
+taken again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Release,
+    Until,
+)
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Fairness, State, System
+from streamproof.system.verdict import Owed, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """What a scheduler owes one action at one choice of its parameters; any of its picks will do."""
+
+    action: str
+    args: tuple[tuple[str, Any], ...]
+    fairness: Fairness
+    numbers: tuple[int, ...]
+    """Positions in `System.instances`, one per choice of picks."""
+
+    @property
+    def label(self) -> str:
+        """As a reader writes it: ``send(c=1)``."""
+        return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.args)})"
+
+
+def obligations(system: System) -> tuple[Obligation, ...]:
+    """Every fairness constraint of the system, in the order of the instances."""
+    found: list[Obligation] = []
+    number = 0
+    for action in system.actions:
+        groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+        for instance in action.instances:
+            groups.setdefault(instance.args, []).append(number)
+            number += 1
+        if action.fairness is not Fairness.NONE:
+            found += [Obligation(action.name, a, action.fairness, tuple(n)) for a, n in groups.items()]
+    return tuple(found)
+
+
+def true_of(system: System, formula: Formula, trace: Trace) -> bool:
+    """Whether the behaviour makes `formula` true, from its first state on."""
+    return _Lasso(Interpreter(system), trace).true(formula, 0)
+
+
+def fairness_of(system: System, trace: Trace) -> tuple[Owed, ...]:
+    """How the behaviour treats every fair action instance; it is fair when each of them is `paid`.
+
+    Raises `EvaluationError` where the model itself makes a mistake.
+    """
+    return tuple(_owed(Interpreter(system), obligation, trace) for obligation in obligations(system))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lasso:
+    interpreter: Interpreter
+    trace: Trace
+
+    def true(self, formula: Formula, at: int) -> bool:
+        """Whether `formula` is true of the behaviour from position `at` on."""
+        match formula:
+            case Atom(expr):
+                return bool(self.interpreter.value(expr, self.trace.states[at]))
+            case NotF(arg):
+                return not self.true(arg, at)
+            case AndF(args):
+                return all(self.true(arg, at) for arg in args)
+            case OrF(args):
+                return any(self.true(arg, at) for arg in args)
+            case Always(arg):
+                return all(self.true(arg, k) for k in self.future(at))
+            case Eventually(arg):
+                return any(self.true(arg, k) for k in self.future(at))
+            case Until(left, right):
+                return self.until(left, right, at)
+            case Release(left, right):
+                return not self.until(NotF(left), NotF(right), at)
+            case LeadsTo(left, right):
+                return all(not self.true(left, k) or self.true(Eventually(right), k) for k in self.future(at))
+            case _:
+                assert_never(formula)
+
+    def until(self, left: Formula, right: Formula, at: int) -> bool:
+        for k in self.future(at):
+            if self.true(right, k):
+                return True
+            if not self.true(left, k):
+                return False
+        return False
+
+    def future(self, at: int) -> Iterator[int]:
+        """The positions from `at` on, in the order in which they are first met."""
+        start = _start(self.trace)
+        yield from range(at, len(self.trace.states))
+        yield from range(start, at)
+
+
+def _start(trace: Trace) -> int:
+    """Where the part that is repeated for ever begins."""
+    return len(trace.states) - 1 if trace.loop is None else trace.loop
+
+
+def _cycle(trace: Trace) -> Iterator[tuple[int, State, State]]:
+    """The steps of the cycle that change the state: number from 1, state before, state after."""
+    if trace.loop is None:
+        return
+    for number in range(trace.loop, len(trace.steps)):
+        before = trace.states[number]
+        after = trace.states[number + 1] if number + 1 < len(trace.states) else trace.states[trace.loop]
+        if before != after:
+            yield number + 1, before, after
+
+
+def _owed(interpreter: Interpreter, obligation: Obligation, trace: Trace) -> Owed:
+    instances = [interpreter.system.instances[number] for number in obligation.numbers]
+
+    def successors(state: State) -> set[State]:
+        return {after for i in instances if (after := interpreter.take(i, state)) is not None and after != state}
+
+    taken = next((number for number, before, after in _cycle(trace) if after in successors(before)), None)
+    around = range(_start(trace), len(trace.states))
+    enabled = next((k for k in around if successors(trace.states[k])), None)
+    disabled = next((k for k in around if not successors(trace.states[k])), None)
+    return Owed(obligation.label, obligation.fairness, taken, enabled, disabled)
+
