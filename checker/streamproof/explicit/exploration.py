@@ -37,6 +37,8 @@ class Exploration:
     """The evaluation error of the model that ended the search, with the way to it."""
     compile_seconds: float
     explore_seconds: float
+    liveness_seconds: float
+    """How long the second pass took: storing the graph and deciding the temporal properties on it."""
     peak_bytes: int
     """The most memory the process has held."""
     tier: str
@@ -124,7 +126,7 @@ def _explore(
         raise ModelError(
             f"{system.name} has no initial state", remedy="no choice of initial values satisfies its initial condition"
         )
-    findings, mistake = judge(search, reduced)
+    judgement = judge(search, reduced)
     compiling = prepared + search.compile_seconds
     return Exploration(
         system=system,
@@ -136,13 +138,14 @@ def _explore(
             search.known - search.expanded,
             _out_degree(search),
         ),
-        findings=findings,
+        findings=judgement.findings,
         coverage=Coverage() if reduced.stubborn is not None else coverage(search),
         complete=search.stopped is None,
         stopped=None if search.stopped is None else search.stopped.value,
-        mistake=mistake,
+        mistake=judgement.mistake,
         compile_seconds=compiling,
-        explore_seconds=time.perf_counter() - begun - compiling,
+        explore_seconds=time.perf_counter() - begun - compiling - judgement.liveness_seconds,
+        liveness_seconds=judgement.liveness_seconds,
         peak_bytes=peak_bytes(),
         tier=used,
         reductions=reduced.report(),

@@ -8,6 +8,7 @@ from typing import assert_never
 from streamproof.explicit.coverage import antecedents
 from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Stop
+from streamproof.explicit.liveness.findings import Temporal
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
 from streamproof.system.errors import EvaluationError
@@ -24,14 +25,25 @@ class Mistake:
     error: EvaluationError
 
 
-def judge(search: Found, plan: Plan) -> tuple[tuple[Finding, ...], Mistake | None]:
-    """A finding for every property of a search that follows `plan`, in order, and the model's mistake if one was met."""
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a search amounts to: a finding per property in order, the model's mistake if one was met, and how long the
+    second pass took, in which temporal properties are decided."""
+
+    findings: tuple[Finding, ...]
+    mistake: Mistake | None
+    liveness_seconds: float
+
+
+def judge(search: Found, plan: Plan) -> Judgement:
+    """The judgement on a search that follows `plan`."""
     originals = {p.name: p for p in search.scalarised.original.properties}
     witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry)
-    judges = _Judge(search, plan, witnesses, Interpreter(search.scalarised.original))
+    temporal = Temporal(search, plan, witnesses)
+    judges = _Judge(search, plan, witnesses, Interpreter(search.scalarised.original), temporal)
     mistake = Mistake(*witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
     findings = tuple(judges.finding(k, originals[p.name], mistake) for k, p in enumerate(search.properties))
-    return findings, mistake
+    return Judgement(findings, mistake, temporal.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,7 @@ class _Judge:
     plan: Plan
     witnesses: Witnesses
     interpreter: Interpreter
+    temporal: Temporal
 
     def finding(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
         event = self.search.events.get(number)
@@ -58,6 +71,8 @@ class _Judge:
             return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, str(mistake.error))
         if self.search.stopped is not None:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, advice(self.search))
+        if prop.kind is Kind.TEMPORAL:
+            return self.temporal.finding(prop, self.search.properties[number])
         return self._covered(prop)
 
     def _of_event(self, prop: Property, event: Event) -> Finding:
@@ -102,6 +117,8 @@ class _Judge:
                 return _holds(prop, f"every one of {states} has a step or is a declared end")
             case Kind.TERMINATION:
                 return _holds(prop, f"no cycle among {states}")
+            case Kind.TEMPORAL:
+                raise AssertionError("temporal properties are decided on the graph")
             case _:
                 assert_never(prop.kind)
 

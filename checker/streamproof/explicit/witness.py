@@ -9,7 +9,8 @@ from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.verdict import Trace
+from streamproof.system.temporal import fairness_of, true_of
+from streamproof.system.verdict import Owed, Trace
 
 
 class Disagreement(StreamproofError):
@@ -77,6 +78,26 @@ class Witnesses:
         stem = self.to(numbers[0])
         loop = self._behaviour([*numbers, numbers[0]], initial=False)
         return Trace(stem.states + loop.states[1:-1], stem.steps + loop.steps, loop=len(stem) - 1)
+
+    def lasso(self, stem: Sequence[int], cycle: Sequence[int]) -> Trace:
+        """The behaviour that goes through `stem`, from an initial state to the first of `cycle`, and round that for ever.
+
+        With a cycle of one state it stays there.
+        """
+        way = self._behaviour(stem)
+        if len(cycle) == 1:
+            return Trace(way.states, way.steps, loop=len(way) - 1)
+        loop = self._behaviour([*cycle, cycle[0]], initial=False)
+        return Trace(way.states + loop.states[1:-1], way.steps + loop.steps, loop=len(way) - 1)
+
+    def fair(self, prop: Property, trace: Trace) -> tuple[Owed, ...]:
+        """How a lasso treats every fair action instance: it must be fair, and make the formula of `prop` false."""
+        assert prop.formula is not None, "a temporal property has a formula"
+        self._confirm(not true_of(self._interpreter.system, prop.formula, trace), f"{prop.name} is false", trace)
+        found = fairness_of(self._interpreter.system, trace)
+        for owed in found:
+            self._confirm(owed.paid, f"the behaviour is fair to {owed.label}", trace)
+        return found
 
     def mistake_of_model(self, number: int) -> tuple[Trace, EvaluationError]:
         """A shortest behaviour to a state in which some instance makes the model's mistake, and the mistake."""

@@ -1,0 +1,72 @@
+"""Findings for temporal properties: the graph is stored when the first of them is asked for."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from streamproof.explicit.found import Found
+from streamproof.explicit.reductions.plan import Plan
+from streamproof.explicit.witness import Witnesses
+from streamproof.system.errors import TooLarge, UsageError
+from streamproof.system.model import Property
+from streamproof.system.verdict import Finding, Trace, Verdict
+
+if TYPE_CHECKING:
+    from streamproof.explicit.liveness.decide import Liveness
+
+
+class Temporal:
+    """Decides the temporal properties of a complete search. `seconds` is what that has taken so far."""
+
+    def __init__(self, search: Found, plan: Plan, witnesses: Witnesses) -> None:
+        self._search, self._plan, self._witnesses = search, plan, witnesses
+        self._liveness: Liveness | None = None
+        self.seconds = 0.0
+
+    def finding(self, prop: Property, simple: Property) -> Finding:
+        """The finding for one property: as its author wrote it, and in the terms of the system that was searched.
+
+        Raises `UsageError` when the search was a reduced one: what it leaves out may be on the only fair cycle.
+        """
+        if self._plan.reduces:
+            raise UsageError(
+                f"{prop.name} is a temporal property, and the search was reduced",
+                remedy="leave out --symmetry and --por, or the temporal properties with --property",
+            )
+        begun = time.perf_counter()
+        try:
+            return self._decided(prop, simple)
+        except TooLarge as limit:
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, str(limit))
+        finally:
+            self.seconds += time.perf_counter() - begun
+
+    def _decided(self, prop: Property, simple: Property) -> Finding:
+        from streamproof.explicit.liveness.decide import Liveness
+
+        if self._liveness is None:
+            self._liveness = Liveness(self._search.system, self._search.graph())
+        assert simple.formula is not None, "a temporal property has a formula"
+        answer = self._liveness.decide(simple.formula)
+        if answer.lasso is not None:
+            trace = self._witnesses.lasso(answer.lasso.stem, answer.lasso.cycle)
+            fair = self._witnesses.fair(prop, trace)
+            return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, _shown(trace), fair=fair)
+        covered = f"{_count(self._liveness.states, 'state')} and {_count(self._liveness.steps, 'step')}"
+        if answer.vacuous:
+            because = f"vacuous: what it waits for the consequence of is true in none of {covered.partition(' and')[0]}"
+            return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
+        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, f"true of every fair behaviour of {covered}")
+
+
+def _shown(trace: Trace) -> str:
+    assert trace.loop is not None, "a lasso"
+    before = f"after {_count(trace.loop, 'step')}"
+    if trace.stutters:
+        return f"{before}, nothing happens any more, which is fair"
+    return f"{before}, {_count(len(trace.steps) - trace.loop, 'step')} repeat for ever, which is fair"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
