@@ -2,7 +2,7 @@
 
 Forms are compared up to the order of commutative operands, linear arithmetic, and conditionals that ask one scalar for
 its value. Where that does not settle it, the values of one variable after the other are put in; what becomes constant
-folds away, so that few cases are left to look at. Beyond a number of cases the question stays open (`Undecided`).
+folds away, so that few cases are left to look at. Beyond some effort the question stays open (`Undecided`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,24 @@ Assignment: TypeAlias = dict[str, Value]
 
 
 class Undecided(Exception):
-    """More cases than may be looked at."""
+    """More effort than may be spent."""
+
+
+@dataclass(slots=True)
+class Effort:
+    """How many terms may still be looked at, each once per case: the same number on every machine."""
+
+    left: int
+
+    def spend(self, terms: int) -> None:
+        """Note that so many terms are looked at. Raises `Undecided` when that is too many."""
+        self.left -= terms
+        if self.left < 0:
+            raise Undecided
+
+
+THOROUGH = 500_000
+"""The effort for a question that should be answered if at all possible: some seconds."""
 
 
 class Forms:
@@ -156,17 +173,17 @@ class Equivalence:
     forms: Forms = field(default_factory=Forms)
 
     def difference(
-        self, pairs: Sequence[tuple[Expr, Expr]], under: Expr = b.TRUE, cases: int = 4096
+        self, pairs: Sequence[tuple[Expr, Expr]], under: Expr = b.TRUE, effort: Effort | None = None
     ) -> Assignment | None:
         """Values of some variables for which `under` is true and a pair differs, or None: the pairs are equal there.
 
-        Raises `Undecided` when that would take more than so many cases.
+        Raises `Undecided` when that would take more effort, by default `THOROUGH`.
         """
         left = [pair for pair in pairs if self.forms(pair[0]) != self.forms(pair[1])]
         if not left:
             return None
         under = b.and_((under, self._meaningful(*(t for pair in left for t in pair), under)))
-        return self._differ(left, under, [cases])
+        return self._differ(left, under, Effort(THOROUGH) if effort is None else effort)
 
     def _meaningful(self, *terms: Expr) -> Expr:
         """That the leaves which `terms` read hold what they hold in states: defaults where they mean nothing."""
@@ -189,10 +206,8 @@ class Equivalence:
             waiting.extend(t for t in e.subterms(alive) if isinstance(t, e.Var | e.Next))
         return b.and_(facts.values())
 
-    def _differ(self, pairs: Sequence[tuple[Expr, Expr]], under: Expr, left: list[int]) -> Assignment | None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise Undecided
+    def _differ(self, pairs: Sequence[tuple[Expr, Expr]], under: Expr, effort: Effort) -> Assignment | None:
+        effort.spend(sum(1 for _ in e.subterms(under, *(t for pair in pairs for t in pair))))
         if under is b.FALSE:
             return None
         here = Assuming([under])
@@ -207,7 +222,7 @@ class Equivalence:
             put = Assuming()
             put.assume(b.eq(leaf, b.const(leaf.sort, value)))
             now = [(put(x), put(y)) for x, y in open_]
-            found = self._differ(now, put(under), left)
+            found = self._differ(now, put(under), effort)
             if found is not None:
                 return {**found, leaf.name + ("'" if isinstance(leaf, e.Next) else ""): value}
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from streamproof.explicit.reductions.conditions import as_term
-from streamproof.explicit.reductions.equivalence import Equivalence, Undecided
+from streamproof.explicit.reductions.equivalence import Effort, Equivalence, Undecided
 from streamproof.explicit.successors import Rule
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -21,10 +21,10 @@ from streamproof.system.model import System
 from streamproof.system.sorts import Sort
 from streamproof.system.substitute import Substitution
 
-QUESTION_LIMIT = 20_000
-"""How many pairs, and how many instances and atoms, are looked at more closely than at what they read and write."""
-CASES = 64
-"""Cases that one pair may take."""
+EFFORT = 300_000
+"""How many terms all pairs together, and all instances with atoms together, may take: a second or two."""
+PAIR_EFFORT = 5_000
+"""How many terms one pair may take."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,8 @@ class Independence:
     _reads: list[int] = field(init=False)
     _writers: list[int] = field(init=False)
     """Per variable, a bit for each instance that writes it."""
-    _asked: int = 0
+    _pairs: Effort = field(default_factory=lambda: Effort(EFFORT))
+    _enabling: Effort = field(default_factory=lambda: Effort(EFFORT))
 
     def __post_init__(self) -> None:
         self._place = self.system.index
@@ -87,13 +88,10 @@ class Independence:
             writers |= self._writers[self._place[name]]
         return sum(1 << number for number in bits(writers) if self._may_make(number, as_term(term, positive)))
 
-    def _more(self) -> bool:
-        """Whether another question may be asked."""
-        self._asked += 1
-        return self._asked <= QUESTION_LIMIT
-
     def _may_make(self, number: int, wanted: Expr) -> bool:
-        if not self._more():
+        try:
+            self._enabling.spend(sum(1 for _ in e.subterms(wanted, *self.rules[number].guard)))
+        except Undecided:
             return True
         here = Assuming()
         for condition in (*self.rules[number].guard, b.not_(wanted)):
@@ -109,23 +107,35 @@ class Independence:
         return self.system.variables[self._place[name]].sort
 
     def _accord(self, one: int, other: int) -> bool:
-        if not self._more():
-            return False
         rules, updates = (self.rules[one], self.rules[other]), (self.updates[one], self.updates[other])
+        try:
+            return self._compose(rules, updates, (self._after(one), self._after(other)))
+        except Undecided:
+            return False
+
+    def _compose(
+        self, rules: tuple[Rule, Rule], updates: tuple[dict[str, Expr], ...], after: tuple[Substitution, ...]
+    ) -> bool:
+        """Whether two instances accord, by composing their updates. Raises `Undecided`."""
+        self._pairs.spend(sum(1 for _ in e.subterms(*(t for rule in rules for t in (*rule.guard, *rule.after)))))
         here = Assuming()
         both = b.and_((*rules[0].guard, *rules[1].guard, b.not_(rules[0].faults), b.not_(rules[1].faults)))
         for condition in both.args if isinstance(both, e.And) else (both,):
             if here.assume(condition) is b.FALSE:
                 return True
-        after = (self._after(one), self._after(other))
         pairs = [(after[1](b.and_(rules[0].guard)), b.TRUE), (after[0](b.and_(rules[1].guard)), b.TRUE)]
         for name in {**updates[0], **updates[1]}:
             stays = b.var(name, self._sort(name))
             pairs.append((after[0](updates[1].get(name, stays)), after[1](updates[0].get(name, stays))))
-        try:
-            return self.equal.difference([(here(x), here(y)) for x, y in pairs], both, CASES) is None
-        except Undecided:
+        simple = [(here(x), here(y)) for x, y in pairs]
+        if any(isinstance(x, e.Const) and isinstance(y, e.Const) and x.value != y.value for x, y in simple):
             return False
+        effort = Effort(min(PAIR_EFFORT, self._pairs.left))
+        given = effort.left
+        try:
+            return self.equal.difference(simple, both, effort) is None
+        finally:
+            self._pairs.left -= given - max(0, effort.left)
 
 
 def bits(mask: int) -> Iterable[int]:
