@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled.words import (
     address,
+    bytes_,
     clear,
     copy,
     halves_at,
@@ -30,26 +31,27 @@ from streamproof.explicit.compiled.words import (
 
 if TYPE_CHECKING:
     # Constants that are filled in when the kernels are translated: words of a state, and places in the control block.
-    WORDS = TAG = LOW = NONE = AHEAD = SPAN = 0
+    WORDS = SHARDS = TAG = LOW = NONE = AHEAD = SPAN = 0
     TABLE = CAPACITY = LOG = PARENTS = COUNT = NEXT = LAST = ROOM = MOST_STATES = OUT = ACTIONS = ENDS = FACTS = (
         EXPAND
     ) = 0
-    NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = 0
+    NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = ME = BOX = 0
 
 CONTROL = (
     "TABLE", "CAPACITY", "LOG", "PARENTS", "COUNT", "NEXT", "LAST", "ROOM", "MOST_STATES", "OUT", "ACTIONS", "ENDS", "FACTS",
-    "EXPAND", "NEWS", "BATCH", "DEGREE", "HASHES", "SCRATCH", "IDS", "OFFSETS", "TARGETS", "LABELS", "EDGES",
+    "EXPAND", "NEWS", "BATCH", "DEGREE", "HASHES", "SCRATCH", "IDS", "OFFSETS", "TARGETS", "LABELS", "EDGES", "ME", "BOX",
 )  # fmt: skip
 """The words of the control block, by position."""
 GOING, FULL, STOPPED = 0, 1, 2
 """What `search` gives: time is up or the level is done; the table has to grow; a limit or a mistake was met."""
 
 
-def constants(words_of_state: int) -> dict[str, int]:
-    """What the upper-case names stand for, for states of so many words."""
+def constants(words_of_state: int, shards: int = 1) -> dict[str, int]:
+    """What the upper-case names stand for, for states of so many words in so many tables."""
     return {
         **{name: at for at, name in enumerate(CONTROL)},
         "WORDS": words_of_state,
+        "SHARDS": shards,
         "TAG": 0xFFFFFFFF00000000,
         "LOW": 0xFFFFFFFF,
         "NONE": (1 << 64) - 1,
@@ -79,10 +81,17 @@ def _hash(state: words, at: word) -> word:
 
 
 def _home(h: word, capacity: word) -> word:
-    """Where the search for an entry begins."""
+    """Where the search for an entry begins. What the choice of the table has used up of the hash is shifted out."""
     if WORDS == 1:
-        return mulhi(h, capacity)
-    return mulhi(h & TAG, capacity)
+        return mulhi(h * SHARDS, capacity)
+    return mulhi((h & TAG) * SHARDS, capacity)
+
+
+def _owner(h: word) -> word:
+    """The table that an entry belongs to."""
+    if WORDS == 1:
+        return mulhi(h, SHARDS)
+    return mulhi(h & TAG, SHARDS)
 
 
 def _same(one: words, at: word, other: words, there: word) -> word:
@@ -167,6 +176,84 @@ def search(c: words, batches: word) -> word:
         c[NEXT] = first + done
         if facts[FAULTY] != NONE or count > c[MOST_STATES]:
             return 2
+    return 0
+
+
+def scatter(c: words, boxes: words, batches: word) -> word:
+    """Expand so many batches of this worker's part of a level, and sort the successors into a box for each table.
+
+    A box is four words: where states, predecessors (32 bits) and instances (16 bits) go, and how many there are. The state with
+    number k of table t is called ``k * SHARDS + t`` outside its table. Gives 1 when a box may not hold another batch.
+    """
+    out = words_at(c[OUT])
+    actions = shorts_at(c[ACTIONS])
+    ends = halves_at(c[ENDS])
+    facts = words_at(c[FACTS])
+    log = words_at(c[LOG])
+    while batches > 0 and c[NEXT] < c[LAST]:
+        batches -= 1
+        first = c[NEXT]
+        n = c[LAST] - first
+        n = c[BATCH] if n > c[BATCH] else n
+        for d in range(SHARDS):
+            if boxes[4 * d + 3] + n * c[DEGREE] > c[BOX]:
+                return 1
+        done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
+        i = 0
+        for s in range(done):
+            end = ends[s]
+            parent = (first + s) * SHARDS + c[ME]
+            while i < end:
+                d = 4 * _owner(_hash(out, i * WORDS))
+                k = boxes[d + 3]
+                states = words_at(boxes[d])
+                parents = halves_at(boxes[d + 1])
+                labels = shorts_at(boxes[d + 2])
+                for j in range(WORDS):
+                    states[k * WORDS + j] = out[i * WORDS + j]
+                parents[k] = parent
+                labels[k] = actions[i]
+                boxes[d + 3] = k + 1
+                i += 1
+        c[NEXT] = first + done
+        if facts[FAULTY] != NONE:
+            return 2
+    return 0
+
+
+def gather(c: words, box: words) -> word:
+    """Keep the new states of a box, and empty it."""
+    states = words_at(box[0])
+    parents = halves_at(box[1])
+    labels = shorts_at(box[2])
+    total = box[3]
+    hashes = words_at(c[HASHES])
+    news = words_at(c[NEWS])
+    table = words_at(c[TABLE])
+    log = words_at(c[LOG])
+    capacity = c[CAPACITY]
+    count = c[COUNT]
+    for i in range(total):
+        hashes[i] = _hash(states, i * WORDS)
+    for i in range(AHEAD):
+        prefetch(table, _home(hashes[i], capacity))
+    for i in range(total):
+        prefetch(table, _home(hashes[i + AHEAD], capacity))
+        if WORDS > 1:
+            soon = table[_home(hashes[i + AHEAD // 2], capacity)]
+            prefetch(log, (soon & LOW) * WORDS)
+        if _put(c, hashes[i], states, i * WORDS, parents[i], count):
+            news[labels[i]] += 1
+            count += 1
+    c[COUNT] = count
+    box[3] = 0
+    return 0
+
+
+def owners(states: words, n: word, out: bytes_) -> word:
+    """Write the table that each of some states belongs to."""
+    for i in range(n):
+        out[i] = _owner(_hash(states, i * WORDS))
     return 0
 
 
@@ -313,7 +400,7 @@ def edges(c: words, batches: word) -> word:
     return 0
 
 
-KERNELS = (_mix, _hash, _home, _same, _put, search, add, grow, index, number, _find, edges)
+KERNELS = (_mix, _hash, _home, _owner, _same, _put, search, scatter, gather, owners, add, grow, index, number, _find, edges)
 """Every kernel, each after those it calls."""
-ENTRIES = {"search": 2, "add": 3, "grow": 4, "index": 3, "number": 3, "edges": 2}
+ENTRIES = {"search": 2, "scatter": 3, "gather": 2, "owners": 3, "add": 3, "grow": 4, "index": 3, "number": 3, "edges": 2}
 """The kernels that are called from outside, with how many words they take."""

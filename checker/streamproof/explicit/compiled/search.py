@@ -1,19 +1,25 @@
-"""The search by compiled code: the same states in the same order as the first tier's, many times faster."""
+"""The search by compiled code: the same states level by level as the first tier's, many times faster.
+
+With several workers each owns the states of its share of the hashes. They expand their parts of a level at the same time, put
+what they find into boxes for each other, and then empty the boxes in a fixed order: results do not depend on timing. States are
+numbered ``k * workers + w``, the k-th of worker w; of one worker that is the order of discovery.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.kernel import translate
 from streamproof.explicit.compiled.layout import Layout, layout, packed
-from streamproof.explicit.compiled.memory import Block, Reserve
-from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.memory import Block
+from streamproof.explicit.compiled.native import build
 from streamproof.explicit.compiled.steps import NONE, Facts, ever_code, expand_code, watch_code
+from streamproof.explicit.compiled.table import fixed_code
+from streamproof.explicit.compiled.worker import Worker
 from streamproof.explicit.found import Event
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.search import starts, watch_of
@@ -28,23 +34,13 @@ if TYPE_CHECKING:
 
 MOST_STATES = 0xFFFF_FFF0
 """States are numbered in 32 bits."""
-FIRST_CAPACITY = 1 << 20
-"""Entries of the first table; doubled up to `DOUBLING`, then half as many more each time."""
-DOUBLING = 1 << 24
-LOAD = 0.75
-"""The table grows when it is fuller than this."""
-OUT_SPACE = 1 << 16
-"""Successors of one batch, at most."""
-BATCH = 256
-SLACK = 1 << 18
-"""Slots behind the table's end, more than one batch can push out."""
 SLICE_SECONDS = 0.1
 """Compiled code runs for about this long before limits and interrupts are looked at."""
 
 
 @dataclass
 class CompiledSearch:
-    """A search and what it has found so far; the attributes are those of `search.Search`."""
+    """A search and what it has found so far; see `found.Found`."""
 
     scalarised: Scalarised
     system: System
@@ -52,10 +48,13 @@ class CompiledSearch:
     budget: Budget
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
+    threads: int = 1
     levels: list[int] = field(default_factory=list)
+    ends: list[list[int]] = field(default_factory=list)
+    """At the end of each level, how many states each worker has."""
     initial: int = 0
-    expanded: int = 0
     events: dict[int, Event] = field(default_factory=dict)
+    stuck: int = -1
     stopped: Stop | None = None
     compile_seconds: float = 0.0
 
@@ -63,33 +62,18 @@ class CompiledSearch:
         begun = time.perf_counter()
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
-        self._facts_at = Facts(len(self.system.instances), len(self._steps))
-        self.fixed = fixed_code(self.layout.words)
+        self._facts = Facts(len(self.system.instances), len(self._steps))
+        self.fixed = fixed_code(self.layout.words, self.threads)
         self._own = build(expand_code(self.system, self.layout, self._steps), ["expand"], optimise=False)
         self._watched: list[int] = []
         self._compile_watches()
         self.compile_seconds = time.perf_counter() - begun
-        self.table = Table(self.layout.words, self.budget)
-        self._facts = Block(self._facts_at.fresh())
-        self._news = Block([0] * len(self.system.instances))
-        degree = max(1, len(self.system.instances))
-        self._out = Reserve((OUT_SPACE + degree) * 8 * self.layout.words + (1 << 16))
-        self._actions = Reserve((OUT_SPACE + degree) * 2 + (1 << 16))
-        self._ends = Reserve(BATCH * 4 + (1 << 16))
-        self._hashes = Reserve((OUT_SPACE + degree) * 8 + (1 << 16))
-        self.table.set(
-            OUT=self._out.address,
-            ACTIONS=self._actions.address,
-            ENDS=self._ends.address,
-            HASHES=self._hashes.address,
-            FACTS=self._facts.address,
-            EXPAND=self._own.addresses["expand"],
-            NEWS=self._news.address,
-            BATCH=max(1, min(BATCH, OUT_SPACE // degree)),
-            DEGREE=degree,
-            MOST_STATES=min(self.budget.max_states, MOST_STATES),
-        )
-        self._inspected = 0
+        expand = self._own.addresses["expand"]
+        self.workers = [
+            Worker(me, self.threads, self.layout.words, self.budget, self._facts, expand) for me in range(self.threads)
+        ]
+        self.workers[0].table.set(MOST_STATES=min(self.budget.max_states, MOST_STATES))
+        self._inspected = [0] * self.threads
         self._reported = 0.0
         self._pace = 16
 
@@ -98,17 +82,22 @@ class CompiledSearch:
     @property
     def known(self) -> int:
         """Distinct states so far."""
-        return self.table.count
+        return sum(w.table.count for w in self.workers)
+
+    @property
+    def expanded(self) -> int:
+        """States whose successors have all been looked at."""
+        return sum(w.table.next - (w.fact(Facts.FAULTY) >= 0) for w in self.workers)
 
     @property
     def generated(self) -> list[int]:
         """Successors per instance."""
-        return self._facts.slice(4, 4 + len(self.system.instances))
+        return [sum(counts) for counts in zip(*(w.generated for w in self.workers), strict=True)]
 
     @property
     def distinct(self) -> list[int]:
         """New states per instance."""
-        return self._news.slice(0, len(self.system.instances))
+        return [sum(counts) for counts in zip(*(w.distinct for w in self.workers), strict=True)]
 
     @property
     def total(self) -> int:
@@ -118,34 +107,39 @@ class CompiledSearch:
     @property
     def least(self) -> int:
         """The smallest number of successors of an expanded state."""
-        return self._facts[Facts.LEAST]
+        return min(w.facts[Facts.LEAST] for w in self.workers)
 
     @property
     def most(self) -> int:
         """The largest."""
-        return self._facts[Facts.MOST]
-
-    @property
-    def stuck(self) -> int:
-        """The first state without a successor that is no legal end, or -1."""
-        return _number(self._facts[Facts.STUCK])
+        return max(w.facts[Facts.MOST] for w in self.workers)
 
     @property
     def faulty(self) -> int:
         """The state where the model makes a mistake, or -1."""
-        return _number(self._facts[Facts.FAULTY])
+        return self._first(Facts.FAULTY)
 
     def state(self, number: int) -> State:
         """A scalar state by its number."""
-        return self.layout.unpack(self.table.words(number))
+        at, worker = divmod(number, self.threads)
+        return self.layout.unpack(self.workers[worker].table.words(at))
 
     def states(self) -> Iterator[State]:
-        """The scalar states in the order of discovery."""
-        return (self.state(k) for k in range(self.known))
+        """The scalar states, level by level."""
+        return map(self.state, self.numbers())
+
+    def numbers(self) -> Iterator[int]:
+        """The numbers of the known states, level by level."""
+        before = [0] * self.threads
+        for ends in (*self.ends, [w.table.count for w in self.workers]):
+            for worker, (first, last) in enumerate(zip(before, ends, strict=True)):
+                yield from range(first * self.threads + worker, last * self.threads + worker, self.threads)
+            before = ends
 
     def parent(self, number: int) -> int:
         """The number of a state's predecessor, or -1."""
-        return self.table.parent(number)
+        at, worker = divmod(number, self.threads)
+        return self.workers[worker].table.parent(at)
 
     def path(self, number: int) -> list[int]:
         """The numbers of the states on a shortest way from an initial state to this one, both ends included."""
@@ -162,25 +156,30 @@ class CompiledSearch:
             return found
         module = build(ever_code(self.layout, [conditions[k] for k in open_]), ["ever"], optimise=False)
         ever = module.function("ever", 3)
-        seen = Block([0] * (len(open_) // 8 + 1))
-        for first in range(0, self.known, 1 << 20):
-            ever(self.table.address(first), min(1 << 20, self.known - first), seen.address)
-        flags = b"".join(word.to_bytes(8, "little") for word in seen.slice(0, len(open_) // 8 + 1))
+        size = len(open_) // 8 + 1
+        seen = Block([0] * size)
+        for worker in self.workers:
+            for first in range(0, worker.table.count, 1 << 20):
+                ever(worker.table.address(first), min(1 << 20, worker.table.count - first), seen.address)
+        flags = b"".join(word.to_bytes(8, "little") for word in seen.slice(0, size))
         for at, k in enumerate(open_):
             found[k] = bool(flags[at])
         return found
 
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""
+        from streamproof.explicit.compiled.edges import Numbering, state_graph
         from streamproof.explicit.rounds import first_round
 
-        return first_round(self.graph())
+        numbering = Numbering(self)
+        found = first_round(state_graph(self, numbering))
+        return None if found is None else [numbering.number(dense) for dense in found]
 
     def graph(self) -> StateGraph:
         """Every step between the known states."""
-        from streamproof.explicit.compiled.edges import state_graph
+        from streamproof.explicit.compiled.edges import Numbering, state_graph
 
-        return state_graph(self)
+        return state_graph(self, Numbering(self))
 
     # --- the search ---
 
@@ -188,7 +187,7 @@ class CompiledSearch:
         """Search until nothing is left or a limit is met; `stopped` says which."""
         try:
             self._start()
-            while self.table.next < self.known and not self.stopped:
+            while not self.stopped and any(w.table.next < w.table.count for w in self.workers):
                 if self._all_decided():
                     self.stopped = Stop.DECIDED
                 elif len(self.levels) == self.budget.max_depth:
@@ -198,74 +197,134 @@ class CompiledSearch:
         except KeyboardInterrupt:
             self.stopped = Stop.INTERRUPTED
             self.levels[-1:] = [self.known - sum(self.levels[:-1])]
-        self.expanded = self.table.next - (self.faulty >= 0)
 
     def _start(self) -> None:
-        add = self.fixed.function("add", 3)
+        add, owners = self.fixed.function("add", 3), self.fixed.function("owners", 3)
         for states in starts(self.scalarised, self.system):
-            self._room(len(states))
-            words = Block(packed(self.layout, states))
-            add(self.table.control.address, words.address, len(states))
+            shares: list[list[State]] = [[] for _ in self.workers]
+            if self.threads > 1:
+                words, owner = Block(packed(self.layout, states)), Block([0] * (len(states) // 8 + 1))
+                owners(words.address, len(states), owner.address)
+                whose = b"".join(word.to_bytes(8, "little") for word in owner.slice(0, len(states) // 8 + 1))
+                for state, worker in zip(states, whose, strict=False):
+                    shares[worker].append(state)
+            else:
+                shares[0] = states
+            for worker, share in zip(self.workers, shares, strict=True):
+                worker.table.make_room(len(share), self.fixed)
+                words = Block(packed(self.layout, share))
+                add(worker.control, words.address, len(share))
             self.stopped = self.budget.spent() or (Stop.STATES if self.known > self.budget.max_states else None)
             if self.stopped:
                 break
         self.initial = self.known
         self.levels.append(self.known)
+        self._end_level()
+
+    def _end_level(self) -> None:
+        """Note how far the newest level goes, and look at its states."""
+        self.ends.append([w.table.count for w in self.workers])
         self._look()
 
     def _level(self) -> None:
         """Expand every state of the newest level."""
-        search = self.fixed.function("search", 2)
-        last = self.known
-        self.table.set(LAST=last)
+        known = self.known
+        for worker in self.workers:
+            worker.table.set(LAST=worker.table.count)
         self.levels.append(0)
-        while self.table.next < last and not self.stopped:
-            begun = time.perf_counter()
-            outcome = search(self.table.control.address, self._pace)
-            seconds = time.perf_counter() - begun
-            self.levels[-1] = self.known - last
-            self._look()
-            self._note_steps()
-            if outcome == kernels.FULL:
-                if not self._room(self.table.value("BATCH") * self.table.value("DEGREE")):
-                    self.stopped = Stop.MEMORY
-            elif outcome == kernels.STOPPED:
-                self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
-            else:
-                self.stopped = self.budget.spent()
-                self._pace = max(1, min(2 * self._pace, int(self._pace * SLICE_SECONDS / max(seconds, 1e-6))))
-            self._report(last)
-        if not self.levels[-1]:
+        if self.threads == 1:
+            self._alone()
+        else:
+            self._together()
+        for worker in self.workers:
+            if self.stuck < 0:
+                self.stuck = self._first(Facts.STUCK)
+        self._note_steps()
+        self.levels[-1] = self.known - known
+        if self.levels[-1]:
+            self._end_level()
+        else:
             self.levels.pop()
 
-    def _room(self, more: int) -> bool:
-        """Make the table large enough for so many states more; False when memory does not allow it."""
-        return self.table.make_room(more, self.fixed)
+    def _alone(self) -> None:
+        search, (worker,) = self.fixed.function("search", 2), self.workers
+        known = worker.table.count
+        while worker.table.next < worker.table.last and not self.stopped:
+            begun = time.perf_counter()
+            outcome = search(worker.control, self._pace)
+            self._after(begun, known)
+            if outcome == kernels.FULL and not worker.table.make_room(worker.batch_room, self.fixed):
+                self.stopped = Stop.MEMORY
+            elif outcome == kernels.STOPPED:
+                self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
+
+    def _together(self) -> None:
+        scatter, gather = self.fixed.function("scatter", 3), self.fixed.function("gather", 2)
+        known = self.known
+
+        def expand(worker: Worker) -> None:
+            assert worker.boxes is not None
+            scatter(worker.control, worker.boxes.address, 1 << 40)
+
+        def collect(worker: Worker) -> bool:
+            me = self.workers.index(worker)
+            if not worker.table.make_room(sum(sender.waiting(me) for sender in self.workers), self.fixed):
+                return False
+            for sender in self.workers:
+                gather(worker.control, sender.box(me))
+            return True
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            while not self.stopped and any(w.table.next < w.table.last for w in self.workers):
+                begun = time.perf_counter()
+                list(pool.map(expand, self.workers))
+                enough = list(pool.map(collect, self.workers))
+                self._after(begun, known)
+                if not all(enough):
+                    self.stopped = Stop.MEMORY
+                elif self.faulty >= 0:
+                    self.stopped = Stop.MISTAKE
+                elif self.known > min(self.budget.max_states, MOST_STATES // self.threads):
+                    self.stopped = Stop.STATES
+
+    def _after(self, begun: float, known: int) -> None:
+        """After a piece of work: limits, the size of the next piece, and progress."""
+        seconds = time.perf_counter() - begun
+        self._pace = max(1, min(2 * self._pace, int(self._pace * SLICE_SECONDS / max(seconds, 1e-6))))
+        self.levels[-1] = self.known - known
+        self.stopped = self.budget.spent()
+        elapsed = self.budget.elapsed
+        if self.on_progress is not None and elapsed - self._reported >= 1.0:
+            self._reported = elapsed
+            queue = self.known - sum(w.table.next for w in self.workers)
+            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, queue))
 
     def _look(self) -> None:
         """Evaluate the properties of single states in the states that have not been looked at."""
-        known = self.known
-        if self._watched and self._inspected < known:
+        hits = False
+        for number, worker in enumerate(self.workers):
+            first, last = self._inspected[number], worker.table.count
+            self._inspected[number] = last
+            if not self._watched or first == last:
+                continue
             notes = Block([NONE] * (2 * len(self._watched)))
-            self._watch(self.table.address(self._inspected), known - self._inspected, notes.address)
-            hits = False
-            for at, number in enumerate(self._watched):
-                if notes[2 * at] != NONE:
-                    self.events[number] = Event(self._inspected + notes[2 * at], None, bool(notes[2 * at + 1]))
+            self._watch(worker.table.address(first), last - first, notes.address)
+            for at, prop in enumerate(self._watched):
+                if prop not in self.events and notes[2 * at] != NONE:
+                    state = (first + notes[2 * at]) * self.threads + number
+                    self.events[prop] = Event(state, None, bool(notes[2 * at + 1]))
                     hits = True
-            if hits:
-                self._compile_watches()
-        self._inspected = known
+        if hits:
+            self._compile_watches()
 
     def _compile_watches(self) -> None:
         """Compile the evaluation of the properties of single states that are not decided yet."""
         begun = time.perf_counter()
-        open_ = [
-            (k, p)
+        watches = [
+            (k, watch_of(k, p))
             for k, p in enumerate(self.properties)
             if k not in self.events and p.kind in (Kind.INVARIANT, Kind.REACHABLE)
         ]
-        watches = [(k, watch_of(k, p)) for k, p in open_]
         watches = [(k, w) for k, w in watches if not (w.condition is w.mistake is b.FALSE)]
         self._watched = [k for k, _ in watches]
         if watches:
@@ -276,10 +335,16 @@ class CompiledSearch:
 
     def _note_steps(self) -> None:
         for at, (number, _) in enumerate(self._steps):
-            place = self._facts_at.hit(at)
-            if number not in self.events and self._facts[place] != NONE:
-                hit = self._facts.slice(place, place + 3)
-                self.events[number] = Event(hit[0], hit[1], bool(hit[2]))
+            place = self._facts.hit(at)
+            for me, worker in enumerate(self.workers):
+                if number not in self.events and worker.facts[place] != NONE:
+                    state, instance, mistake = worker.facts.slice(place, place + 3)
+                    self.events[number] = Event(state * self.threads + me, instance, bool(mistake))
+
+    def _first(self, fact: int) -> int:
+        """The number of the state that a fact tells of, or -1; of several workers, the first that has met one."""
+        met = ((w.fact(fact), me) for me, w in enumerate(self.workers))
+        return next((state * self.threads + me for state, me in met if state >= 0), -1)
 
     def _all_decided(self) -> bool:
         return (
@@ -291,111 +356,7 @@ class CompiledSearch:
             )
         )
 
-    def _report(self, last: int) -> None:
-        elapsed = self.budget.elapsed
-        if self.on_progress is not None and elapsed - self._reported >= 1.0:
-            self._reported = elapsed
-            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self.known - self.table.next))
-
     def close(self) -> None:
         """Give the memory back; nothing can be asked afterwards."""
-        for part in (self._out, self._actions, self._ends, self._hashes, self.table):
-            part.close()
-
-
-_AT = {name: at for at, name in enumerate(kernels.CONTROL)}
-
-
-def _number(fact: int) -> int:
-    return -1 if fact == NONE else fact
-
-
-@cache
-def fixed_code(words: int) -> Module:
-    """The kernels for states of so many words."""
-    text = translate(kernels.KERNELS, kernels.constants(words))
-    return build(text, list(kernels.ENTRIES), optimise=True)
-
-
-class Table:
-    """The known states: table, log, predecessors, and the control block that compiled code works on."""
-
-    def __init__(self, words: int, budget: Budget) -> None:
-        self._words = words
-        self._budget = budget
-        most = budget.max_bytes or (1 << 36)
-        self._entries = Reserve(most, huge=True)
-        self._log = Reserve(most, huge=True)
-        self._parents = Reserve(most // 2, huge=True)
-        self._scratch = Reserve(8 * (1 << 16))
-        self.control = Block([0] * len(kernels.CONTROL))
-        self.set(
-            TABLE=self._entries.address,
-            LOG=self._log.address,
-            PARENTS=self._parents.address,
-            SCRATCH=self._scratch.address,
-            CAPACITY=FIRST_CAPACITY,
-            ROOM=int(FIRST_CAPACITY * LOAD),
-        )
-
-    def set(self, **values: int) -> None:
-        """Write words of the control block, by name."""
-        for name, value in values.items():
-            self.control[_AT[name]] = value
-
-    def value(self, name: str) -> int:
-        """A word of the control block, by name."""
-        return self.control[_AT[name]]
-
-    @property
-    def slots(self) -> int:
-        """Places for entries, the slack included."""
-        return self.value("CAPACITY") + SLACK
-
-    @property
-    def count(self) -> int:
-        """Distinct states."""
-        return self.value("COUNT")
-
-    @property
-    def next(self) -> int:
-        """The first state that has not been expanded."""
-        return self.value("NEXT")
-
-    def address(self, number: int) -> int:
-        """Where a state lies in the log."""
-        return self._log.address + 8 * self._words * number
-
-    def words(self, number: int) -> tuple[int, ...]:
-        """The words of a state."""
-        size = 8 * self._words
-        view = self._log.bytes(size * number, size * (number + 1))
-        return tuple(view.cast("Q"))
-
-    def parent(self, number: int) -> int:
-        """The number of a state's predecessor, or -1."""
-        found = int.from_bytes(self._parents.bytes(4 * number, 4 * number + 4), "little")
-        return -1 if found == 0xFFFFFFFF else found
-
-    def make_room(self, more: int, fixed: Module) -> bool:
-        """Grow until so many states more fit; False when memory does not allow it."""
-        capacity = self.value("CAPACITY")
-        wanted = capacity
-        while self.count + more > wanted * LOAD:
-            wanted = wanted * 2 if wanted < DOUBLING else wanted // 2 * 3
-        if wanted > capacity:
-            if not self._affordable(wanted, capacity):
-                return False
-            fixed.function("grow", 4)(self.control.address, capacity, wanted, SLACK)
-            self.set(ROOM=int(wanted * LOAD))
-        return True
-
-    def _affordable(self, wanted: int, capacity: int) -> bool:
-        extra = 8 * (wanted - capacity) + int(wanted * LOAD - self.count) * (8 * self._words + 4)
-        fits = 8 * (wanted + SLACK) <= self._entries.size and 8 * self._words * wanted <= self._log.size
-        return fits and self._budget.allows(extra)
-
-    def close(self) -> None:
-        """Give the memory back."""
-        for part in (self._entries, self._log, self._parents, self._scratch):
-            part.close()
+        for worker in self.workers:
+            worker.close()

@@ -1,0 +1,121 @@
+"""The known states in memory: table, log, predecessors, and the control block that compiled code works on."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled.kernel import translate
+from streamproof.explicit.compiled.memory import Block, Reserve
+from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.limits import Budget
+
+FIRST_CAPACITY = 1 << 20
+"""Entries of the first table; doubled up to `DOUBLING`, then half as many more each time."""
+DOUBLING = 1 << 24
+LOAD = 0.75
+"""The table grows when it is fuller than this."""
+SLACK = 1 << 18
+"""Slots behind the table's end, more than one batch can push out."""
+
+_AT = {name: at for at, name in enumerate(kernels.CONTROL)}
+
+
+@cache
+def fixed_code(words: int, shards: int = 1) -> Module:
+    """The kernels for states of so many words, spread over so many tables."""
+    text = translate(kernels.KERNELS, kernels.constants(words, shards))
+    return build(text, list(kernels.ENTRIES), optimise=True)
+
+
+class Table:
+    """The known states: table, log, predecessors, and the control block that compiled code works on."""
+
+    def __init__(self, words: int, budget: Budget, shares: int = 1) -> None:
+        self._words = words
+        self._budget = budget
+        self._shares = shares
+        most = budget.max_bytes or (1 << 36)
+        self._entries = Reserve(most, huge=True)
+        self._log = Reserve(most, huge=True)
+        self._parents = Reserve(most // 2, huge=True)
+        self._scratch = Reserve(8 * (1 << 16))
+        self.control = Block([0] * len(kernels.CONTROL))
+        self.set(
+            TABLE=self._entries.address,
+            LOG=self._log.address,
+            PARENTS=self._parents.address,
+            SCRATCH=self._scratch.address,
+            CAPACITY=FIRST_CAPACITY,
+            ROOM=int(FIRST_CAPACITY * LOAD),
+        )
+
+    def set(self, **values: int) -> None:
+        """Write words of the control block, by name."""
+        for name, value in values.items():
+            self.control[_AT[name]] = value
+
+    def value(self, name: str) -> int:
+        """A word of the control block, by name."""
+        return self.control[_AT[name]]
+
+    @property
+    def slots(self) -> int:
+        """Places for entries, the slack included."""
+        return self.value("CAPACITY") + SLACK
+
+    @property
+    def count(self) -> int:
+        """Distinct states."""
+        return self.value("COUNT")
+
+    @property
+    def next(self) -> int:
+        """The first state that has not been expanded."""
+        return self.value("NEXT")
+
+    @property
+    def last(self) -> int:
+        """The end of the level that is being expanded."""
+        return self.value("LAST")
+
+    def log_bytes(self, first: int, last: int) -> memoryview:
+        """The words of the states from `first` to `last`, as bytes; let go of the view before `close`."""
+        size = 8 * self._words
+        return self._log.bytes(first * size, last * size)
+
+    def address(self, number: int) -> int:
+        """Where a state lies in the log."""
+        return self._log.address + 8 * self._words * number
+
+    def words(self, number: int) -> tuple[int, ...]:
+        """The words of a state."""
+        return tuple(self.log_bytes(number, number + 1).cast("Q"))
+
+    def parent(self, number: int) -> int:
+        """The number of a state's predecessor, or -1."""
+        found = int.from_bytes(self._parents.bytes(4 * number, 4 * number + 4), "little")
+        return -1 if found == 0xFFFFFFFF else found
+
+    def make_room(self, more: int, fixed: Module) -> bool:
+        """Grow until so many states more fit; False when memory does not allow it."""
+        capacity = self.value("CAPACITY")
+        wanted = capacity
+        while self.count + more > wanted * LOAD:
+            wanted = wanted * 2 if wanted < DOUBLING else wanted // 2 * 3
+        if wanted > capacity:
+            if not self._affordable(wanted, capacity):
+                return False
+            fixed.function("grow", 4)(self.control.address, capacity, wanted, SLACK)
+            self.set(ROOM=int(wanted * LOAD))
+        return True
+
+    def _affordable(self, wanted: int, capacity: int) -> bool:
+        extra = 8 * (wanted - capacity) + int(wanted * LOAD - self.count) * (8 * self._words + 4)
+        fits = 8 * (wanted + SLACK) <= self._entries.size and 8 * self._words * wanted <= self._log.size
+        return fits and self._budget.allows(extra * self._shares)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for part in (self._entries, self._log, self._parents, self._scratch):
+            part.close()
