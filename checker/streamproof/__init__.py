@@ -1,7 +1,7 @@
 """streamproof: prove and refute the coordination protocols of stream processors, and check real runs against them.
 
 A *model* is a class: its annotated attributes are parameters, ``state()`` declares the variables, methods marked
-``@action`` are the rules, and methods marked ``@invariant``, ``@step``, ``@reachable`` say what must hold.
+``@action`` are the rules, and methods marked ``@invariant``, ``@step``, ``@reachable``, ``@temporal`` say what must hold.
 
     from streamproof import Model, Range, State, action, invariant, require
 
@@ -51,8 +51,10 @@ from streamproof.language.primitives import (
     reachable,
     require,
     step,
+    temporal,
     terminal,
 )
+from streamproof.language.temporal import always, eventually, leads_to, until
 from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
 from streamproof.system.model import System
 
@@ -83,13 +85,18 @@ __all__ = [
     "UsageError",
     "__version__",
     "action",
+    "always",
     "any_of",
     "choose",
+    "eventually",
     "initially",
     "invariant",
+    "leads_to",
     "lemma",
     "reachable",
     "require",
     "step",
+    "temporal",
     "terminal",
+    "until",
 ]

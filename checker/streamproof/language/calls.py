@@ -9,11 +9,13 @@ from typing import Any
 from streamproof.language import places
 from streamproof.language.elements import distinct, elements, refuse_lazy, sources, unconditional
 from streamproof.language.operators import equal, integer
+from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.formula import Atom, Formula
 from streamproof.system.sorts import BOOL, ArraySort, QueueSort, SetSort, cardinality
 
 ABSENT: Any = object()
@@ -67,10 +69,19 @@ def truth(world: World, value: Term, name: str, loc: Loc) -> Expr:
 def quantifier(world: World, name: str, value: Term, loc: Loc) -> Term:
     """``all`` and ``any`` over a finite collection."""
     terms = []
+    said: list[tuple[Expr, Formula]] = []
     for there, v in elements(world, value, loc):
+        if is_formula(v):
+            said.append((there, formula(world, v, name, loc)))
+            continue
         part = truth(world, v, name, loc)
         terms.append(b.implies(there, part) if name == "all" else b.and_((there, part)))
-    return simple((b.and_ if name == "all" else b.or_)(terms, loc))
+    whole = (b.and_ if name == "all" else b.or_)(terms, loc)
+    if not said:
+        return simple(whole)
+    if terms:
+        said.append((b.TRUE, Atom(whole, name, loc)))
+    return together(said, loc, every=name == "all")
 
 
 def total(world: World, value: Term, start: Term, loc: Loc) -> Term:

@@ -132,7 +132,7 @@ class _Compiler:
                 raise ModelError(
                     f"{function.__name__} is not marked as a property",
                     loc=place(function),
-                    remedy="decorate it with @invariant, @step, @reachable or @lemma",
+                    remedy="decorate it with @invariant, @step, @reachable, @temporal or @lemma",
                 )
             (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
         if self.model.check_deadlock:
@@ -279,6 +279,20 @@ class _Compiler:
 
     # --- properties
 
+    def _temporal(self, name: str, function: Callable[..., Any]) -> Property:
+        got = list(inspect.signature(function, follow_wrapped=False).parameters)
+        if len(got) != 2:
+            raise ModelError(
+                f"{name}({', '.join(got)}) is said of behaviours",
+                loc=place(function),
+                remedy=f"write def {name}(self, s): there is no next state in it",
+            )
+        world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, temporal=True)
+        formula = Lowering(world).behaviour(function, [self.model, StateRef()])
+        checks = tuple(p.check for p in world.checks)
+        doc = inspect.getdoc(function) or ""
+        return Property(name, Kind.TEMPORAL, b.TRUE, (), checks, place(function), doc, formula)
+
     def _predicate(
         self, function: Callable[..., Any], states: int
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
@@ -296,6 +310,8 @@ class _Compiler:
         return expr, parts, tuple(p.check for p in world.checks)
 
     def _property(self, name: str, mark: PropertyMark, function: Callable[..., Any]) -> Property:
+        if mark.kind is Kind.TEMPORAL:
+            return self._temporal(name, function)
         expr, parts, checks = self._predicate(function, 2 if mark.kind is Kind.STEP else 1)
         return Property(name, mark.kind, expr, parts, checks, place(function), inspect.getdoc(function) or "")
 

@@ -11,11 +11,13 @@ from streamproof.language import operators
 from streamproof.language.calls import truth
 from streamproof.language.elements import Loop, distinct, unconditional
 from streamproof.language.sources import text
+from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Cell, Several, Term, describe, known, simple, symbolic
 from streamproof.language.world import Frame, Halt, World, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.formula import Atom, Formula
 
 LANGUAGE = "use arithmetic, comparisons, and/or/not, conditional expressions, indexing, comprehensions and calls"
 
@@ -225,14 +227,24 @@ class Displays(ABC):
     def quantified(self, node: ast.GeneratorExp, frame: Frame, name: str) -> Term:
         """``all(... for ...)`` or ``any(...)``: stops, as Python does, at the first element that decides."""
         parts: list[Expr] = []
+        said: list[tuple[Expr, Formula]] = []
 
         def judge(there: Expr, inner: Frame) -> Expr:
-            part = truth(self.world, self.value(node.elt, inner), name, where(frame, node.elt))
+            value = self.value(node.elt, inner)
+            if is_formula(value):
+                said.append((there, formula(self.world, value, text(node.elt), where(frame, node.elt))))
+                return b.TRUE
+            part = truth(self.world, value, name, where(frame, node.elt))
             parts.append(b.implies(there, part) if name == "all" else b.and_((there, part)))
             return part if name == "all" else b.not_(part)
 
         self.each(node.generators, frame, judge)
-        return simple((b.and_ if name == "all" else b.or_)(parts, where(frame, node)))
+        whole = (b.and_ if name == "all" else b.or_)(parts, where(frame, node))
+        if not said:
+            return simple(whole)
+        if parts:
+            said.append((b.TRUE, Atom(whole, text(node), where(frame, node))))
+        return together(said, where(frame, node), every=name == "all")
 
     def bind(self, target: ast.expr, value: Term, frame: Frame) -> None:
         """Assigns a loop or comprehension variable."""

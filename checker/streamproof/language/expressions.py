@@ -14,11 +14,13 @@ from streamproof.language import operators
 from streamproof.language.access import Access, near
 from streamproof.language.places import plain
 from streamproof.language.sources import text
+from streamproof.language.temporal import formula, is_formula
 from streamproof.language.terms import Closure, Term, Undefined, known, simple, symbolic
 from streamproof.language.world import Frame, Halt, World, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.formula import AndF, Atom, Formula, NotF, OrF
 
 _MISSING = object()
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, ord("r"): repr, ord("s"): str, ord("a"): ascii}
@@ -127,7 +129,10 @@ class Expressions(Access):
     # --- operators
 
     def _unary(self, node: ast.UnaryOp, frame: Frame) -> Term:
-        value, loc = plain(self.world, self.value(node.operand, frame)), where(frame, node)
+        value, loc = self.value(node.operand, frame), where(frame, node)
+        if isinstance(node.op, ast.Not) and is_formula(value):
+            return NotF(formula(self.world, value, text(node.operand), loc))
+        value = plain(self.world, value)
         is_host = not symbolic(value)
         match node.op:
             case ast.Not():
@@ -148,15 +153,21 @@ class Expressions(Access):
         """``and``/``or``, short-circuit: later operands happen only where the earlier ones let Python get there."""
         conj, loc = isinstance(node.op, ast.And), where(frame, node)
         parts: list[Expr] = []
+        texts: list[str] = []
+        said: list[Formula] = []
         reached: Expr = b.TRUE
         for at, operand in enumerate(node.values):
             try:
-                value = plain(self.world, self.world.under(reached, partial(self.value, operand, frame), loc))
+                value = self.world.under(reached, partial(self.value, operand, frame), loc)
             except Halt:
                 if not parts:
                     raise
                 break
-            if not symbolic(value) and not parts:
+            if is_formula(value):
+                said.append(formula(self.world, value, text(operand), where(frame, operand)))
+                continue
+            value = plain(self.world, value)
+            if not symbolic(value) and not parts and not said:
                 if bool(value) != conj or at == len(node.values) - 1:
                     return value
                 continue
@@ -166,10 +177,16 @@ class Expressions(Access):
                 )
             term = boolean(value, where(frame, operand))
             parts.append(term)
+            texts.append(text(operand))
             reached = b.and_((reached, term if conj else b.not_(term)))
             if reached is b.FALSE:
                 break
-        return (b.and_ if conj else b.or_)(parts, loc)
+        whole = (b.and_ if conj else b.or_)(parts, loc)
+        if not said:
+            return whole
+        label = (" and " if conj else " or ").join(texts)
+        first: tuple[Formula, ...] = (Atom(whole, label, loc),) if parts else ()
+        return AndF((*first, *said)) if conj else OrF((*first, *said))
 
     def _compare(self, node: ast.Compare, frame: Frame) -> Term:
         """A comparison, chained ones short-circuit and with each operand evaluated once."""

@@ -16,6 +16,7 @@ from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.lift import merge
 from streamproof.language.primitives import Disabled, NoPick, choose, require
 from streamproof.language.sources import definition, local_names, place, text
+from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
     Closure,
     Method,
@@ -64,6 +65,8 @@ class Functions(Expressions):
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             return self._super(node, frame)
         function = self.value(node.func, frame)
+        if is_operator(function):
+            return operator(self, function, node, frame)
         if function is choose:
             return self.choice(node, frame, name)
         if function is require:

@@ -12,11 +12,13 @@ from streamproof.language.elements import Loop, unconditional
 from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
+from streamproof.language.temporal import formula, is_formula
 from streamproof.language.terms import Cell, Ref, Several, StateRef, Term, describe, is_expr, known, symbolic
 from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.formula import Formula
 from streamproof.system.model import Conjunct
 from streamproof.system.sorts import ArraySort, RecordSort
 
@@ -353,6 +355,28 @@ class Lowering(Functions):
             )
         cond = boolean(places.plain(self.world, frame.result), where(frame, last))
         return cond, (Conjunct(cond, node.name, where(frame, node)),)
+
+    def behaviour(self, function: Any, args: list[Term]) -> Formula:
+        """What a temporal property says of behaviours."""
+        frame = self.enter(function, args, {}, 0, None)
+        node = definition(underlying(function))
+        loc = where(frame, node.body[-1])
+        self.block(node.body, frame)
+        if frame.returned is not b.TRUE and not returns_always(node.body):
+            raise ModelError(
+                f"{node.name}() does not return a formula on every path",
+                loc=where(frame, node),
+                remedy="end with 'return ...'",
+            )
+        value = places.plain(self.world, frame.result)
+        if not isinstance(value, bool) and not is_formula(value):
+            raise ModelError(
+                f"{node.name}() says nothing about behaviours: it returns {describe(value)}",
+                loc=loc,
+                remedy="return always(...), eventually(...), leads_to(..., ...) or until(..., ...); "
+                "a condition on states is an @invariant",
+            )
+        return formula(self.world, value, node.name, loc)
 
 
 def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:

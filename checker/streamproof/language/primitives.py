@@ -34,7 +34,7 @@ class ActionMark:
 
 @dataclass(frozen=True, slots=True)
 class PropertyMark:
-    """What `invariant`, `step`, `reachable` and `lemma` note on a function."""
+    """What `invariant`, `step`, `reachable`, `temporal` and `lemma` note on a function."""
 
     kind: Kind
     lemma: bool = False
@@ -155,6 +155,8 @@ step = _Marker(PropertyMark(Kind.STEP))
 """Marks ``(self, s, t) -> bool``: true of every reachable step from `s` to `t`."""
 reachable = _Marker(PropertyMark(Kind.REACHABLE))
 """Marks ``(self, s) -> bool``: true in at least one reachable state."""
+temporal = _Marker(PropertyMark(Kind.TEMPORAL))
+"""Marks ``(self, s)``: a formula of `always`, `eventually`, `leads_to`, `until`, true of every fair behaviour."""
 lemma = _Marker(PropertyMark(Kind.INVARIANT, lemma=True))
 """Marks an invariant that is offered to the induction engine as a stepping stone."""
 terminal = _Marker(TerminalMark())

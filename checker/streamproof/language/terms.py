@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
+from streamproof.system.formula import FORMULAS
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort
 
 
@@ -99,6 +100,8 @@ def symbolic(value: Term) -> bool:
     """Whether `value` depends on the state or lives only while lowering (looked for inside tuples too)."""
     if isinstance(value, Node | Ref | StateRef | Cases | Cell | Closure | Method | Several | Undefined):
         return True
+    if isinstance(value, FORMULAS):
+        return True
     return isinstance(value, tuple) and any(symbolic(v) for v in value)
 
 
@@ -135,6 +138,8 @@ def describe(value: Term) -> str:
             return "the state"
         case Closure():
             return "a function"
+        case _ if isinstance(value, FORMULAS):
+            return "a temporal formula"
         case Method(name=name):
             return f"the method {name}()"
         case tuple() if symbolic(value):

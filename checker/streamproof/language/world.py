@@ -16,6 +16,7 @@ from streamproof.language.terms import Cell, Term, Undefined, describe, is_expr,
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.formula import FORMULAS
 from streamproof.system.model import Check, Conjunct
 from streamproof.system.sorts import BOOL, Sort
 
@@ -92,6 +93,8 @@ class World:
     widths: list[int] = field(default_factory=list)
     unrolled: int = 0
     in_action: bool = True
+    temporal: bool = False
+    """Whether a temporal property is being lowered."""
     _cells: int = 0
     _facts: Facts = field(default_factory=Facts)
     _checked: set[Expr] = field(default_factory=set)
@@ -291,6 +294,12 @@ def boolean(value: Term, loc: Loc) -> Expr:
         return value
     if isinstance(value, bool):
         return b.truth(value)
+    if isinstance(value, FORMULAS):
+        raise ModelError(
+            "a temporal formula is said of a behaviour, not of a state",
+            loc=loc,
+            remedy="join formulas with 'and', 'or', 'not', all(...) and any(...)",
+        )
     raise ModelError(
         f"a condition must be a Bool, got {describe(value)}",
         loc=loc,

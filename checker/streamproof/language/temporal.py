@@ -1,0 +1,168 @@
+"""The words of temporal properties: what is said of whole behaviours, and how it is read from a property's source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from streamproof.language import places
+from streamproof.language.frames import caller
+from streamproof.language.sources import text
+from streamproof.language.terms import Cases, Cell, Closure, StateRef, Term, describe, is_expr, symbolic
+from streamproof.language.world import Frame, World, where
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.formula import (
+    FORMULAS,
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Until,
+)
+from streamproof.system.sorts import BOOL
+
+if TYPE_CHECKING:
+    from streamproof.language.expressions import Expressions
+
+
+def always(condition: Any, /) -> Any:
+    """In a `temporal` property: `condition` is true from here on."""
+    _outside("always")
+
+
+def eventually(condition: Any, /) -> Any:
+    """In a `temporal` property: `condition` is true here or later."""
+    _outside("eventually")
+
+
+def leads_to(condition: Any, consequence: Any, /) -> Any:
+    """In a `temporal` property: whenever `condition` is true, `consequence` is true then or later."""
+    _outside("leads_to")
+
+
+def until(condition: Any, goal: Any, /) -> Any:
+    """In a `temporal` property: `goal` is true here or later, and `condition` at every moment before that."""
+    _outside("until")
+
+
+def _outside(name: str) -> NoReturn:
+    raise ModelError(
+        f"{name}(...) speaks of a whole behaviour, not of one state", loc=caller(), remedy="use it in a @temporal method"
+    )
+
+
+OPERATORS: dict[Any, int] = {always: 1, eventually: 1, leads_to: 2, until: 2}
+"""The operators with the number of their arguments."""
+
+
+def is_operator(function: Any) -> bool:
+    """Whether `function` is one of the operators."""
+    return any(function is operator for operator in OPERATORS)
+
+
+def operator(lowering: Expressions, function: Any, node: ast.Call, frame: Frame) -> Formula:
+    """A call of a temporal operator. Its arguments speak of other states than the one at hand: nothing that is known
+    about this one holds there, and no value that was read in it can stand in them."""
+    world, loc = lowering.world, where(frame, node)
+    name = function.__name__
+    if not world.temporal:
+        kind = "an action" if world.in_action else "a property of states or steps"
+        raise ModelError(
+            f"{name}(...) in {kind}", loc=loc, remedy="it speaks of a whole behaviour: state it in a @temporal method"
+        )
+    wanted = OPERATORS[function]
+    if len(node.args) != wanted or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        shape = {always: "s.p", eventually: "s.p"}.get(function, "s.p, s.q")
+        raise ModelError(
+            f"{name} takes {'one condition' if wanted == 1 else 'two conditions'}",
+            loc=loc,
+            remedy=f"write {name}({shape})",
+        )
+    for argument in node.args:
+        _refuse_values_of_now(lowering, argument, frame)
+    outer, world.path = world.path, b.TRUE
+    try:
+        found = [formula(world, lowering.value(a, frame), text(a), where(frame, a)) for a in node.args]
+    finally:
+        world.path = outer
+    if function is always:
+        return Always(found[0])
+    if function is eventually:
+        return Eventually(found[0])
+    return LeadsTo(*found) if function is leads_to else Until(*found)
+
+
+def is_formula(value: Term) -> bool:
+    """Whether `value` is said of behaviours rather than of one state."""
+    if isinstance(value, Cases):
+        return is_formula(value.then) or is_formula(value.other)
+    return isinstance(value, FORMULAS)
+
+
+def formula(world: World, value: Term, label: str, loc: Loc) -> Formula:
+    """A value as a formula: conditions on states are those on the first state of the behaviour."""
+    if isinstance(value, FORMULAS):
+        return value
+    if isinstance(value, Cases) and is_formula(value):
+        test = Atom(value.cond, f"({label})", loc)
+        then, other = (formula(world, side, label, loc) for side in (value.then, value.other))
+        return OrF((AndF((test, then)), AndF((NotF(test), other))))
+    plain = places.plain(world, value)
+    if isinstance(plain, bool):
+        return Atom(b.truth(plain), str(plain), loc)
+    if is_expr(plain) and plain.sort == BOOL:
+        return Atom(plain, label, loc)
+    raise ModelError(
+        f"a temporal formula needs a condition here, got {describe(plain)}",
+        loc=loc,
+        remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
+    )
+
+
+def together(parts: Sequence[tuple[Expr, Formula]], loc: Loc, *, every: bool) -> Formula:
+    """``all`` and ``any``: each part with the condition under which it is there at this moment."""
+    found: list[Formula] = []
+    for there, part in parts:
+        if there is b.TRUE:
+            found.append(part)
+        elif every:
+            found.append(OrF((Atom(b.not_(there), "", loc), part)))
+        else:
+            found.append(AndF((Atom(there, "", loc), part)))
+    return AndF(tuple(found)) if every else OrF(tuple(found))
+
+
+def _refuse_values_of_now(lowering: Expressions, argument: ast.expr, frame: Frame) -> None:
+    for node in ast.walk(argument):
+        if not isinstance(node, ast.Name):
+            continue
+        scope: Frame | None = frame
+        while scope is not None and node.id not in scope.locals:
+            scope = scope.parent
+        if scope is not None and _of_now(lowering, scope.locals[node.id]):
+            raise ModelError(
+                f"{node.id!r} was read in another state than the one that is meant here",
+                loc=where(frame, node),
+                remedy="read the state inside the temporal operator: eventually(s.done), or call a method with s",
+            )
+
+
+def _of_now(lowering: Expressions, value: Term) -> bool:
+    if isinstance(value, StateRef) or isinstance(value, FORMULAS):
+        return False
+    if isinstance(value, Closure):
+        return any(_of_now(lowering, default) for _, default in value.defaults)
+    if isinstance(value, Cell):
+        content = lowering.world.content(value)
+        held = content if isinstance(content, tuple) else tuple(content.values())
+        return any(_of_now(lowering, part) for part in held)
+    if isinstance(value, tuple):
+        return any(_of_now(lowering, part) for part in value)
+    return symbolic(value)
