@@ -74,7 +74,7 @@ def confirm(system: System, finding: Finding, engine: str, reproduce: str) -> Ev
             remedy="this is a defect of streamproof; please report it with the model",
         ) from failure
     # The way to a loop is the shortest one and so is the loop, but their sum need not be.
-    least = finding.kind is not Kind.TERMINATION
+    least = finding.kind not in (Kind.TERMINATION, Kind.TEMPORAL)
     about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce, error=error)
     return Evidence(prop.name, system, finding.trace, None if error else prop, about)
 

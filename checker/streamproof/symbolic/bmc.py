@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.goals import TERMINATION_ADVICE, chosen, finding, goals
+from streamproof.symbolic.goals import ENDLESS, chosen, finding, goals
 from streamproof.symbolic.search import Search
 from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
 from streamproof.system.errors import UsageError
@@ -75,16 +75,16 @@ def verdict(search: Search, prop: Property, stopped: str | None) -> Finding:
     """What a search says of one property, `stopped` being what ended it early, if anything did."""
     if prop in search.findings:
         return search.findings[prop]
-    if search.mistake is not None and prop.kind is not Kind.TERMINATION:
+    if search.mistake is not None and prop.kind not in ENDLESS:
         return Finding(prop.name, prop.kind, Verdict.ERROR, *search.mistake)
-    if search.exhausted and prop.kind is not Kind.TERMINATION and prop not in search.given_up:
+    if search.exhausted and prop.kind not in ENDLESS and prop not in search.given_up:
         return _exhausted(search, prop)
     return finding(prop, Verdict.INCONCLUSIVE, _advice(search, prop, stopped))
 
 
 def _advice(search: Search, prop: Property, stopped: str | None) -> str:
-    if prop.kind is Kind.TERMINATION:
-        return TERMINATION_ADVICE
+    if prop.kind in ENDLESS:
+        return ENDLESS[prop.kind]
     if prop in search.given_up:
         return f"the solver gave up after {so_far(search.given_up[prop])}; raise the timeout, or use check"
     covered = so_far(search.depth)

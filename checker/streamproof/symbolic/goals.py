@@ -58,10 +58,10 @@ def offered(system: System, besides: Iterable[Property]) -> tuple[Property, ...]
 
 
 def goals(encoding: Encoding, properties: Iterable[Property]) -> tuple[Goal, ...]:
-    """A goal for each of these properties and lemmas of the original system; termination has none and is left out."""
+    """A goal for each of these properties and lemmas of the original system; those about endless behaviours have none."""
     original, scalar = encoding.scalarised.original, encoding.system
     twins = dict(zip((*original.properties, *original.lemmas), (*scalar.properties, *scalar.lemmas), strict=True))
-    return tuple(Goal(p, _event(encoding, twins[p])) for p in properties if p.kind is not Kind.TERMINATION)
+    return tuple(Goal(p, _event(encoding, twins[p])) for p in properties if p.kind not in ENDLESS)
 
 
 def _event(encoding: Encoding, prop: Property) -> Term:
@@ -81,5 +81,9 @@ def finding(prop: Property, verdict: Verdict, because: str) -> Finding:
     return Finding(prop.name, prop.kind, verdict, None, because)
 
 
-TERMINATION_ADVICE = "termination is decided on the whole graph of states: use check, which explores it"
+ENDLESS = {
+    Kind.TERMINATION: "termination is decided on the whole graph of states: use check, which explores it",
+    Kind.TEMPORAL: "a temporal property is decided on the whole graph of states: use check, which explores it",
+}
+"""The kinds of property about endless behaviours, and what to do about them."""
 """Why the engines of this package say nothing of termination, and what does."""
