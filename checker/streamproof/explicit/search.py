@@ -70,6 +70,8 @@ class Search:
     stuck: int = -1
     faulty: int = -1
     events: dict[int, Event] = field(default_factory=dict)
+    mistaken: dict[int, Event] = field(default_factory=dict)
+    """First mistakes of properties in the level at hand; they count when nothing there decides the property."""
     stopped: Stop | None = None
     compile_seconds: float = 0.0
     _expand: Expand | None = None
@@ -129,6 +131,7 @@ class Search:
                 self._levels(self._start())
             except KeyboardInterrupt:
                 self._restore()
+                self._settle()
                 self.stopped = Stop.INTERRUPTED
 
     def _start(self) -> list[State]:
@@ -144,6 +147,7 @@ class Search:
         self.parents.extend([-1] * len(level))
         self.levels.append(len(level))
         self._look(level)
+        self._settle()
         return level
 
     def _fresh(self, states: list[State]) -> list[State]:
@@ -175,6 +179,7 @@ class Search:
             self._report(len(level) - done + len(after))
         if not after:
             self.levels.pop()
+        self._settle()
         return after
 
     def _batch(self, states: list[State], after: list[State]) -> Batch:
@@ -194,7 +199,7 @@ class Search:
             self.stuck = batch.stuck
         self.faulty = batch.faulty
         for number, state, instance, mistake in hits:
-            self.events.setdefault(number, Event(state, instance, mistake))
+            self._decide(number, Event(state, instance, mistake))
         if hits:
             self._compile_steps()
         return batch
@@ -209,10 +214,18 @@ class Search:
             if self._inspect is not None:
                 self._inspect(states, self._inspected, hits)
             for number, state, mistake in hits:
-                self.events.setdefault(number, Event(state, None, mistake))
+                self._decide(number, Event(state, None, mistake))
             self._inspected += len(states)
             if hits:
                 self._compile_watches()
+
+    def _decide(self, number: int, event: Event) -> None:
+        (self.mistaken if event.mistake else self.events).setdefault(number, event)
+
+    def _settle(self) -> None:
+        """At the end of a level: mistakes of properties that no state or step of the level has decided."""
+        self.events = self.mistaken | self.events
+        self.mistaken = {}
 
     def _stop(self, batch: Batch) -> None:
         if batch.faulty >= 0:

@@ -78,9 +78,7 @@ class _Exploration:
         self.level_of[state] = level
         queue.append(state)
         for prop in self._open(Kind.INVARIANT, Kind.REACHABLE):
-            found = self._decides(prop, state, None)
-            if found is not None:
-                self.decided[prop.name] = Decision(found, level)
+            self._decide(prop, self._decides(prop, state, None), level)
 
     def _expand(self, state: State, queue: deque[State]) -> None:
         level = self.level_of[state]
@@ -99,9 +97,13 @@ class _Exploration:
 
     def _step(self, state: State, instance: Instance, after: State, level: int) -> None:
         for prop in self._open(Kind.STEP):
-            found = self._decides(prop, state, after)
-            if found is not None:
-                self.decided[prop.name] = Decision(found, level + 1)
+            self._decide(prop, self._decides(prop, state, after), level + 1)
+
+    def _decide(self, prop: Property, found: Verdict | None, level: int) -> None:
+        """Note a verdict. A mistake of the property counts when nothing on the same level decides it."""
+        before = self.decided.get(prop.name)
+        if found is not None and (before is None or (before.length == level and found is not Verdict.ERROR)):
+            self.decided[prop.name] = Decision(found, level)
 
     def _decides(self, prop: Property, state: State, after: State | None) -> Verdict | None:
         try:
@@ -113,7 +115,11 @@ class _Exploration:
         return None if true else Verdict.VIOLATED
 
     def _open(self, *kinds: Kind) -> Iterator[Property]:
-        return (p for p in self.system.properties if p.kind in kinds and p.name not in self.decided)
+        return (
+            p
+            for p in self.system.properties
+            if p.kind in kinds and (p.name not in self.decided or self.decided[p.name].verdict is Verdict.ERROR)
+        )
 
     def _at_the_end(self, prop: Property) -> Decision:
         if prop.kind is Kind.TERMINATION:

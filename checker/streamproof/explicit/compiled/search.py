@@ -197,6 +197,7 @@ class CompiledSearch:
         except KeyboardInterrupt:
             self.stopped = Stop.INTERRUPTED
             self.levels[-1:] = [self.known - sum(self.levels[:-1])]
+            self._look()
 
     def _start(self) -> None:
         add, owners = self.fixed.function("add", 3), self.fixed.function("owners", 3)
@@ -300,8 +301,12 @@ class CompiledSearch:
             self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, queue))
 
     def _look(self) -> None:
-        """Evaluate the properties of single states in the states that have not been looked at."""
-        hits = False
+        """Evaluate the properties of single states in the states of the newest level.
+
+        A mistake of a property counts when no state of the level decides it.
+        """
+        before = len(self.events)
+        mistakes: dict[int, Event] = {}
         for number, worker in enumerate(self.workers):
             first, last = self._inspected[number], worker.table.count
             self._inspected[number] = last
@@ -310,11 +315,12 @@ class CompiledSearch:
             notes = Block([NONE] * (2 * len(self._watched)))
             self._watch(worker.table.address(first), last - first, notes.address)
             for at, prop in enumerate(self._watched):
-                if prop not in self.events and notes[2 * at] != NONE:
-                    state = (first + notes[2 * at]) * self.threads + number
-                    self.events[prop] = Event(state, None, bool(notes[2 * at + 1]))
-                    hits = True
-        if hits:
+                for place, events in ((2 * at, self.events), (2 * at + 1, mistakes)):
+                    if notes[place] != NONE:
+                        state = (first + notes[place]) * self.threads + number
+                        events.setdefault(prop, Event(state, None, events is mistakes))
+        self.events = mistakes | self.events
+        if len(self.events) > before:
             self._compile_watches()
 
     def _compile_watches(self) -> None:
@@ -335,11 +341,11 @@ class CompiledSearch:
 
     def _note_steps(self) -> None:
         for at, (number, _) in enumerate(self._steps):
-            place = self._facts.hit(at)
-            for me, worker in enumerate(self.workers):
-                if number not in self.events and worker.facts[place] != NONE:
-                    state, instance, mistake = worker.facts.slice(place, place + 3)
-                    self.events[number] = Event(state * self.threads + me, instance, bool(mistake))
+            for place, mistake in ((self._facts.hit(at), False), (self._facts.hit(at) + 2, True)):
+                for me, worker in enumerate(self.workers):
+                    state, instance = worker.facts.slice(place, place + 2)
+                    if state != NONE:
+                        self.events.setdefault(number, Event(state * self.threads + me, instance, mistake))
 
     def _first(self, fact: int) -> int:
         """The number of the state that a fact tells of, or -1; of several workers, the first that has met one."""

@@ -32,7 +32,8 @@ CHEAP = 10
 class Facts:
     """The words of the block `facts`: four totals, the generated successors per instance, and the hits of step properties.
 
-    A hit takes four words: the state, the instance, whether it is a mistake in the property, and one unused.
+    A hit takes four words: state and instance of the first step that breaks the property, and of the first where evaluating
+    it is a mistake.
     """
 
     instances: int
@@ -261,18 +262,23 @@ class _Expand:
         out.begin(fine)
 
     def _check_step(self, rule: Rule, step: int, mistake: Expr, broken: Expr) -> None:
-        out = self._emit
-        wrong = out.term(mistake)
-        hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
-        out.line(f"br i1 {out.new(f'or i1 {wrong}, {out.term(broken)}')}, label %{hit}, label %{fine}")
-        out.begin(hit)
+        """Note the first step that breaks a step property, and the first where evaluating it is a mistake."""
         at = self._facts.hit(step)
+        wrong = self._emit.term(mistake)
+        lost = self._emit.new(f"and i1 {self._emit.term(broken)}, {self._emit.new(f'xor i1 {wrong}, true')}")
+        self._note(lost, at, rule.number)
+        self._note(wrong, at + 2, rule.number)
+
+    def _note(self, condition: str, at: int, instance: int) -> None:
+        out = self._emit
+        hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
+        out.line(f"br i1 {condition}, label %{hit}, label %{fine}")
+        out.begin(hit)
         have = out.new(f"load i64, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {at}')}")
         out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %{fine}")
         out.begin(note)
         self._put(at, out.new("add i64 %number, %at"))
-        self._put(at + 1, str(rule.number))
-        self._put(at + 2, out.new(f"zext i1 {wrong} to i64"))
+        self._put(at + 1, str(instance))
         out.line(f"br label %{fine}")
         out.begin(fine)
 
@@ -324,9 +330,10 @@ def ever_code(layout: Layout, conditions: Sequence[Expr]) -> str:
 
 
 def watch_code(layout: Layout, watches: Sequence[tuple[Expr, Expr]]) -> str:
-    """``watch(states, n, out)`` notes for each pair of a mistake and a condition the first state where either is true.
+    """``watch(states, n, out)`` notes for each pair of a mistake and a condition where they are first true.
 
-    A note takes two words: the state's position, and whether the mistake is true; the first is `NONE` before.
+    A note takes two words: the position of the first state where the condition is true and the mistake is not, and of the first
+    where the mistake is true; both are `NONE` before.
     """
     return _over_states(layout, watches, "watch", _note_first)
 
@@ -370,18 +377,18 @@ def _set_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
 
 def _note_first(out: Emitter, k: int, pair: tuple[Expr, Expr], many: int) -> None:
     wrong, wanted = (out.term(term) for term in pair)
-    hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
-    out.line(f"br i1 {out.new(f'or i1 {wrong}, {wanted}')}, label %{hit}, label %{fine}")
-    out.begin(hit)
-    place = out.new(f"getelementptr i64, ptr %out.p, i64 {2 * k}")
-    have = out.new(f"load i64, ptr {place}")
-    out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %{fine}")
-    out.begin(note)
-    out.line(f"store i64 %at, ptr {place}")
-    second = out.new(f"getelementptr i64, ptr %out.p, i64 {2 * k + 1}")
-    out.line(f"store i64 {out.new(f'zext i1 {wrong} to i64')}, ptr {second}")
-    out.line(f"br label %{fine}")
-    out.begin(fine)
+    fair = out.new(f"and i1 {wanted}, {out.new(f'xor i1 {wrong}, true')}")
+    for at, condition in ((2 * k, fair), (2 * k + 1, wrong)):
+        hit, note, fine = out.label("hit"), out.label("note"), out.label("fine")
+        out.line(f"br i1 {condition}, label %{hit}, label %{fine}")
+        out.begin(hit)
+        place = out.new(f"getelementptr i64, ptr %out.p, i64 {at}")
+        have = out.new(f"load i64, ptr {place}")
+        out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %{fine}")
+        out.begin(note)
+        out.line(f"store i64 %at, ptr {place}")
+        out.line(f"br label %{fine}")
+        out.begin(fine)
 
 
 def _same(name: str, term: Expr) -> bool:
