@@ -91,6 +91,7 @@ class Request:
             coverage=outcome.coverage,
             reproduce=self.reproduce,
             error=outcome.mistake[1] if outcome.mistake else None,
+            notes=outcome.notes,
         )
         code = Exit.INTERRUPTED if outcome.interrupted else report.exit_code
         if self.json_to is not None:
@@ -106,11 +107,12 @@ class Request:
     def _evidence(self, system: System, outcome: Outcome) -> list[Evidence]:
         found = []
         if outcome.mistake is not None:
-            found.append(behaviour(system, *outcome.mistake, self.engine, self.reproduce))
+            found.append(behaviour(system, *outcome.mistake, self.engine, self.reproduce, shortest=outcome.shortest))
         for finding in outcome.findings:
             if outcome.mistake is not None and finding.verdict is Verdict.ERROR:
                 continue  # the mistake of the model speaks for all that it kept from being decided
-            evidence = confirm(system, finding, self.engine, self.about(finding.property))
+            again = self.about(finding.property)
+            evidence = confirm(system, finding, self.engine, again, shortest=outcome.shortest)
             if evidence is not None:
                 found.append(evidence)
         return found

@@ -32,7 +32,18 @@ Exit codes: 0 holds, 2 wrong usage or input, 11 deadlock, 12 safety violated,
 
 _MODULES = {
     name: f"streamproof.cli.{name}"
-    for name in ("models", "check", "prove", "replay", "export", "validate", "report", "counterexamples", "completion")
+    for name in (
+        "models",
+        "check",
+        "prove",
+        "simulate",
+        "replay",
+        "export",
+        "validate",
+        "report",
+        "counterexamples",
+        "completion",
+    )
 }
 
 cli = Verbs(

@@ -56,7 +56,8 @@ class Outcome:
     """What an engine found.
 
     `mistake` is the model's own mistake that ended the search, with the way to it. `graph` draws the reachable states,
-    so many at most, as DOT text. Engines that do not count states have no counts, coverage and graph.
+    so many at most, as DOT text. Engines that do not count states have no counts, coverage and graph. `shortest`: whether
+    its traces are. `notes` are more to tell people, a sentence each.
     """
 
     findings: tuple[Finding, ...]
@@ -67,6 +68,8 @@ class Outcome:
     compile_seconds: float
     explore_seconds: float
     graph: Callable[[int], str] | None
+    shortest: bool = True
+    notes: tuple[str, ...] = ()
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""

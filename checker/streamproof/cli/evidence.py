@@ -56,7 +56,7 @@ class Evidence:
         print_counterexample(self.system, self.prop, self.trace, about=about, full=full, stream=stream)
 
 
-def confirm(system: System, finding: Finding, engine: str, reproduce: str) -> Evidence | None:
+def confirm(system: System, finding: Finding, engine: str, reproduce: str, *, shortest: bool = True) -> Evidence | None:
     """The evidence for a finding, None when it has no trace. Raises `Unconfirmed`."""
     if finding.trace is None:
         return None
@@ -74,7 +74,7 @@ def confirm(system: System, finding: Finding, engine: str, reproduce: str) -> Ev
             remedy="this is a defect of streamproof; please report it with the model",
         ) from failure
     # The way to a loop is the shortest one and so is the loop, but their sum need not be.
-    least = finding.kind not in (Kind.TERMINATION, Kind.TEMPORAL)
+    least = shortest and finding.kind not in (Kind.TERMINATION, Kind.TEMPORAL)
     about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce, error=error)
     return Evidence(prop.name, system, finding.trace, None if error else prop, about)
 
@@ -94,8 +94,10 @@ def _mistake(system: System, prop: Property, trace: Trace) -> EvaluationError:
     raise ReplayError("no evaluation error shows at its end")
 
 
-def behaviour(system: System, trace: Trace, error: StreamproofError, engine: str, reproduce: str) -> Evidence:
+def behaviour(
+    system: System, trace: Trace, error: StreamproofError, engine: str, reproduce: str, *, shortest: bool = True
+) -> Evidence:
     """The evidence for a mistake of the model: the way to the state in which it shows."""
     replay(system, trace)
-    about = About(engine=f"{engine} engine", shortest=True, replayed=True, reproduce=reproduce, error=error)
+    about = About(engine=f"{engine} engine", shortest=shortest, replayed=True, reproduce=reproduce, error=error)
     return Evidence(MISTAKE, system, trace, None, about)

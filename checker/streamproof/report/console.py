@@ -97,6 +97,7 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.append(line(_shape(report.counts, report.seconds.explore)))
         if detailed:
             lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
+    lines.extend(line(note) for note in report.notes)
     lines.append(line(_effort(report)))
     vacuous = [r.finding.property for r in report.properties if r.finding.vacuous]
     if vacuous:

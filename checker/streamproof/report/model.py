@@ -48,6 +48,7 @@ class CheckReport:
 
     `counts` and `coverage` are None for engines that do not count states. `peak_bytes` is the largest resident memory of
     the process. `error` is what ended the check before its end. `reproduce` is the command that does it again.
+    `notes` are told to people beside the counts.
     """
 
     model: str
@@ -61,6 +62,7 @@ class CheckReport:
     coverage: Coverage | None = None
     reproduce: str = ""
     error: StreamproofError | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

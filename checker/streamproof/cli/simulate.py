@@ -1,0 +1,201 @@
+"""``streamproof simulate``: random walks through what is too large to search."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
+from streamproof.cli.engines import Outcome
+from streamproof.cli.outputs import expect_json_writable
+from streamproof.cli.progress import Status
+from streamproof.cli.selection import json_option, model_options, property_option, select
+from streamproof.cli.verbs import Verb
+from streamproof.explicit.simulation import DEFAULT_STEPS, DEFAULT_WALKS, WALKED, Simulation, simulate
+from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.model import System
+
+SEEDS = 1 << 32
+
+
+@click.command(
+    "simulate",
+    cls=Verb,
+    short_help="Look for violations on random walks.",
+    example="streamproof simulate failover --size large --walks 1000 --seed 7",
+)
+@model_options
+@property_option
+@click.option(
+    "--walks", type=click.IntRange(min=1), default=DEFAULT_WALKS, show_default=True, metavar="N", help="So many walks."
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    default=DEFAULT_STEPS,
+    show_default=True,
+    metavar="N",
+    help="Steps of a walk at most.",
+)
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="The same seed, the same walks.  [default: any]")
+@click.option(
+    "--guided/--uniform",
+    default=True,
+    show_default=True,
+    help="Prefer states and actions that are new, or take every step with the same probability.",
+)
+@click.option(
+    "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help=f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]",
+)
+@click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
+@json_option
+def command(
+    model: str,
+    variant: str | None,
+    size: str | None,
+    parameters: Sequence[str],
+    properties: Sequence[str],
+    walks: int,
+    steps: int,
+    seed: int | None,
+    guided: bool,
+    time_limit: float | None,
+    out: Path | None,
+    full: bool,
+    quiet: bool,
+    json_to: str | None,
+) -> int:
+    """Take random walks through MODEL and check its properties on the way, where there are too many states to search.
+
+    Ends at the first violation, which is replayed, shortened and shown. A property that is not violated is inconclusive
+    (160): walks never show that it holds.
+    """
+    begun = time.perf_counter()
+    selection = select(model, variant, size, parameters, properties)
+    chosen = tuple(p.name for p in selection.listed() if properties or p.kind in WALKED)
+    left_out = [p.name for p in selection.listed() if p.name not in chosen]
+    if not chosen:
+        raise UsageError(
+            f"{selection.target.name} has no property that a walk could violate or reach",
+            remedy=f"streamproof check decides the others: {', '.join(left_out) or 'none'}",
+        )
+    expect_json_writable(json_to)
+    seed = random.SystemRandom().randrange(SEEDS) if seed is None else seed
+    folder = trace_folder(out, selection)
+    request = Request("simulate", "simulation", selection, (), folder, json_to, full, quiet, begun)
+    request = replace(request, words=_words(walks, steps, seed, guided))
+    try:
+        system = selection.system()
+        found = _simulate(system, chosen, walks, steps, seed, guided, time_limit, quiet=quiet)
+        # The walks that were taken are repeated exactly, however fast the machine.
+        request = replace(request, words=_words(found.walks, steps, seed, guided))
+        code = request.answer(system, _outcome(found, steps), _more(found, steps, left_out))
+    except StreamproofError as error:
+        request.fail(error)
+        raise
+    tell_left_out(left_out, json_to)
+    return code
+
+
+def _simulate(
+    system: System,
+    chosen: Sequence[str],
+    walks: int,
+    steps: int,
+    seed: int,
+    guided: bool,
+    time_limit: float | None,
+    *,
+    quiet: bool,
+) -> Simulation:
+    with Status(live=not quiet) as status:
+        return simulate(
+            system,
+            seed=seed,
+            properties=chosen,
+            walks=walks,
+            steps=steps,
+            time_limit=time_limit,
+            guided=guided,
+            on_progress=lambda e: status(
+                f"{e.elapsed:.0f} s: walk {e.walks} of {walks}, {e.steps} steps, {e.distinct} distinct states visited"
+            ),
+        )
+
+
+def _words(walks: int, steps: int, seed: int, guided: bool) -> tuple[str, ...]:
+    """The options that take the same walks again."""
+    return ("--walks", str(walks), "--steps", str(steps), "--seed", str(seed), *(() if guided else ("--uniform",)))
+
+
+def _outcome(found: Simulation, steps: int) -> Outcome:
+    mistake = found.mistake
+    return Outcome(
+        findings=found.findings,
+        counts=None,
+        coverage=found.coverage,
+        mistake=None if mistake is None else (mistake.trace, mistake.error),
+        interrupted=found.stopped == "interrupted",
+        compile_seconds=found.compile_seconds,
+        explore_seconds=found.explore_seconds,
+        graph=None,
+        shortest=False,
+        notes=tuple(_notes(found, steps)),
+    )
+
+
+def _notes(found: Simulation, steps: int) -> list[str]:
+    kind = "guided" if found.guided else "uniform"
+    ended = "" if found.stopped is None else f"; ended by: {found.stopped}"
+    notes = [
+        f"seed {found.seed}: {found.walks} {kind} walk{'' if found.walks == 1 else 's'} of at most {steps} steps, "
+        f"{found.steps} steps, the longest walk {found.longest}{ended}"
+    ]
+    estimate = found.estimate
+    guess = (
+        ""
+        if estimate is None
+        else f"; such walks can visit about {estimate.states:.0f} (95%: {estimate.low:.0f} to {estimate.high:.0f})"
+    )
+    notes.append(f"{found.distinct} distinct states visited{guess}")
+    return notes
+
+
+def _more(found: Simulation, steps: int, left_out: list[str]) -> dict[str, Any]:
+    """What the JSON says beyond the fields of a check; memory, which differs from run to run, is left out."""
+    estimate = found.estimate
+    return {
+        "memory": {"peak_bytes": None},
+        "not_for_this_engine": left_out,
+        "simulation": {
+            "seed": found.seed,
+            "guided": found.guided,
+            "walks": found.walks,
+            "steps_per_walk": steps,
+            "steps": found.steps,
+            "longest": found.longest,
+            "distinct": found.distinct,
+            "estimate": None
+            if estimate is None
+            else {
+                "method": "chao2",
+                "distinct": round(estimate.states, 3),
+                "low": round(estimate.low, 3),
+                "high": round(estimate.high, 3),
+            },
+            "stopped": found.stopped,
+        },
+    }

@@ -1,0 +1,203 @@
+"""`simulate`: seeded random walks through a state space that is too large to search, with every property checked on the way.
+
+From each state that a walk visits all enabled instances are evaluated: mistakes, step properties and the properties of the
+states they lead to are looked at one step ahead of the walk. The same seed gives the same walks.
+
+A *uniform* walk takes every enabled instance with the same probability. A *guided* one prefers what is new: an instance that
+has been taken `t` times and leads to a state that `v` walks have met, this one included, is taken with a weight of
+``1 / (sqrt(1 + t) (1 + v)^3)``: states decide as long as known ones are near, actions where every state is new.
+
+Nothing holds because walks did not refute it: such a property is *inconclusive*. A violation is replayed by the interpreter
+like any other, after detours have been cut out of its walk.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from streamproof.explicit.estimate import Estimate, chao2
+from streamproof.explicit.findings import Mistake
+from streamproof.explicit.limits import Budget
+from streamproof.explicit.walks import Effort, Event, Walks
+from streamproof.explicit.witness import Witnesses
+from streamproof.system.assume import simplify
+from streamproof.system.errors import UsageError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.scalarise import scalarise
+from streamproof.system.verdict import Coverage, Finding, Trace, Verdict
+
+WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
+"""What a walk can show to be violated, or reached."""
+DEFAULT_WALKS = 1000
+DEFAULT_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What random walks found."""
+
+    system: System
+    findings: tuple[Finding, ...]
+    """One per property asked for, in declaration order; every trace has been replayed by the interpreter."""
+    coverage: Coverage
+    """Per action, the steps that were possible in visited states (`generated`), and those that were taken to a state not
+    visited before (`distinct`)."""
+    mistake: Mistake | None
+    """The evaluation error of the model that ended the simulation, with the way to it."""
+    stopped: str | None
+    """Why it ended before its last walk: ``violation``, ``time_limit``, ``memory``, ``interrupted``, ``evaluation error`` or
+    ``every property decided``."""
+    seed: int
+    guided: bool
+    walks: int
+    """Walks begun."""
+    steps: int
+    """Steps of all walks."""
+    distinct: int
+    """Distinct states visited."""
+    longest: int
+    """Steps of the longest walk."""
+    estimate: Estimate | None
+    """Of the number of distinct states that such walks can visit, see `estimate`."""
+    compile_seconds: float
+    explore_seconds: float
+
+
+def simulate(
+    system: System,
+    *,
+    seed: int,
+    properties: Collection[str] | None = None,
+    walks: int = DEFAULT_WALKS,
+    steps: int = DEFAULT_STEPS,
+    time_limit: float | None = None,
+    guided: bool = True,
+    on_progress: Callable[[Effort], None] | None = None,
+) -> Simulation:
+    """Take so many random walks of at most so many steps each and check `properties` (None: all that walks can refute).
+
+    Ends at the first violation. `time_limit` (seconds) and Ctrl-C end it earlier. `on_progress` is called once a second.
+
+    Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` when no state is initial.
+    """
+    for name, value in (("walks", walks), ("steps", steps)):
+        if value <= 0:
+            raise UsageError(f"{name} must be positive, got {value}")
+    names = {p.name for p in system.properties}
+    for name in properties or ():
+        if name not in names:
+            raise UsageError(f"{system.name} has no property {name!r}")
+    chosen = [p for p in system.properties if (p.kind in WALKED if properties is None else p.name in properties)]
+    begun = time.perf_counter()
+    scalarised = scalarise(system)
+    simple = simplify(scalarised.system)
+    budget = Budget(time_limit=time_limit)
+    run = Walks(
+        scalarised, simple, [simple.property(p.name) for p in chosen], budget, random.Random(seed), guided, steps
+    )
+    run.on_progress = on_progress
+    run.prepare()
+    compiled = time.perf_counter() - begun
+    with budget.listening():
+        run.take(walks)
+    findings, mistake = _judge(run, chosen)
+    return Simulation(
+        system=system,
+        findings=findings,
+        coverage=run.coverage(),
+        mistake=mistake,
+        stopped=run.stopped,
+        seed=seed,
+        guided=guided,
+        walks=run.walks,
+        steps=run.steps,
+        distinct=len(run.met),
+        longest=run.longest,
+        estimate=chao2(run.met.values(), run.walks),
+        compile_seconds=compiled,
+        explore_seconds=time.perf_counter() - begun - compiled,
+    )
+
+
+def _judge(run: Walks, chosen: Sequence[Property]) -> tuple[tuple[Finding, ...], Mistake | None]:
+    """A finding for each property, and the model's mistake; raises `Disagreement` where the interpreter does not confirm."""
+    mistake = None
+    if run.fault is not None:
+        way = run.shortened(run.fault.path)
+        mistake = Mistake(*_witnesses(run, way).mistake_of_model(len(way) - 1))
+    return tuple(_finding(run, number, prop, mistake) for number, prop in enumerate(chosen)), mistake
+
+
+def _finding(run: Walks, number: int, prop: Property, mistake: Mistake | None) -> Finding:
+    event = run.events.get(number)
+    if event is not None:
+        return _of_event(run, prop, event)
+    if mistake is not None:
+        return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, str(mistake.error))
+    if prop.kind not in WALKED:
+        return Finding(
+            prop.name, prop.kind, Verdict.INCONCLUSIVE, None, "walks show nothing about a property of this kind"
+        )
+    seen = "not reached" if prop.kind is Kind.REACHABLE else "not violated"
+    many = f"{run.walks:,} walk{'' if run.walks == 1 else 's'}"
+    because = f"{seen} in {many}; that it holds can be shown by check or prove only"
+    if prop.kind is Kind.REACHABLE:
+        because = f"{seen} in {many}; that it never is can be shown by check only"
+    return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+
+
+def _of_event(run: Walks, prop: Property, event: Event) -> Finding:
+    if event.loop is not None:
+        trace, way = _lasso(run, event)
+        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, way)
+    way_to = run.shortened(event.path)
+    witnesses, last = _witnesses(run, way_to), len(way_to) - 1
+    instance: Instance | None = None if event.instance is None else run.scalarised.original.instances[event.instance]
+    if event.mistake:
+        trace, error = witnesses.mistake_of_property(prop, last, instance)
+        return Finding(prop.name, prop.kind, Verdict.ERROR, trace, str(error))
+    if prop.kind is Kind.REACHABLE:
+        return Finding(
+            prop.name, prop.kind, Verdict.HOLDS, witnesses.reaching(prop, last), f"reached after {_steps(last)}"
+        )
+    if prop.kind is Kind.DEADLOCK:
+        trace = witnesses.stuck(last)
+        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {_steps(last)}")
+    interpreter = Interpreter(run.scalarised.original)
+    if instance is None:
+        trace = witnesses.breaking(prop, last)
+        failing = interpreter.failing(prop.conjuncts, trace.states[-1])
+        because = f"false after {_steps(last)}"
+    else:
+        trace = witnesses.stepping(prop, last, instance)
+        failing = interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
+        because = f"broken by step {last + 1}, {instance.label}"
+    if failing is not None and failing.text and len(prop.conjuncts) > 1:
+        because += f": not {failing.text}"
+    return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
+
+
+def _lasso(run: Walks, event: Event) -> tuple[Trace, str]:
+    assert event.loop is not None
+    stem = run.shortened(event.path[: event.loop + 1])
+    cycle = event.path[event.loop :]
+    states = [*stem, *cycle[1:]]
+    trace = _witnesses(run, states).round([len(stem) - 1 + at for at in range(len(cycle))])
+    return trace, f"after {_steps(len(stem) - 1)}, {_steps(len(cycle))} {_repeat(len(cycle))} for ever"
+
+
+def _witnesses(run: Walks, way: Sequence[State]) -> Witnesses:
+    """Turns positions on the way into traces."""
+    return Witnesses(run.scalarised, lambda number: way[number], lambda number: number - 1)
+
+
+def _steps(count: int) -> str:
+    return f"{count:,} step" + ("" if count == 1 else "s")
+
+
+def _repeat(count: int) -> str:
+    return "repeats" if count == 1 else "repeat"

@@ -1,0 +1,256 @@
+"""Random walks: where they go, what they meet, what they find on the way."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.options import BrokenStep, Option, Options, options_of
+from streamproof.explicit.search import starts, watch_of
+from streamproof.explicit.watch import Hit, Inspect, Keep, inspector, keeper
+from streamproof.system import build as b
+from streamproof.system.errors import ModelError
+from streamproof.system.leaves import encode
+from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.scalarise import Scalarised
+from streamproof.system.verdict import Coverage
+
+MOST_STARTS = 4096
+"""So many initial states are listed; where there are more, first values are drawn at random until they fit."""
+TRIES = 1000
+PATIENCE = 256
+"""Limits and interrupts are looked at once in so many steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How far a simulation is: seconds, complete walks, steps of all walks, distinct states visited."""
+
+    elapsed: float
+    walks: int
+    steps: int
+    distinct: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Where something was found: the walk to its state, and what it is."""
+
+    path: tuple[State, ...]
+    instance: int | None = None
+    """The instance whose step from there breaks a step property."""
+    mistake: bool = False
+    loop: int | None = None
+    """The state of `path` to which another step leads back."""
+
+
+@dataclass(slots=True)
+class Walks:
+    """The walks so far."""
+
+    scalarised: Scalarised
+    system: System
+    properties: Sequence[Property]
+    budget: Budget
+    rng: random.Random
+    guided: bool
+    most_steps: int
+    on_progress: Callable[[Effort], None] | None = None
+    met: dict[State, int] = field(default_factory=dict)
+    """For each state visited, how many walks visited it."""
+    walks: int = 0
+    steps: int = 0
+    longest: int = 0
+    stopped: str | None = None
+    events: dict[int, Event] = field(default_factory=dict)
+    """By number of the property."""
+    fault: Event | None = None
+    generated: list[int] = field(default_factory=list)
+    distinct: list[int] = field(default_factory=list)
+    taken: list[int] = field(default_factory=list)
+    options: Options = field(init=False)
+    _ends: Keep = field(init=False)
+    _keep: Keep = field(init=False)
+    _inspect: Inspect | None = None
+    _initial: list[State] = field(default_factory=list)
+    _many: bool = False
+    _path: list[State] = field(default_factory=list)
+    _at: dict[State, int] = field(default_factory=dict)
+    """The states of this walk, each with its first position."""
+    _reported: float = 0.0
+
+    def prepare(self) -> None:
+        """Generate the code and list the initial states."""
+        number = len(self.system.instances)
+        self.generated, self.distinct, self.taken = [0] * number, [0] * number, [0] * number
+        self.options = options_of(self.system, self._open(Kind.STEP))
+        self._ends = keeper(self.system, b.FALSE if self.system.terminal is None else self.system.terminal)
+        self._keep = keeper(self.system, self.system.initially)
+        self._compile_watches()
+        listed = islice(chain.from_iterable(starts(self.scalarised, self.system)), MOST_STARTS + 1)
+        self._initial = list(listed)
+        self._many = len(self._initial) > MOST_STARTS
+        if not self._initial:
+            raise ModelError(
+                f"{self.system.name} has no initial state",
+                remedy="no choice of initial values satisfies its initial condition",
+            )
+
+    def take(self, walks: int) -> None:
+        """Take the walks, until something ends them."""
+        try:
+            while self.walks < walks and self.stopped is None:
+                self._walk()
+                self._notice()
+        except KeyboardInterrupt:
+            self.stopped = Stop.INTERRUPTED.value
+
+    def coverage(self) -> Coverage:
+        """Steps per action."""
+        generated = dict.fromkeys((a.name for a in self.system.actions), 0)
+        distinct = dict(generated)
+        for instance, possible, new in zip(self.system.instances, self.generated, self.distinct, strict=True):
+            generated[instance.action] += possible
+            distinct[instance.action] += new
+        return Coverage(generated, distinct, expanded=len(self.met))
+
+    def shortened(self, path: Sequence[State]) -> list[State]:
+        """A way from the first of these states to the last that visits no others: their detours are left out."""
+        allowed, before = set(path), {path[0]: path[0]}
+        queue = deque([path[0]])
+        while queue and path[-1] not in before:
+            state = queue.popleft()
+            for _, after in self.options(state, []) or ():
+                if after in allowed and after not in before:
+                    before[after] = state
+                    queue.append(after)
+        way = [path[-1]]
+        while way[-1] != path[0]:
+            way.append(before[way[-1]])
+        return way[::-1]
+
+    def _walk(self) -> None:
+        self.walks += 1
+        state = self._start()
+        self._path, self._at = [state], {state: 0}
+        self._meet(state)
+        self._look([state], ahead=False)
+        while self.stopped is None:
+            options = self._expand(state)
+            if not options or self.stopped is not None or len(self._path) > self.most_steps:
+                break
+            instance, state = self._choose(options)
+            self.taken[instance] += 1
+            self.steps += 1
+            self._go(state)
+            if self._at[state] == len(self._path) - 1 and self._meet(state):
+                self.distinct[instance] += 1
+            if self.steps % PATIENCE == 0:
+                self._notice()
+        self.longest = max(self.longest, len(self._path) - 1)
+
+    def _meet(self, state: State) -> bool:
+        """Count a state once a walk; whether no walk had met it."""
+        walks = self.met.get(state, 0)
+        self.met[state] = walks + 1
+        return walks == 0
+
+    def _expand(self, state: State) -> list[Option]:
+        """What can happen in a state, with everything checked that shows there."""
+        hits: list[BrokenStep] = []
+        options = self.options(state, hits)
+        for number, instance, mistake in hits:
+            self._found(number, Event(tuple(self._path), instance, mistake))
+        if options is None:
+            self.fault = Event(tuple(self._path), mistake=True)
+            self.stopped = Stop.MISTAKE.value
+            return []
+        for instance, _ in options:
+            self.generated[instance] += 1
+        self._look([after for _, after in options if after not in self.met], ahead=True)
+        if not options and not self._ends([state]):
+            for number, _ in self._open(Kind.DEADLOCK):
+                self._found(number, Event(tuple(self._path)))
+        return options
+
+    def _choose(self, options: Sequence[Option]) -> Option:
+        # Only `random()` gives the same numbers in every version of Python.
+        drawn = self.rng.random()
+        if not self.guided:
+            return options[int(drawn * len(options))]
+        weights = [
+            1.0 / (math.sqrt(1 + self.taken[instance]) * (1 + self.met.get(after, 0)) ** 3)
+            for instance, after in options
+        ]
+        rest = drawn * sum(weights)
+        for option, weight in zip(options, weights, strict=True):
+            rest -= weight
+            if rest < 0:
+                return option
+        return options[-1]
+
+    def _go(self, state: State) -> None:
+        """Go on to `state`; a state met twice in one walk is a cycle."""
+        if state in self._at:
+            for number, _ in self._open(Kind.TERMINATION):
+                first = max(at for at, s in enumerate(self._path) if s == state)
+                self._found(number, Event(tuple(self._path), loop=first))
+        self._path.append(state)
+        self._at.setdefault(state, len(self._path) - 1)
+
+    def _look(self, states: Sequence[State], *, ahead: bool) -> None:
+        """Evaluate the properties of single states, of the next ones or of the one reached."""
+        hits: list[Hit] = []
+        if self._inspect is not None:
+            self._inspect(states, 0, hits)
+        for number, at, mistake in hits:
+            path = (*self._path, states[at]) if ahead else tuple(self._path)
+            self._found(number, Event(path, mistake=mistake))
+        if hits:
+            self._compile_watches()
+
+    def _found(self, number: int, event: Event) -> None:
+        self.events.setdefault(number, event)
+        if self.properties[number].kind is not Kind.REACHABLE or event.mistake:
+            self.stopped = "violation"
+        elif len(self.events) == len(self.properties):
+            self.stopped = Stop.DECIDED.value
+
+    def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:
+        return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]
+
+    def _compile_watches(self) -> None:
+        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE)]
+        watches = [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
+        self._inspect = inspector(self.system, watches) if watches else None
+
+    def _start(self) -> State:
+        """An initial state, each with the same probability; of very many, as long as the dice find one."""
+        if self._many:
+            for _ in range(TRIES):
+                drawn = [v.initial[int(self.rng.random() * len(v.initial))] for v in self._original.variables]
+                state = tuple(
+                    chain.from_iterable(encode(v.sort, d) for v, d in zip(self._original.variables, drawn, strict=True))
+                )
+                if self._keep([state]):
+                    return state
+        return self._initial[int(self.rng.random() * len(self._initial))]
+
+    @property
+    def _original(self) -> System:
+        return self.scalarised.original
+
+    def _notice(self) -> None:
+        """Limits, interrupts, and somebody who waits."""
+        spent = self.budget.spent()
+        if spent is not None and self.stopped is None:
+            self.stopped = spent.value
+        elapsed = self.budget.elapsed
+        if self.on_progress is not None and elapsed - self._reported >= 1.0:
+            self._reported = elapsed
+            self.on_progress(Effort(elapsed, self.walks, self.steps, len(self.met)))
