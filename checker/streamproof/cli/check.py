@@ -50,6 +50,8 @@ from streamproof.system.errors import StreamproofError, UsageError
 @click.option(
     "--coverage", is_flag=True, help="Count every condition of every guard, and list actions, conditions and levels."
 )
+@click.option("--symmetry", is_flag=True, help="Search one state for all that differ in interchangeable names.")
+@click.option("--por", is_flag=True, help="Partial-order reduction: leave out orders of steps that make no difference.")
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
@@ -67,6 +69,8 @@ def command(
     out: Path | None,
     dot: Path | None,
     coverage: bool,
+    symmetry: bool,
+    por: bool,
     full: bool,
     quiet: bool,
     json_to: str | None,
@@ -78,12 +82,17 @@ def command(
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
-    limits = Limits(engine, max_states, max_depth, depth, time_limit)
+    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por)
     expect_json_writable(json_to)
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
     if coverage and engine == BMC:
         raise UsageError("bmc counts no states and covers no guards", remedy="leave out --coverage, or --engine bmc")
+    if (symmetry or por) and (coverage or dot is not None):
+        raise UsageError(
+            "a reduced search does not have all states and steps to show",
+            remedy=f"leave out {'--coverage' if coverage else '--dot'}, or --symmetry and --por",
+        )
     if dot is not None:
         expect_writable(dot)
     folder = trace_folder(out, selection)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamproof.cli.progress import Status
 from streamproof.system.errors import EvaluationError, UsageError
 from streamproof.system.model import Instance, Kind, State, System
-from streamproof.system.verdict import Counts, Coverage, Finding, Trace, Verdict
+from streamproof.system.verdict import Counts, Coverage, Finding, Reduction, Trace, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit import Exploration
@@ -31,10 +31,14 @@ class Limits:
     max_depth: int | None = None
     depth: int | None = None
     time_limit: float | None = None
+    symmetry: bool = False
+    por: bool = False
 
     def __post_init__(self) -> None:
         if self.engine == BMC and (self.max_states is not None or self.max_depth is not None):
             raise UsageError("bmc counts no states", remedy="limit it with --depth or --time-limit")
+        if self.engine == BMC and (self.symmetry or self.por):
+            raise UsageError("bmc does not reduce: it visits no states", remedy="leave out --symmetry and --por")
         if self.engine != BMC and self.depth is not None:
             raise UsageError("--depth is how far bmc looks", remedy="add --engine bmc, or use --max-depth")
 
@@ -48,7 +52,9 @@ class Limits:
             "--depth": self.depth,
             "--time-limit": None if self.time_limit is None else f"{self.time_limit:g}",
         }
-        return tuple(word for name, value in given.items() if value is not None for word in (name, str(value)))
+        flags = {"--symmetry": self.symmetry, "--por": self.por}
+        words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+        return (*words, *(name for name, wanted in flags.items() if wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,8 @@ class Outcome:
     graph: Callable[[int], str] | None
     shortest: bool = True
     notes: tuple[str, ...] = ()
+    reductions: tuple[Reduction, ...] = ()
+    liveness_seconds: float = 0.0
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""
@@ -111,6 +119,8 @@ def _explicit(
             max_depth=limits.max_depth,
             time_limit=limits.time_limit,
             on_progress=progress,
+            symmetry=limits.symmetry,
+            por=limits.por,
         )
     finally:
         if progress is not None:
@@ -125,6 +135,8 @@ def _explicit(
         compile_seconds=found.compile_seconds,
         explore_seconds=found.explore_seconds,
         graph=lambda limit: _graph(found, limit),
+        reductions=found.reductions,
+        liveness_seconds=found.liveness_seconds,
     )
 
 
@@ -133,7 +145,7 @@ def _bmc(limits: Limits, system: System, properties: tuple[str, ...] | None, *, 
 
     if properties is None:
         # Endless behaviours have no depth: unless asked for by name, a property that bmc can never decide is left out.
-        properties = tuple(p.name for p in system.properties if p.kind is not Kind.TERMINATION)
+        properties = tuple(p.name for p in system.properties if p.kind not in (Kind.TERMINATION, Kind.TEMPORAL))
     with Status(live=not quiet) as status:
         found = bmc(
             system,

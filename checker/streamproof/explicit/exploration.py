@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.findings import Mistake, judge
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
-from streamproof.explicit.reductions.plan import plan
+from streamproof.explicit.reductions.plan import Plan, plan
 from streamproof.explicit.tiers import AUTO, TIERS, Task, run_tiers
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, UsageError
@@ -54,8 +54,10 @@ class Exploration:
     def detailed_coverage(self) -> Coverage:
         """`coverage` with every guard conjunct counted, in another pass over the states.
 
-        They are left uncounted when time, memory or patience runs out.
+        They are left uncounted when time, memory or patience runs out, and after a reduced search.
         """
+        if any(reduction.applied for reduction in self.reductions):
+            return self.coverage
         return with_conditions(self.coverage, self._search)
 
     def finding(self, name: str) -> Finding:
@@ -139,7 +141,7 @@ def _explore(
             _out_degree(search),
         ),
         findings=judgement.findings,
-        coverage=Coverage() if reduced.stubborn is not None else coverage(search),
+        coverage=_coverage(search, reduced),
         complete=search.stopped is None,
         stopped=None if search.stopped is None else search.stopped.value,
         mistake=judgement.mistake,
@@ -164,6 +166,14 @@ def _chosen(system: System, names: Collection[str] | None, deadlock: bool) -> li
         for p in system.properties
         if (wanted is None or p.name in wanted) and (deadlock or p.kind is not Kind.DEADLOCK)
     ]
+
+
+def _coverage(search: Found, reduced: Plan) -> Coverage:
+    """What a search covered. A reduced one leaves out states, and with stubborn sets actions, that say nothing is missing."""
+    if reduced.stubborn is not None:
+        return Coverage()
+    found = coverage(search)
+    return replace(found, never_true={}) if reduced.reduces else found
 
 
 def _out_degree(search: Found) -> OutDegree | None:

@@ -98,6 +98,12 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         if detailed:
             lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
     lines.extend(line(note) for note in report.notes)
+    for reduction in report.reductions:
+        made = Span(
+            f"{reduction.name} reduction{'' if reduction.applied else ' does not apply'}",
+            "good" if reduction.applied else "new",
+        )
+        lines.append(line(made, f": {reduction.because}", hang=2))
     lines.append(line(_effort(report)))
     vacuous = [r.finding.property for r in report.properties if r.finding.vacuous]
     if vacuous:

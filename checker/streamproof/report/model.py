@@ -13,18 +13,19 @@ from streamproof import __version__
 from streamproof.exchange.itf import plain
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.model import Kind
-from streamproof.system.verdict import Condition, Counts, Coverage, Finding, Verdict
+from streamproof.system.verdict import Condition, Counts, Coverage, Finding, Reduction, Verdict
 
 SCHEMA = "streamproof.check/1"
 
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Wall-clock times: all of it, preparing the engine, and searching."""
+    """Wall-clock times: all of it, preparing the engine, searching, and deciding temporal properties afterwards."""
 
     total: float = 0.0
     compile: float = 0.0
     explore: float = 0.0
+    liveness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class CheckReport:
     counts: Counts | None = None
     peak_bytes: int | None = None
     coverage: Coverage | None = None
+    reductions: tuple[Reduction, ...] = ()
+    """Those asked for, made or not; `counts` are of what was searched."""
     reproduce: str = ""
     error: StreamproofError | None = None
     notes: tuple[str, ...] = ()
@@ -120,10 +123,12 @@ class CheckReport:
                 "total": round(self.seconds.total, 6),
                 "compile": round(self.seconds.compile, 6),
                 "explore": round(self.seconds.explore, 6),
+                "liveness": round(self.seconds.liveness, 6),
             },
             "memory": {"peak_bytes": self.peak_bytes},
             "properties": [_property(result) for result in self.properties],
             "coverage": None if self.coverage is None else _coverage(self.coverage),
+            "reductions": [{"name": r.name, "applied": r.applied, "because": r.because} for r in self.reductions],
             "reproduce": self.reproduce,
             "error": None if self.error is None else _error(self.error),
         }

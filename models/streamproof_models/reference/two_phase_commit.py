@@ -2,12 +2,12 @@
 
 Jim Gray and Leslie Lamport, "Consensus on Transaction Commit", ACM TODS 31(1), 2006. Messages are never lost or
 consumed: a message that was sent once can be received any number of times. Published: 288 states, 1,146 generated,
-depth 11 with three resource managers; 61,515,776 states with ten.
+depth 11 with three resource managers; 61,515,776 states with ten. Resource managers are interchangeable.
 """
 
 from __future__ import annotations
 
-from streamproof import Array, Bool, Enum, Model, Range, Set, State, action, invariant, require
+from streamproof import Array, Bool, Enum, Model, Set, State, Symmetric, action, invariant, require
 
 
 class TwoPhaseCommit(Model):
@@ -21,18 +21,20 @@ class TwoPhaseCommit(Model):
         "large": {"resource_managers": 10},
     }
 
+    def setup(self):
+        self.managers = Symmetric(self.resource_managers, "rm")
+
     def state(self):
-        managers = Range(0, self.resource_managers - 1)
         return State(
-            manager=Array(managers, Enum("working", "prepared", "committed", "aborted")),
+            manager=Array(self.managers, Enum("working", "prepared", "committed", "aborted")),
             transaction=Enum("undecided", "committed", "aborted"),
-            heard=Set(managers),
-            prepared_sent=Set(managers),
+            heard=Set(self.managers),
+            prepared_sent=Set(self.managers),
             commit_sent=Bool(),
             abort_sent=Bool(),
         )
 
-    @action(r="resource_managers")
+    @action(r="managers")
     def hear_prepared(self, s, r):
         """The transaction manager notes that `r` is prepared."""
         require(s.transaction == "undecided")
@@ -54,26 +56,26 @@ class TwoPhaseCommit(Model):
         s.transaction = "aborted"
         s.abort_sent = True
 
-    @action(r="resource_managers")
+    @action(r="managers")
     def prepare(self, s, r):
         """Resource manager `r` can commit, and says so."""
         require(s.manager[r] == "working")
         s.manager[r] = "prepared"
         s.prepared_sent.add(r)
 
-    @action(r="resource_managers")
+    @action(r="managers")
     def refuse(self, s, r):
         """Resource manager `r` aborts on its own; it need not tell anyone."""
         require(s.manager[r] == "working")
         s.manager[r] = "aborted"
 
-    @action(r="resource_managers")
+    @action(r="managers")
     def obey_commit(self, s, r):
         """The decision reaches `r`."""
         require(s.commit_sent)
         s.manager[r] = "committed"
 
-    @action(r="resource_managers")
+    @action(r="managers")
     def obey_abort(self, s, r):
         """The decision reaches `r`."""
         require(s.abort_sent)

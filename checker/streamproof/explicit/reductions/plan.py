@@ -38,12 +38,12 @@ class Plan:
 
     def count(self, states: int) -> str:
         """So many states of the search, in words."""
-        what = f"{states:,} reachable state" + ("" if states == 1 else "s")
-        if self.symmetry is not None:
-            what += " up to symmetry"
-        if self.stubborn is not None:
-            what += " that the reduced search needs"
-        return what
+        many = "" if states == 1 else "s"
+        if self.stubborn is None:
+            return f"{states:,} reachable state{many}" + (" up to symmetry" if self.symmetry is not None else "")
+        return f"{states:,} state{many} of the reduced search" + (
+            ", up to symmetry," if self.symmetry is not None else ""
+        )
 
     def report(self) -> tuple[Reduction, ...]:
         """The reductions asked for, after the search: what those made left out, and why others were not made."""
