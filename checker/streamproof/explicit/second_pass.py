@@ -48,9 +48,7 @@ def state_graph(search: Search) -> StateGraph:
     )
 
 
-def evaluate(
-    system: System, conditions: Sequence[Expr], states: Iterable[State], count: int
-) -> npt.NDArray[np.bool_]:
+def evaluate(system: System, conditions: Sequence[Expr], states: Iterable[State], count: int) -> npt.NDArray[np.bool_]:
     """Boolean terms of one state in each of `count` states: shape (terms, states)."""
     result = np.zeros((len(conditions), count), dtype=np.bool_)
     judge = _judge(system, conditions)

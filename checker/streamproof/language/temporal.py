@@ -54,7 +54,9 @@ def until(condition: Any, goal: Any, /) -> Any:
 
 def _outside(name: str) -> NoReturn:
     raise ModelError(
-        f"{name}(...) speaks of a whole behaviour, not of one state", loc=caller(), remedy="use it in a @temporal method"
+        f"{name}(...) speaks of a whole behaviour, not of one state",
+        loc=caller(),
+        remedy="use it in a @temporal method",
     )
 
 
@@ -155,7 +157,7 @@ def _refuse_values_of_now(lowering: Expressions, argument: ast.expr, frame: Fram
 
 
 def _of_now(lowering: Expressions, value: Term) -> bool:
-    if isinstance(value, StateRef) or isinstance(value, FORMULAS):
+    if isinstance(value, (StateRef, *FORMULAS)):
         return False
     if isinstance(value, Closure):
         return any(_of_now(lowering, default) for _, default in value.defaults)

@@ -86,4 +86,3 @@ ENDLESS = {
     Kind.TEMPORAL: "a temporal property is decided on the whole graph of states: use check, which explores it",
 }
 """The kinds of property about endless behaviours, and what to do about them."""
-"""Why the engines of this package say nothing of termination, and what does."""

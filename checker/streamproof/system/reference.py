@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from streamproof.system.errors import EvaluationError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.reference_temporal import can_be_violated
 from streamproof.system.verdict import Counts, Verdict
 
 
@@ -20,7 +21,7 @@ from streamproof.system.verdict import Counts, Verdict
 class Decision:
     """The verdict on one property, and the number of states of a shortest behaviour that shows it (None: no behaviour).
 
-    For a cycle, `length` counts the states up to its end and `loop` those before it.
+    Temporal properties are given no length. For a cycle, `length` counts the states up to its end and `loop` those before it.
     """
 
     verdict: Verdict
@@ -77,7 +78,7 @@ class _Exploration:
             return
         self.level_of[state] = level
         queue.append(state)
-        for prop in self._open(Kind.INVARIANT, Kind.REACHABLE):
+        for prop in self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL):
             self._decide(prop, self._decides(prop, state, None), level)
 
     def _expand(self, state: State, queue: deque[State]) -> None:
@@ -128,6 +129,10 @@ class _Exploration:
                 return found
         if self.mistake is not None:
             return Decision(Verdict.ERROR, self.mistake)
+        if prop.formula is not None:
+            initial = [state for state, level in self.level_of.items() if level == 1]
+            broken = can_be_violated(self.system, prop.formula, initial, tuple(self.level_of))
+            return Decision(Verdict.VIOLATED if broken else Verdict.HOLDS)
         return Decision(Verdict.VIOLATED if prop.kind is Kind.REACHABLE else Verdict.HOLDS)
 
     def _first_cycle(self) -> Decision | None:

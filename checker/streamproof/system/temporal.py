@@ -144,4 +144,3 @@ def _owed(interpreter: Interpreter, obligation: Obligation, trace: Trace) -> Owe
     enabled = next((k for k in around if successors(trace.states[k])), None)
     disabled = next((k for k in around if not successors(trace.states[k])), None)
     return Owed(obligation.label, obligation.fairness, taken, enabled, disabled)
-

@@ -7,13 +7,26 @@ values, so the interpreter explores it in a moment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, assert_never
 
 from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Release,
+    Until,
+    parts,
+)
 from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
 from streamproof.system.sorts import (
     BOOL,
@@ -37,6 +50,9 @@ if TYPE_CHECKING:
 KINDS = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
 """The kinds of property that random systems have."""
 
+MOST_OPERATORS = 4
+"""Most temporal operators in a random formula, a leads-to counting twice."""
+
 LARGEST = 2000
 """Most combinations of variable values of a random system; a clock may multiply them by six."""
 
@@ -53,6 +69,34 @@ def systems() -> SearchStrategy[System]:
     return st.randoms(use_true_random=False).map(random_system)
 
 
+def temporal_system(random: Random) -> System:
+    """A very small system with temporal properties only, for referees that take their time.
+
+    Some of its actions have picks where others have parameters.
+    """
+    drawing = _Draw(random, largest=24)
+    system = drawing.system()
+    actions = tuple(
+        replace(a, instances=tuple(map(_picking, a.instances))) if random.randrange(3) == 0 else a
+        for a in system.actions
+    )
+    formulas = [drawing.behaviour(3) for _ in range(3)]
+    properties = tuple(
+        Property(f"p{k}", Kind.TEMPORAL, b.TRUE, checks=drawing.checks_of_property(), formula=formula)
+        for k, formula in enumerate(formulas)
+    )
+    return replace(system, actions=actions, properties=properties)
+
+
+def _operators(formula: Formula) -> int:
+    own = 2 if isinstance(formula, LeadsTo) else not isinstance(formula, Atom | NotF | AndF | OrF)
+    return own + sum(map(_operators, parts(formula)))
+
+
+def _picking(instance: Instance) -> Instance:
+    return replace(instance, args=(), picks=instance.args)
+
+
 def random_system(random: Random) -> System:
     """A system drawn with `random`: the same draws give the same system."""
     return _Draw(random).system()
@@ -66,6 +110,8 @@ class _Draw:
     """Whether the last variable is a clock that every instance advances, so that every behaviour ends."""
     stepping: bool = False
     """Whether terms may speak of the next state."""
+    largest: int = LARGEST
+    """Most combinations of variable values, without the clock."""
 
     def system(self) -> System:
         self.variables = self._variables()
@@ -94,9 +140,9 @@ class _Draw:
         size = 1
         for k in range(self.random.randint(2, 5)):
             sort = self._sort(2)
-            if size * cardinality(sort) > LARGEST:
+            if size * cardinality(sort) > self.largest:
                 sort = BOOL
-            if size * cardinality(sort) > LARGEST:
+            if size * cardinality(sort) > self.largest:
                 break
             size *= cardinality(sort)
             every = tuple(values(sort))
@@ -163,10 +209,43 @@ class _Draw:
             return Property(f"p{number}", kind, b.TRUE)
         self.stepping = kind is Kind.STEP
         parts = tuple(self.truth(2) for _ in range(self.random.randint(1, 2)))
-        checks = (Check(b.and_((self.truth(1), self.truth(2))), "property", None),) if self._rarely(8) else ()
+        checks = self.checks_of_property()
         self.stepping = False
         expr = b.and_(parts) if kind is Kind.REACHABLE else b.or_(parts)
         return Property(f"p{number}", kind, expr, (Conjunct(expr, "all of it", None),), checks)
+
+    def checks_of_property(self) -> tuple[Check, ...]:
+        """A mistake in evaluating a property, or mostly none."""
+        return (Check(b.and_((self.truth(1), self.truth(2))), "property", None),) if self._rarely(8) else ()
+
+    def behaviour(self, depth: int) -> Formula:
+        """A temporal formula with operators in it, few enough for a referee."""
+        while True:
+            formula = self._formula(depth)
+            if 1 <= _operators(formula) <= MOST_OPERATORS:
+                return formula
+
+    def _formula(self, depth: int) -> Formula:
+        if depth == 0 or self._rarely(5):
+            return Atom(self.truth(1))
+        one = self._formula(depth - 1)
+        match self.random.randrange(10):
+            case 0:
+                return NotF(one)
+            case 1:
+                return AndF((one, self._formula(depth - 1)))
+            case 2:
+                return OrF((one, self._formula(depth - 1)))
+            case 3 | 4:
+                return Always(one)
+            case 5 | 6:
+                return Eventually(one)
+            case 7:
+                return Until(one, self._formula(depth - 1))
+            case 8:
+                return Release(one, self._formula(depth - 1))
+            case _:
+                return LeadsTo(one, self._formula(depth - 1))
 
     # --- terms: every value of `term(sort)` is in the domain of `sort` ---
 

@@ -111,7 +111,9 @@ class _Reduction:
 
     def _useful(self) -> list[int]:
         """The places that can be reached, and from which a run can be accepted."""
-        good = {k for members in components(self.after) if self._part(tuple(members)).marks is not None for k in members}
+        good = {
+            k for members in components(self.after) if self._part(tuple(members)).marks is not None for k in members
+        }
         backwards: list[set[int]] = [set() for _ in self.after]
         for k, following in enumerate(self.after):
             for other in following:

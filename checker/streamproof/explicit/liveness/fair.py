@@ -82,9 +82,7 @@ def _single(arena: Arena, automaton: Automaton, region: Region, alone: Mask, met
     return alone & resting(arena, automaton, region, met) if alone.any() else alone
 
 
-def _judge(
-    arena: Arena, region: Region, of: Numbers, larger: Mask, met: Sequence[Mask]
-) -> tuple[Mask, Mask, Mask]:
+def _judge(arena: Arena, region: Region, of: Numbers, larger: Mask, met: Sequence[Mask]) -> tuple[Mask, Mask, Mask]:
     """Of the components with several nodes: those that are fair, those to be taken apart, and the nodes to leave out."""
     alive = larger.copy()
     for mask in met:

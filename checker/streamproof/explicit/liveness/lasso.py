@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +91,7 @@ class _Round:
     def _pay(self, obligation: int) -> None:
         arena, inner = self.arena, self.inner
         states = [int(inner.state[node]) for node in self.way]
-        if any(arena.takes(obligation, a, b) for a, b in zip(states, states[1:], strict=False) if a != b):
+        if any(arena.takes(obligation, a, b) for a, b in pairwise(states) if a != b):
             return
         weak = arena.is_weak(obligation)
         if weak and not all(arena.is_enabled(obligation, state) for state in states):

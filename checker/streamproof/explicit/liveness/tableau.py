@@ -231,7 +231,7 @@ class _Expansion:
         table = self.all
         for part in flat:
             table &= part.table if isinstance(part, Now) else self.all
-        rest = {part for part in flat if not isinstance(part, Now)}
+        rest: set[Term] = {part for part in flat if not isinstance(part, Now)}
         lasting = {part.right for part in rest if isinstance(part, Weak) and part.left == self.false}
         rest -= {part for part in rest if part in lasting or (isinstance(part, Strong) and part.right in lasting)}
         for part in lasting:
@@ -252,7 +252,7 @@ class _Expansion:
             table |= part.table if isinstance(part, Now) else 0
         if table == self.all:
             return self.true
-        rest = {part for part in flat if not isinstance(part, Now)}
+        rest: set[Term] = {part for part in flat if not isinstance(part, Now)}
         return self._joined(rest, Now(table), self.false, Either)
 
     def _flat(self, terms: Iterable[Term], kind: type[Both] | type[Either]) -> set[Term]:
@@ -292,8 +292,11 @@ class _Expansion:
 
     def _is_again_and_again(self, term: Term) -> bool:
         """Always eventually: true from any position on when it is from one."""
-        return self._is_lasting(term) and isinstance(term, Weak) and isinstance(term.right, Strong) and (
-            term.right.left == self.true
+        return (
+            self._is_lasting(term)
+            and isinstance(term, Weak)
+            and isinstance(term.right, Strong)
+            and (term.right.left == self.true)
         )
 
     def _is_lasting(self, term: Term) -> bool:

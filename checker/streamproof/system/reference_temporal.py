@@ -1,0 +1,189 @@
+"""The referee for temporal properties of small systems: another algorithm than the engine's, with nothing made smaller.
+
+The method is that of O. Lichtenstein and A. Pnueli (1985). A node is a state together with a guess which subformulas are
+true from there on; an edge joins two nodes when the state can follow, or stays the same, and the guesses fit each other.
+The formula can be violated when a node that guesses it false leads to a set of nodes that a fair behaviour can visit for
+ever and in which no promise of an *until* is put off for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias
+
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Release,
+    Until,
+)
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Fairness, State, System
+from streamproof.system.temporal import Obligation, obligations
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Guess: TypeAlias = tuple[bool, ...]
+"""For each *until*, in a fixed order, whether it is true from here on."""
+
+Node: TypeAlias = tuple[State, Guess]
+
+
+def can_be_violated(system: System, formula: Formula, initial: Sequence[State], states: Sequence[State]) -> bool:
+    """Whether some fair behaviour from one of `initial` makes `formula` false; `states` are all that can be reached.
+
+    Raises `EvaluationError` where the model makes a mistake.
+    """
+    import networkx as nx
+
+    return _Tableau(system, _plain(formula)).violated(nx.DiGraph(), initial, states)
+
+
+def _plain(formula: Formula) -> Formula:
+    """The same with no other operators than *not*, *and* and *until*."""
+    true = AndF(())
+    match formula:
+        case Atom():
+            return formula
+        case NotF(arg):
+            return NotF(_plain(arg))
+        case AndF(args):
+            return AndF(tuple(map(_plain, args)))
+        case OrF(args):
+            return NotF(AndF(tuple(NotF(_plain(arg)) for arg in args)))
+        case Eventually(arg):
+            return Until(true, _plain(arg))
+        case Always(arg):
+            return NotF(Until(true, NotF(_plain(arg))))
+        case Until(left, right):
+            return Until(_plain(left), _plain(right))
+        case Release(left, right):
+            return NotF(Until(NotF(_plain(left)), NotF(_plain(right))))
+        case LeadsTo(left, right):
+            return _plain(Always(OrF((NotF(left), Eventually(right)))))
+
+
+def _untils(formula: Formula) -> Iterator[Until]:
+    match formula:
+        case NotF(arg):
+            yield from _untils(arg)
+        case AndF(args):
+            for arg in args:
+                yield from _untils(arg)
+        case Until(left, right):
+            yield from _untils(left)
+            yield from _untils(right)
+            yield formula
+        case _:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """Per state, the obligations that are enabled; per step, those that it takes."""
+
+    enabled: Mapping[State, frozenset[int]]
+    takes: Mapping[tuple[State, State], frozenset[int]]
+
+
+class _Tableau:
+    def __init__(self, system: System, formula: Formula) -> None:
+        self.system, self.formula = system, formula
+        self.interpreter = Interpreter(system)
+        self.untils = tuple(dict.fromkeys(_untils(formula)))
+        self.owed: tuple[Obligation, ...] = obligations(system)
+
+    def violated(self, graph: nx.DiGraph[Node], initial: Sequence[State], states: Sequence[State]) -> bool:
+        facts = self._facts(states)
+        follow: dict[State, set[State]] = {state: {state} for state in states}
+        for before, after in facts.takes:
+            follow[before].add(after)
+        guesses = tuple(product((False, True), repeat=len(self.untils)))
+        for state in states:
+            for guess in guesses:
+                graph.add_node((state, guess))
+                for after in follow[state]:
+                    for then in guesses:
+                        if self._fits((state, guess), then):
+                            graph.add_edge((state, guess), (after, then))
+        good = set(self._fair(graph, facts))
+        begin = [(s, g) for s in initial for g in guesses if not self._true(self.formula, (s, g))]
+        return any(node in good or not good.isdisjoint(_below(graph, node)) for node in begin)
+
+    def _facts(self, states: Sequence[State]) -> _Facts:
+        enabled: dict[State, frozenset[int]] = {}
+        takes: dict[tuple[State, State], set[int]] = {}
+        owner = {number: at for at, one in enumerate(self.owed) for number in one.numbers}
+        for state in states:
+            here: set[int] = set()
+            for number, instance in enumerate(self.system.instances):
+                after = self.interpreter.take(instance, state)
+                if after is not None and after != state:
+                    taken = takes.setdefault((state, after), set())
+                    if number in owner:
+                        taken.add(owner[number])
+                        here.add(owner[number])
+            enabled[state] = frozenset(here)
+        return _Facts(enabled, {step: frozenset(some) for step, some in takes.items()})
+
+    def _true(self, formula: Formula, node: Node) -> bool:
+        match formula:
+            case Atom(expr):
+                return bool(self.interpreter.value(expr, node[0]))
+            case NotF(arg):
+                return not self._true(arg, node)
+            case AndF(args):
+                return all(self._true(arg, node) for arg in args)
+            case Until():
+                return node[1][self.untils.index(formula)]
+            case _:
+                raise AssertionError("only plain formulas are left")
+
+    def _fits(self, node: Node, then: Guess) -> bool:
+        """Whether what is guessed now follows from what is true now and guessed next."""
+        return all(
+            node[1][at] == (self._true(until.right, node) or (self._true(until.left, node) and then[at]))
+            for at, until in enumerate(self.untils)
+        )
+
+    def _fair(self, graph: nx.DiGraph[Node], facts: _Facts) -> Iterator[Node]:
+        """The nodes on components that a fair behaviour can visit for ever, keeping its promises."""
+        import networkx as nx
+
+        for component in nx.strongly_connected_components(graph):
+            inner = graph.subgraph(component)
+            if inner.number_of_edges() == 0:
+                continue
+            if not all(
+                any(not node[1][at] or self._true(until.right, node) for node in component)
+                for at, until in enumerate(self.untils)
+            ):
+                continue
+            taken: set[int] = set()
+            for (before, _), (after, _) in inner.edges:
+                taken |= facts.takes.get((before, after), frozenset())
+            unpaid = set(range(len(self.owed))) - taken
+            weak = {at for at in unpaid if self.owed[at].fairness is Fairness.WEAK}
+            if any(all(at in facts.enabled[state] for state, _ in component) for at in weak):
+                continue
+            strong = unpaid - weak
+            left = {node for node in component if strong.isdisjoint(facts.enabled[node[0]])}
+            if left == set(component):
+                yield from component
+            else:
+                yield from self._fair(graph.subgraph(left).copy(), facts)
+
+
+def _below(graph: nx.DiGraph[Node], node: Node) -> set[Node]:
+    import networkx as nx
+
+    return set(nx.descendants(graph, node))
