@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from streamproof.system.expr import Expr
 from streamproof.system.model import State
+
+
+def strong_components(
+    offsets: npt.NDArray[np.signedinteger[Any]], targets: npt.NDArray[np.int32]
+) -> tuple[int, npt.NDArray[np.int32]]:
+    """How many strongly connected components a graph has, and which one each node is in.
+
+    The edges of node `k` lead to ``targets[offsets[k]:offsets[k + 1]]``; neither array is changed.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    nodes = len(offsets) - 1
+    # Given parallel edges, `connected_components` (scipy 1.17) may never come back: they are made one first.
+    marks = np.zeros(len(targets), dtype=np.int8)
+    simple = csr_array((marks, targets.copy(), offsets.astype(np.int32)), shape=(nodes, nodes), copy=False)
+    simple.sum_duplicates()
+    # The weights are never read; one number stands for all of them.
+    weights = np.broadcast_to(np.float64(1), len(simple.indices))
+    matrix = csr_array((weights, simple.indices, simple.indptr), shape=(nodes, nodes), copy=False)
+    count, of = connected_components(matrix, directed=True, connection="strong")
+    return int(count), of
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.graph import StateGraph, strong_components
 
 
 def first_round(graph: StateGraph) -> list[int] | None:
@@ -19,9 +17,7 @@ def first_round(graph: StateGraph) -> list[int] | None:
     sources = np.repeat(np.arange(graph.states, dtype=np.int32), np.diff(graph.offsets))
     own = sources[sources == graph.targets]
     first_idle = int(own.min()) if len(own) else graph.states
-    entries = np.ones(graph.steps, dtype=np.int8)
-    matrix = csr_array((entries, graph.targets, graph.offsets), shape=(graph.states, graph.states))
-    _, component = connected_components(matrix, directed=True, connection="strong")
+    _, component = strong_components(graph.offsets, graph.targets)
     shared = np.bincount(component)[component] > 1
     first = min(first_idle, int(shared.argmax()) if shared.any() else graph.states)
     if first == graph.states:

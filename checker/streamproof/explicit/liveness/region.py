@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from streamproof.explicit.graph import strong_components
 from streamproof.explicit.liveness.arena import Arena, Mask, Numbers
 from streamproof.explicit.liveness.automaton import Automaton
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -37,42 +34,21 @@ class Region:
         """How many nodes there are."""
         return len(self.state)
 
-    def matrix(self, entries: Numbers | None = None) -> csr_array:
-        """The edges as scipy has them; with `entries`, one more node with edges to these."""
-        from scipy.sparse import csr_array
-
-        indptr = np.zeros(self.nodes + 1 + (entries is not None), dtype=np.int32)
-        np.cumsum(np.bincount(self.sources, minlength=self.nodes), out=indptr[1 : self.nodes + 1])
-        indices = self.targets
-        if entries is not None:
-            indices = np.concatenate((indices, entries))
-            indptr[-1] = len(indices)
-        # The weights are never read; one number stands for all of them.
-        weights = np.broadcast_to(np.float64(1), len(indices))
-        size = len(indptr) - 1
-        return csr_array((weights, indices, indptr), shape=(size, size), copy=False)
-
     def components(self) -> tuple[int, Numbers]:
         """How many strongly connected components there are, and which one each node is in."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
-
-        # Given parallel edges, scipy 1.17 never comes back from here: they are made one first.
-        matrix = self.matrix()
-        simple = csr_array(
-            (np.zeros(len(matrix.indices), dtype=np.int8), matrix.indices.copy(), matrix.indptr), shape=matrix.shape
-        )
-        simple.sum_duplicates()
-        weights = np.broadcast_to(np.float64(1), len(simple.indices))
-        simple = csr_array((weights, simple.indices, simple.indptr), shape=matrix.shape, copy=False)
-        count, of = connected_components(simple, directed=True, connection="strong")
-        return int(count), of
+        return strong_components(_offsets(self.sources, self.nodes), self.targets)
 
     def reached(self, entries: Numbers) -> tuple[Numbers, Numbers]:
         """The nodes that can be reached from `entries`, nearest first, and the node before each; -1 before an entry."""
+        from scipy.sparse import csr_array
         from scipy.sparse.csgraph import breadth_first_order
 
-        order, before = breadth_first_order(self.matrix(entries), self.nodes, directed=True)
+        # One more node, with edges to all entries, is where the search begins.
+        indices = np.concatenate((self.targets, entries))
+        offsets = np.append(_offsets(self.sources, self.nodes), np.int32(len(indices)))
+        weights = np.broadcast_to(np.float64(1), len(indices))
+        matrix = csr_array((weights, indices, offsets), shape=(self.nodes + 1, self.nodes + 1), copy=False)
+        order, before = breadth_first_order(matrix, self.nodes, directed=True)
         before = np.where(before == self.nodes, -1, np.maximum(before, -1))[: self.nodes].astype(np.int32)
         return order[1:].astype(np.int32), before
 
@@ -126,3 +102,10 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
     whole = np.concatenate(sources)
     order = np.argsort(whole, kind="stable")
     return Region(state, place, whole[order], np.concatenate(targets)[order], np.concatenate(owed)[order])
+
+
+def _offsets(sources: Numbers, nodes: int) -> Numbers:
+    """Where the edges of each node begin, in a list sorted by node."""
+    found = np.zeros(nodes + 1, dtype=np.int32)
+    np.cumsum(np.bincount(sources, minlength=nodes), out=found[1:])
+    return found
