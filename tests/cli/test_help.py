@@ -103,6 +103,7 @@ def test_a_model_is_described_as_json(streamproof: Any) -> None:
             "name": "counter.py",
             "doc": "A counter that one rule increments.",
             "parameters": {"limit": 3},
+            "limits": {},
             "sizes": {"small": {"limit": 1}, "medium": {"limit": 5}},
             "expected": {},
             "variants": [

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from streamproof import UsageError
 from streamproof.explicit import explore
 from streamproof.symbolic import prove
 from streamproof.system import Kind, Verdict
@@ -165,3 +166,21 @@ def test_decisions_equal_the_functions_on_every_small_graph(merging: Merging) ->
                         assert mine == tasks_to_restart(regions, name[task], gone)
                         compared += 1
     assert compared == 52853
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed"),
+    [
+        ({"parallelism": 0}, "parallelism is 1 or more"),
+        ({"failures": -1}, "failures is 0 or more"),
+        ({"losses": -1}, "losses is 0 or more"),
+        ({"executors": -1}, "executors is 0 or more"),
+        ({"executor_losses": -2}, "executor_losses is 0 or more"),
+        ({"restarts": -2}, "restarts is -1 or more"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(given: dict[str, int], allowed: str) -> None:
+    """A parameter outside its limits is wrong usage, and the message says what is allowed."""
+    with pytest.raises(UsageError) as caught:
+        Failover.system(**given)
+    assert (caught.value.remedy, int(caught.value.exit_code)) == (allowed, 2)

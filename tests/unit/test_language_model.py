@@ -275,6 +275,53 @@ def test_wrong_parameters(given: dict[str, object], message: str) -> None:
         Pump.system(**given)
 
 
+class Limited(Model):
+    """Numbers with limits."""
+
+    n: int = 1
+    level: int = 0
+    limits = {"n": (1, None), "level": (-1, 2)}  # noqa: RUF012
+
+    def state(self) -> State:
+        """One variable."""
+        return State(up=Bool())
+
+    @action
+    def flip(self, s: State) -> None:
+        """Up or down."""
+        s.up = not s.up
+
+
+class Narrow(Limited, variant="narrow"):
+    """The same with an upper limit for the other."""
+
+    limits = {"n": (1, 3)}  # noqa: RUF012
+
+
+@pytest.mark.parametrize(
+    ("variant", "given", "message"),
+    [
+        (None, {"n": 0}, "limited does not allow n=0\n  n is 1 or more"),
+        (None, {"level": 3}, "limited does not allow level=3\n  level is -1 to 2"),
+        ("narrow", {"n": 4}, "limited does not allow n=4\n  n is 1 to 3"),
+        ("narrow", {"level": -2}, "limited does not allow level=-2\n  level is -1 to 2"),
+    ],
+)
+def test_parameters_outside_their_limits(variant: str | None, given: dict[str, int], message: str) -> None:
+    """Which parameter, and what it may be; a variant's limits add to those of its model."""
+    with pytest.raises(UsageError) as caught:
+        Limited.system(variant, **given)
+    assert str(caught.value) == message
+    assert Limited.system(n=9, level=2).parameters == {"n": 9, "level": 2}
+
+
+def test_limits_of_what_is_no_parameter() -> None:
+    """A name in `limits` that is not a parameter is a mistake of the model."""
+    wrong = type("Wrong", (Limited,), {"limits": {"m": (0, 1)}})
+    with pytest.raises(ModelError, match="Wrong limits 'm', which is not one of its parameters"):
+        wrong.system()
+
+
 def test_an_attribute_without_a_type_is_no_parameter() -> None:
     """The error says how to make it one."""
 

@@ -12,6 +12,7 @@ from streamproof.cli import completing
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
+from streamproof.language.model import limits_text
 from streamproof.registry import Target, bundled, find, first_line
 from streamproof.system.errors import StreamproofError
 
@@ -64,6 +65,7 @@ def described(target: Target) -> dict[str, Any]:
         "name": target.text,
         "doc": first_line(model.__doc__),
         "parameters": parameters(target.defaults(None)),
+        "limits": {name: {"least": least, "most": most} for name, (least, most) in model.parameter_limits().items()},
         "sizes": {name: parameters({**target.defaults(None), **values}) for name, values in model.sizes.items()},
         "expected": expected(None),
         "variants": [
@@ -117,7 +119,9 @@ def _detail(target: Target) -> Iterator[Any]:
 
     yield line(Span(target.text, "title"), f"  {first_line(model.__doc__)}")
     docs = parameter_docs(model)
-    yield from table("parameters", [(n, str(v), docs.get(n, "")) for n, v in target.defaults(None).items()])
+    limits = {name: f"({limits_text(*ends)})" for name, ends in model.parameter_limits().items()}
+    told = {n: " ".join(filter(None, (docs.get(n, ""), limits.get(n, "")))) for n in target.defaults(None)}
+    yield from table("parameters", [(n, str(v), told[n]) for n, v in target.defaults(None).items()])
     sizes = [(name, "", ", ".join(f"{k}={v}" for k, v in s.items()) or "defaults") for name, s in model.sizes.items()]
     yield from table("sizes", sizes)
     yield from table("properties", [(p.name, p.kind.value, p.doc) for p in target.properties()])

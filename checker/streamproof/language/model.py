@@ -19,10 +19,22 @@ from streamproof.language.sources import place
 from streamproof.system.errors import Loc, ModelError, UsageError
 from streamproof.system.model import System
 
-_OWN = {"sizes", "check_deadlock", "name"}
+_OWN = {"sizes", "limits", "check_deadlock", "name"}
 
 RESERVED = frozenset(
-    {"build", "parameters", "parse", "settings", "setup", "state", "system", "title", "variant", "variants"}
+    {
+        "build",
+        "parameter_limits",
+        "parameters",
+        "parse",
+        "settings",
+        "setup",
+        "state",
+        "system",
+        "title",
+        "variant",
+        "variants",
+    }  # fmt: skip
 )
 """Names that a parameter, rule or property cannot have."""
 
@@ -34,6 +46,8 @@ class Model:
     """What the model is called on the command line; the class name in lower case when empty."""
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Parameter values for ``--size small|medium|large``."""
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {}
+    """The least and the greatest value of parameters that are numbers; None: there is none."""
     check_deadlock: ClassVar[bool] = True
     """False for models in which a state without a successor is no mistake."""
     variants: ClassVar[dict[str, type[Model]]] = {}
@@ -81,7 +95,18 @@ class Model:
             if kind in (bool, int, str) and type(value) is not kind:
                 raise UsageError(f"{name}={value!r} is not a value of type {kind.__name__}", remedy=_example(kind))
             setattr(self, name, value)
+        self._within_limits()
         ordinary(self.setup, "setup()", place(type(self).setup))
+
+    def _within_limits(self) -> None:
+        """Raises `UsageError` for a parameter that is outside its limits."""
+        for name, (least, most) in type(self).parameter_limits().items():
+            value = getattr(self, name)
+            if (least is not None and value < least) or (most is not None and value > most):
+                raise UsageError(
+                    f"{type(self).title()} does not allow {name}={value}",
+                    remedy=f"{name} is {limits_text(least, most)}",
+                )
 
     def setup(self) -> None:
         """Computes what derives from the parameters; called once, before anything else."""
@@ -128,6 +153,21 @@ class Model:
         return found
 
     @classmethod
+    def parameter_limits(cls) -> dict[str, tuple[int | None, int | None]]:
+        """The least and the greatest value of each parameter that has `limits`, those of the classes above included."""
+        found: dict[str, tuple[int | None, int | None]] = {}
+        for c in reversed(cls.__mro__):
+            found.update(c.__dict__.get("limits", {}) if issubclass(c, Model) else {})
+        for name in found:
+            if name not in cls.parameters():
+                raise ModelError(
+                    f"{cls.__name__} limits {name!r}, which is not one of its parameters",
+                    loc=class_place(cls),
+                    remedy=f"its parameters: {', '.join(cls.parameters()) or 'none'}",
+                )
+        return found
+
+    @classmethod
     def parse(cls, name: str, text: str) -> Any:
         """A parameter's value from the command line, by the type of its annotation."""
         if name not in cls.parameters():
@@ -161,6 +201,13 @@ class Model:
             known = ", ".join(cls.variants) or "none"
             raise UsageError(f"{cls.title()} has no variant {variant!r}", remedy=f"its variants: {known}")
         return cls.variants[variant](**parameters)  # type: ignore[return-value]
+
+
+def limits_text(least: int | None, most: int | None) -> str:
+    """A parameter's limits in words: ``1 or more``, ``0 to 3``."""
+    if least is None:
+        return "any number" if most is None else f"{most} or less"
+    return f"{least} or more" if most is None else f"{least} to {most}"
 
 
 def _example(kind: type) -> str:

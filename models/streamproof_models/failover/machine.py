@@ -69,6 +69,14 @@ class Failover(Model):
     lenient: bool = False
     """For following a recorded run: budgets are not counted, and the job may be given up at any decision."""
 
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+        "parallelism": (1, None),
+        "failures": (0, None),
+        "losses": (0, None),
+        "executors": (0, None),
+        "executor_losses": (0, None),
+        "restarts": (-1, None),
+    }
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "small": {},
         "medium": {"failures": 3, "losses": 3},
