@@ -152,6 +152,7 @@ def test_json(report: CheckReport) -> None:
             "expanded": 9,
             "conjuncts": None,
         },
+        "reductions": [],
         "reproduce": "streamproof check relay --variant lossy",
         "error": None,
     }
