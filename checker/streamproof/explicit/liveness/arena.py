@@ -10,11 +10,13 @@ import numpy.typing as npt
 
 from streamproof.explicit.graph import StateGraph
 from streamproof.explicit.liveness.automaton import Automaton
+from streamproof.system.errors import TooLarge
 from streamproof.system.model import Fairness
 from streamproof.system.temporal import Obligation
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
+MOST_OBLIGATIONS = (1 << 15) - 1
 
 
 @dataclass(frozen=True)
@@ -25,35 +27,37 @@ class Arena:
     sources: Numbers
     targets: Numbers
     offsets: npt.NDArray[np.int64]
-    owed: Numbers
+    owed: npt.NDArray[np.int16]
     """Per step: the position of the obligation whose instance takes it, or -1."""
     obligations: tuple[Obligation, ...]
-    fair_steps: Numbers
-    """The steps of fair instances, by obligation."""
-    fair_offsets: npt.NDArray[np.int64]
-    """Where each obligation's steps begin in `fair_steps`; one more at the end."""
+    fair: Mask
+    """The states in which some instance that is owed fairness is enabled: staying there for ever is not fair."""
 
     @classmethod
     def of(cls, graph: StateGraph, obligations: Sequence[Obligation], instances: int) -> Arena:
-        """From a stored graph, what is owed fairness, and the number of instances of the system."""
+        """From a stored graph, what is owed fairness, and the number of instances of the system.
+
+        Raises `TooLarge` when more is owed than can be numbered.
+        """
+        if len(obligations) > MOST_OBLIGATIONS:
+            raise TooLarge(
+                f"fairness is owed to {len(obligations):,} action instances",
+                remedy=f"at most {MOST_OBLIGATIONS:,}: choose smaller parameters, or fairness for fewer actions",
+            )
         sources = np.repeat(np.arange(graph.states, dtype=np.int32), np.diff(graph.offsets))
         targets, taken, offsets = graph.targets, graph.instances, graph.offsets
         moving = sources != targets
         if not moving.all():
             sources, targets, taken = sources[moving], targets[moving], taken[moving]
-            offsets = _offsets(sources, graph.states)
-        owner = np.full(instances, -1, dtype=np.int32)
+            offsets = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=graph.states)))).astype(np.int64)
+        owner = np.full(instances, -1, dtype=np.int16)
         for at, obligation in enumerate(obligations):
             owner[list(obligation.numbers)] = at
         owed = owner[taken]
-        fair = np.flatnonzero(owed >= 0).astype(np.int32) if obligations else np.zeros(0, dtype=np.int32)
-        kinds = owed[fair]
-        if len(obligations) < 1 << 15:
-            kinds = kinds.astype(np.int16)  # short numbers are sorted in linear time
-        order = fair[np.argsort(kinds, kind="stable")]
-        counts = np.bincount(kinds, minlength=len(obligations)) if len(kinds) else np.zeros(len(obligations), np.int64)
-        bounds = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        return cls(graph, sources, targets, offsets, owed, tuple(obligations), order, bounds)
+        fair = np.zeros(graph.states, dtype=np.bool_)
+        if obligations:
+            fair[sources[owed >= 0]] = True
+        return cls(graph, sources, targets, offsets, owed, tuple(obligations), fair)
 
     @property
     def states(self) -> int:
@@ -63,13 +67,7 @@ class Arena:
     def enabled(self, obligation: int) -> Mask:
         """The states in which the obligation's instance can be taken and that changes something."""
         found = np.zeros(self.states, dtype=np.bool_)
-        found[self.sources[self._steps_of(obligation)]] = True
-        return found
-
-    def any_enabled(self) -> Mask:
-        """The states in which staying for ever is not fair."""
-        found = np.zeros(self.states, dtype=np.bool_)
-        found[self.sources[self.fair_steps]] = True
+        found[self.sources[self.owed == obligation]] = True
         return found
 
     def takes(self, obligation: int, before: int, after: int) -> bool:
@@ -84,9 +82,6 @@ class Arena:
     def is_weak(self, obligation: int) -> bool:
         """Whether weak fairness is owed, not strong."""
         return self.obligations[obligation].fairness is Fairness.WEAK
-
-    def _steps_of(self, obligation: int) -> Numbers:
-        return self.fair_steps[self.fair_offsets[obligation] : self.fair_offsets[obligation + 1]]
 
 
 @dataclass(frozen=True)
@@ -111,8 +106,3 @@ class Labels:
         column = np.array([bool(table >> v & 1) for v in range(1 << self.atoms)], dtype=np.bool_)
         found: Mask = column[self.valuations if among is None else self.valuations[among]]
         return found
-
-
-def _offsets(sources: Numbers, states: int) -> npt.NDArray[np.int64]:
-    """Where the steps of each state begin, in a list sorted by state."""
-    return np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=states)))).astype(np.int64)

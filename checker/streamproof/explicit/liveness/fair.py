@@ -16,6 +16,9 @@ from streamproof.explicit.liveness.arena import Arena, Labels, Mask, Numbers
 from streamproof.explicit.liveness.automaton import Automaton, Part
 from streamproof.explicit.liveness.region import Region
 
+SLICE = 1 << 18
+"""Nodes whose edges are looked at together."""
+
 LARGEST_TABLE = 100_000_000
 """Entries of the table of which obligations are taken on which components, at most."""
 
@@ -74,7 +77,7 @@ def resting(arena: Arena, automaton: Automaton, region: Region, met: Sequence[Ma
     for mask in met:
         good &= mask
     if arena.obligations:
-        good &= ~arena.any_enabled()[region.state]
+        good &= ~arena.fair[region.state]
     return good
 
 
@@ -115,15 +118,18 @@ def _taken(arena: Arena, region: Region, of: Numbers, larger: Mask) -> list[tupl
         return []
     names = np.cumsum(larger, dtype=np.int32) - np.int32(1)
     size = int(names[-1]) + 1
-    homes = of[region.sources]
-    inside = (homes == of[region.targets]) & (region.owed >= 0)
-    homes, owed = names[homes[inside]], region.owed[inside]
-    chunk = max(1, min(count, LARGEST_TABLE // size))
     found: list[tuple[int, Mask]] = []
-    for first in range(0, count, chunk):
-        table = np.zeros((min(chunk, count - first), size), dtype=np.bool_)
-        mine = (owed >= first) & (owed < first + chunk) if chunk < count else slice(None)
-        table[owed[mine] - first, homes[mine]] = True
+    for first in range(0, count, max(1, LARGEST_TABLE // size)):
+        table = np.zeros((min(max(1, LARGEST_TABLE // size), count - first), size), dtype=np.bool_)
+        for node in range(0, region.nodes, SLICE):
+            offsets = region.offsets[node : node + SLICE + 1]
+            edges = slice(offsets[0], offsets[-1])
+            homes, owed = np.repeat(of[node : node + SLICE], np.diff(offsets)), region.owed[edges]
+            inside = homes == of[region.targets[edges]]
+            inside &= (owed >= first) & (owed < first + len(table))
+            table[owed[inside] - first, names[homes[inside]]] = True
+            if table.all():
+                break
         for at, row in enumerate(table):
             taken = np.zeros(len(larger), dtype=np.bool_)
             taken[larger] = row

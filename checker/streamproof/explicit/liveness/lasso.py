@@ -28,37 +28,33 @@ def find_lasso(
     arena: Arena, automaton: Automaton, part: Part, labels: Labels, reach: Reach, fair: Sequence[Fair]
 ) -> Lasso:
     """A lasso on one of the fair components of a part; the stem leads to the nearest of them, as far as that is known."""
-    best: tuple[int, Fair, int] | None = None
     for one in fair:
-        for node in _candidates(one):
-            distance = len(reach.stem(int(one.region.place[node]), int(one.region.state[node])))
-            if best is None or distance < best[0]:
-                best = (distance, one, node)
-    assert best is not None, "there is a fair component"
-    _, one, node = best
-    inner = one.region.only(one.component == one.component[node])
-    met = marks_met(automaton, part, labels, inner)
-    rest = resting(arena, automaton, inner, met)
-    if rest.any():
-        # Within the component the states come in the order of discovery: the first is the nearest.
-        node = int(np.flatnonzero(rest)[np.argmin(inner.state[rest])])
-        stem = reach.stem(int(inner.place[node]), int(inner.state[node]))
-        return Lasso(tuple(_without_stutter(stem)), (int(inner.state[node]),))
-    first = one.region.state[node], one.region.place[node]
-    node = int(np.flatnonzero((inner.state == first[0]) & (inner.place == first[1]))[0])
+        rest = resting(arena, automaton, one.region, marks_met(automaton, part, labels, one.region))
+        rest &= one.component >= 0
+        if rest.any():
+            node = _nearest(reach, one.region, rest)[1]
+            state = int(one.region.state[node])
+            return Lasso(tuple(_without_stutter(reach.stem(int(one.region.place[node]), state))), (state,))
+    best = min((*_nearest(reach, one.region, one.component >= 0), at) for at, one in enumerate(fair))
+    one, node = fair[best[2]], best[1]
+    component = one.component == one.component[node]
+    inner = one.region.only(component)
+    node = int(np.count_nonzero(component[:node]))
     stem = _without_stutter(reach.stem(int(inner.place[node]), int(inner.state[node])))
-    states = _without_stutter([int(inner.state[k]) for k in _Round(arena, inner, met, node).run()])
+    walk = _Round(arena, inner, marks_met(automaton, part, labels, inner), node).run()
+    states = _without_stutter([int(inner.state[k]) for k in walk])
     return Lasso(tuple(stem), tuple(states[:-1]) if len(states) > 1 else tuple(states))
 
 
-def _candidates(fair: Fair) -> list[int]:
-    """The first node, by the order of discovery of its state, on any fair component, of each place."""
-    found = []
-    on = np.flatnonzero(fair.component >= 0)
-    for place in np.unique(fair.region.place[on]):
-        mine = on[fair.region.place[on] == place]
-        found.append(int(mine[np.argmin(fair.region.state[mine])]))
-    return found
+def _nearest(reach: Reach, region: Region, among: Mask) -> tuple[int, int]:
+    """Of the nodes marked, one with a short stem, and the length of that: the states are in the order of discovery."""
+    found = np.flatnonzero(among)
+    ways = []
+    for place in np.unique(region.place[found]):
+        mine = found[region.place[found] == place]
+        node = int(mine[np.argmin(region.state[mine])])
+        ways.append((len(reach.stem(int(place), int(region.state[node]))), node))
+    return min(ways)
 
 
 def _without_stutter(states: Sequence[int]) -> list[int]:
@@ -70,9 +66,7 @@ class _Round:
 
     def __init__(self, arena: Arena, inner: Region, met: Sequence[Mask], start: int) -> None:
         self.arena, self.inner, self.met = arena, inner, met
-        self.offsets = np.concatenate(([0], np.cumsum(np.bincount(inner.sources, minlength=inner.nodes)))).astype(
-            np.int64
-        )
+        self.sources, self.offsets = inner.sources, inner.offsets.astype(np.int64)
         self.way = [start]
 
     def run(self) -> list[int]:
@@ -101,14 +95,14 @@ class _Round:
             return
         taking = np.flatnonzero(inner.owed == obligation)
         goal = np.zeros(inner.nodes, dtype=np.bool_)
-        goal[inner.sources[taking]] = True
+        goal[self.sources[taking]] = True
         if weak:
             goal |= ~enabled
         self._walk(goal)
         here = self.way[-1]
         if weak and not enabled[here]:
             return
-        mine = taking[inner.sources[taking] == here]
+        mine = taking[self.sources[taking] == here]
         self.way.append(int(inner.targets[mine[0]]))
 
     def _walk(self, goal: Mask) -> None:

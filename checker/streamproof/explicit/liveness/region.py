@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,10 @@ class Region:
     """Per node, its state."""
     place: npt.NDArray[np.int16]
     """Per node, its place."""
-    sources: Numbers
+    offsets: Numbers
+    """Where the edges of each node begin; one more at the end."""
     targets: Numbers
-    owed: Numbers
+    owed: npt.NDArray[np.int16]
     """Per edge, the obligation that it takes, or -1; edges that only change the place take none."""
 
     @property
@@ -34,9 +36,14 @@ class Region:
         """How many nodes there are."""
         return len(self.state)
 
+    @property
+    def sources(self) -> Numbers:
+        """Per edge, the node that it leaves, made anew each time."""
+        return np.repeat(np.arange(self.nodes, dtype=np.int32), np.diff(self.offsets))
+
     def components(self) -> tuple[int, Numbers]:
         """How many strongly connected components there are, and which one each node is in."""
-        return strong_components(_offsets(self.sources, self.nodes), self.targets)
+        return strong_components(self.offsets, self.targets)
 
     def reached(self, entries: Numbers) -> tuple[Numbers, Numbers]:
         """The nodes that can be reached from `entries`, nearest first, and the node before each; -1 before an entry."""
@@ -45,7 +52,7 @@ class Region:
 
         # One more node, with edges to all entries, is where the search begins.
         indices = np.concatenate((self.targets, entries))
-        offsets = np.append(_offsets(self.sources, self.nodes), np.int32(len(indices)))
+        offsets = np.append(self.offsets, np.int32(len(indices)))
         weights = np.broadcast_to(np.float64(1), len(indices))
         matrix = csr_array((weights, indices, offsets), shape=(self.nodes + 1, self.nodes + 1), copy=False)
         order, before = breadth_first_order(matrix, self.nodes, directed=True)
@@ -55,14 +62,10 @@ class Region:
     def only(self, kept: Mask) -> Region:
         """The part of the region with these nodes; they keep their order."""
         names = np.cumsum(kept, dtype=np.int32) - np.int32(1)
-        inside = kept[self.sources] & kept[self.targets]
-        return Region(
-            self.state[kept],
-            self.place[kept],
-            names[self.sources[inside]],
-            names[self.targets[inside]],
-            self.owed[inside],
-        )
+        inside = np.repeat(kept, np.diff(self.offsets))
+        inside &= kept[self.targets]
+        offsets = _fewer(self.offsets, inside, kept)
+        return Region(self.state[kept], self.place[kept], offsets, names[self.targets[inside]], self.owed[inside])
 
 
 def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Sequence[Mask]) -> Region:
@@ -80,11 +83,11 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
     place = np.concatenate([np.full(np.count_nonzero(m), p, np.int16) for p, m in zip(places, inside, strict=True)])
     if len(places) == 1:
         if inside[0].all():
-            return Region(state, place, arena.sources, arena.targets, arena.owed)
+            return Region(state, place, arena.offsets.astype(np.int32), arena.targets, arena.owed)
         kept = inside[0][arena.sources]
         kept &= inside[0][arena.targets]
-        own = names[0]
-        return Region(state, place, own[arena.sources[kept]], own[arena.targets[kept]], arena.owed[kept])
+        offsets = _fewer(arena.offsets, kept, inside[0])
+        return Region(state, place, offsets, names[0][arena.targets[kept]], arena.owed[kept])
     sources, targets, owed = [], [], []
     for at, one in enumerate(places):
         for to, other in enumerate(places):
@@ -98,14 +101,16 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
                 stays = inside[at] & inside[to]
                 sources.append(names[at][stays])
                 targets.append(names[to][stays])
-                owed.append(np.full(np.count_nonzero(stays), -1, dtype=np.int32))
+                owed.append(np.full(np.count_nonzero(stays), -1, dtype=np.int16))
     whole = np.concatenate(sources)
     order = np.argsort(whole, kind="stable")
-    return Region(state, place, whole[order], np.concatenate(targets)[order], np.concatenate(owed)[order])
+    offsets = np.zeros(total + 1, dtype=np.int32)
+    np.cumsum(np.bincount(whole, minlength=total), out=offsets[1:])
+    return Region(state, place, offsets, np.concatenate(targets)[order], np.concatenate(owed)[order])
 
 
-def _offsets(sources: Numbers, nodes: int) -> Numbers:
-    """Where the edges of each node begin, in a list sorted by node."""
-    found = np.zeros(nodes + 1, dtype=np.int32)
-    np.cumsum(np.bincount(sources, minlength=nodes), out=found[1:])
-    return found
+def _fewer(offsets: npt.NDArray[np.signedinteger[Any]], edges: Mask, nodes: Mask) -> Numbers:
+    """Where the edges of each node begin when only these edges and nodes are left; no edge of another node is."""
+    counted = np.zeros(len(edges) + 1, dtype=np.int32)
+    np.cumsum(edges, out=counted[1:])
+    return np.append(counted[offsets[:-1][nodes]], counted[-1])

@@ -1,0 +1,92 @@
+"""How long temporal properties take on a graph of five million states and thirty million steps, and how much memory.
+
+    python benchmarks/liveness_scale.py [STATES]
+
+The graph is drawn, not explored: six steps from each state, forwards mostly, by thirty instances, of which twenty are owed
+weak fairness and two strong fairness. The seconds, of processor time, are those of the second pass without the storing of the graph.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.liveness.decide import Liveness
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, written
+from streamproof.system.model import Action, Fairness, Instance, System, Variable
+from streamproof.system.sorts import BOOL
+
+DEGREE = 6
+INSTANCES = 30
+P, Q, R = (Atom(b.var(name, BOOL), name) for name in "pqr")
+"""True of one state in ten; of the last fifth of the states; of one state in a thousand."""
+
+
+def drawn(states: int, *, back: int) -> StateGraph:
+    """A graph in which steps lead up to 4,000 states on, or `back` states back."""
+    random = np.random.default_rng(1)
+    sources = np.repeat(np.arange(states, dtype=np.int32), DEGREE)
+    targets = sources + random.integers(-back, 4000, len(sources), dtype=np.int32)
+    instances = random.integers(0, INSTANCES, len(sources), dtype=np.int32)
+    instances[::DEGREE] %= 20  # in every state something is owed, so that no behaviour may stay where it is
+    numbers = np.arange(states, dtype=np.int32)
+    values = {P.expr: numbers % 10 == 3, Q.expr: numbers > states * 4 // 5, R.expr: numbers % 1000 == 7}
+
+    def evaluate(terms: Sequence[Expr]) -> npt.NDArray[np.bool_]:
+        return np.array([values[term] for term in terms])
+
+    return StateGraph(
+        initial=1,
+        offsets=np.arange(0, len(sources) + 1, DEGREE, dtype=np.int64),
+        targets=np.clip(targets, 0, states - 1),
+        instances=instances,
+        state=lambda number: (number,),
+        path=lambda number: [0, number],
+        evaluate=evaluate,
+    )
+
+
+def system() -> System:
+    """Thirty instances: twenty weakly fair, two strongly fair."""
+    kinds = [Fairness.WEAK] * 20 + [Fairness.STRONG] * 2 + [Fairness.NONE] * (INSTANCES - 22)
+    actions = [Action(f"a{k}", (), kind, (Instance(f"a{k}", (), (), (), ()),)) for k, kind in enumerate(kinds)]
+    return System("drawn", (Variable("x", BOOL, (False,)),), tuple(actions))
+
+
+def peak() -> float:
+    """The most memory that the process has held, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def main(states: int) -> None:
+    """Print a line per graph and property."""
+    questions: list[Formula] = [
+        Eventually(Q),
+        Always(Eventually(P)),
+        LeadsTo(P, Q),
+        LeadsTo(R, P),
+        Eventually(Always(R)),
+    ]
+    for name, back in (("one large component", 4000), ("small components", 3), ("no cycle", -1)):
+        graph = drawn(states, back=back)
+        print(f"{name}: {graph.states:,} states, {graph.steps:,} steps; the graph itself: {peak():.2f} GiB")
+        begun = time.process_time()
+        liveness = Liveness(system(), graph)
+        print(f"  {time.process_time() - begun:6.2f} s  getting ready")
+        for question in questions:
+            begun = time.process_time()
+            answer = liveness.decide(question)
+            verdict = "holds" if answer.lasso is None else f"violated, cycle of {len(answer.lasso.cycle):,} states"
+            print(f"  {time.process_time() - begun:6.2f} s  {written(question)}: {verdict} ({peak():.2f} GiB)")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000)
