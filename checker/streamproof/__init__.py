@@ -57,8 +57,9 @@ from streamproof.language.primitives import (
 from streamproof.language.temporal import always, eventually, leads_to, until
 from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
 from streamproof.system.model import System
+from streamproof.system.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "ANY",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.findings import Mistake, judge
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
 from streamproof.explicit.reductions.plan import Plan, plan
-from streamproof.explicit.tiers import AUTO, TIERS, Task, run_tiers
+from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, State, System
@@ -81,29 +82,41 @@ def explore(
     tier: str = AUTO,
     symmetry: bool = False,
     por: bool = False,
+    workers: int = 1,
+    checkpoint: Path | None = None,
+    resume: Path | None = None,
+    checkpoint_seconds: float = 60.0,
 ) -> Exploration:
     """Search the reachable states of `system` breadth first and decide `properties` (all of them by default).
 
-    A violated property stops being checked, the search goes on for the others; with `stop_when_decided` it ends as soon
-    as each of them is violated, or reached. `deadlock=False` leaves out properties of that kind. Limits: `max_states`
-    distinct states (20 million by default), `max_depth` levels, the initial one being 1, `time_limit` seconds; memory is
-    watched too. A limit, or Ctrl-C, turns whatever is not decided yet into *inconclusive*. `on_progress` is called
-    at most once a second. `tier`: generated Python, compiled code, or (`auto`) the first for small state spaces, the second
-    for the others; counts, verdicts and traces are the same. `symmetry` and `por` (partial-order reduction) ask for a
-    reduced search, with the same verdicts; `Exploration.reductions` says whether each applies. Reduced searches are
-    generated Python.
+    A violated property stops being checked, the search goes on for the others; with `stop_when_decided` it ends at the
+    end of the level where the last of them is violated, or reached. `deadlock=False` leaves out properties of that kind.
+
+    Limits: `max_states` distinct states (by default what 32 bits can number), `max_depth` levels, the initial one being 1,
+    `time_limit` seconds; memory is watched too. A limit, or Ctrl-C, turns whatever is not decided yet into *inconclusive*.
+    `on_progress` is called at most once a second.
+
+    `tier`: generated Python, compiled code, or (`auto`) the first for small state spaces, the second for the others; counts,
+    verdicts and traces are the same. `workers`: threads of the compiled tier; counts and verdicts are the same for any
+    number, traces for the same number. `checkpoint`: a folder to write the search to at the ends of levels, so many seconds
+    apart; `resume`: one to go on from, with the same results as without the break. `symmetry` and `por` (partial-order
+    reduction) ask for a reduced search, with the same verdicts; `Exploration.reductions` says whether each applies. Reduced
+    searches are generated Python.
 
     Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` when no state is initial,
     `TooLarge` when a state has too many parts, or a term is too large for the tier asked for.
     """
     if tier not in TIERS:
         raise UsageError(f"there is no tier {tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
+    if not 1 <= workers <= MOST_WORKERS:
+        raise UsageError(f"workers must be from 1 to {MOST_WORKERS}, got {workers}", remedy="one for each core is best")
+    storage = _storage(checkpoint, resume, checkpoint_seconds, tier, reduced=symmetry or por)
     budget = Budget(
         max_states=DEFAULT_MAX_STATES if max_states is None else max_states, max_depth=max_depth, time_limit=time_limit
     )
     chosen = _chosen(system, properties, deadlock)
     with budget.listening():
-        return _explore(system, chosen, budget, on_progress, stop_when_decided, tier, symmetry, por)
+        return _explore(system, chosen, budget, on_progress, stop_when_decided, tier, symmetry, por, workers, storage)
 
 
 def _explore(
@@ -115,13 +128,15 @@ def _explore(
     tier: str,
     symmetry: bool,
     por: bool,
+    workers: int,
+    storage: Storage | None,
 ) -> Exploration:
     begun = time.perf_counter()
     scalarised = scalarise(system)
     simple = simplify(scalarised.system)
     properties = [simple.property(p.name) for p in chosen]
     reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
-    task = Task(scalarised, simple, properties, budget, on_progress, stop_when_decided, reduced)
+    task = Task(scalarised, simple, properties, budget, on_progress, stop_when_decided, reduced, workers, storage)
     prepared = time.perf_counter() - begun
     search, used = run_tiers(task, tier)
     if not search.known and search.stopped is None:
@@ -153,6 +168,22 @@ def _explore(
         reductions=reduced.report(),
         _search=search,
     )
+
+
+def _storage(
+    checkpoint: Path | None, resume: Path | None, seconds: float, tier: str, *, reduced: bool
+) -> Storage | None:
+    if checkpoint is not None and resume is not None:
+        raise UsageError("checkpoint and resume exclude each other", remedy="resume goes on writing to its own folder")
+    folder = resume if checkpoint is None else checkpoint
+    if folder is None:
+        return None
+    if tier == PYTHON or reduced:
+        raise UsageError(
+            "only the compiled tier writes checkpoints",
+            remedy="leave out the other tier, --symmetry and --por, or checkpoints",
+        )
+    return Storage(Path(folder), resume is not None, seconds)
 
 
 def _chosen(system: System, names: Collection[str] | None, deadlock: bool) -> list[Property]:

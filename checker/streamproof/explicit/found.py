@@ -39,14 +39,16 @@ class Found(Protocol):
     """States first met at each level."""
     initial: int
     """How many states are initial."""
-    expanded: int
-    """How many states' successors have been looked at."""
     stopped: Stop | None
     compile_seconds: float
 
     @property
     def events(self) -> Mapping[int, Event]:
         """Where properties were decided, by position in `properties`."""
+
+    @property
+    def expanded(self) -> int:
+        """How many states' successors have all been looked at."""
 
     @property
     def known(self) -> int:

@@ -17,7 +17,7 @@ from types import FrameType
 
 from streamproof.system.errors import UsageError
 
-DEFAULT_MAX_STATES = 20_000_000
+DEFAULT_MAX_STATES = 0xFFFF_FFF0
 """Distinct states that are kept when the caller names no limit."""
 
 MEMORY_SHARE = 0.8

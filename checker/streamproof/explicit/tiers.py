@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Budget, Stop
@@ -13,12 +14,24 @@ from streamproof.system.errors import SystemFailure, TooLarge
 from streamproof.system.model import Property, System
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
+from streamproof.system.version import VERSION
 
 AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
 TIERS = (AUTO, PYTHON, COMPILED)
 """The tiers by name, the default first."""
+MOST_WORKERS = 64
+"""Threads of one search."""
 HANDOVER = Handover(states=10_000, seconds=0.05)
 """Below this, generated Python is done before the compiler has been loaded."""
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A folder for checkpoints, whether to begin from the one it holds, and how many seconds apart they are written."""
+
+    folder: Path
+    resume: bool
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,8 @@ class Task:
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
     plan: Plan
+    threads: int = 1
+    checkpoint: Storage | None = None
 
 
 def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
@@ -43,15 +58,21 @@ def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
     """
     if task.plan.reduces:
         return _reduced(task), PYTHON
-    if tier == COMPILED:
-        return _compiled(task), COMPILED
+    if tier == COMPILED or task.checkpoint is not None:
+        return _finished(_compiled(task)), COMPILED
     search = _python(task, HANDOVER if tier == AUTO else None)
     if search.stopped is not Stop.HANDOVER:
         return search, PYTHON
     try:
-        return _compiled(task), COMPILED
+        compiled = _compiled(task)
     except (SystemFailure, TooLarge):
         return _python(task, None), PYTHON
+    return _finished(compiled), COMPILED
+
+
+def _finished(search: Found) -> Found:
+    search.run()
+    return search
 
 
 def _reduced(task: Task) -> Found:
@@ -92,7 +113,18 @@ def _compiled(task: Task) -> Found:
             f"compiled code needs llvmlite: {error}", remedy="pip install llvmlite, or --tier python"
         ) from None
     search = CompiledSearch(
-        task.scalarised, task.system, task.properties, task.budget, task.on_progress, task.stop_when_decided
+        task.scalarised,
+        task.system,
+        task.properties,
+        task.budget,
+        task.on_progress,
+        task.stop_when_decided,
+        task.threads,
     )
-    search.run()
+    if task.checkpoint is not None:
+        from streamproof.explicit.compiled.checkpoint import Checkpoints
+
+        at = task.checkpoint
+        search.checkpoints = Checkpoints(at.folder, search, VERSION, resume=at.resume)
+        search.checkpoint_seconds = at.seconds
     return search

@@ -116,12 +116,11 @@ def _joined(search: CompiledSearch, numbering: Numbering) -> Worker:
     """One table with the states of all workers in their dense order."""
     words, states = search.layout.words, search.known
     one = Worker(0, 1, words, search.budget, Facts(len(search.system.instances), 0), 0)
-    one.table.make_room(states, fixed_code(words))
+    one.table.reserve(states, fixed_code(words))
     for worker, first, base, count in numbering.blocks:
-        source = search.workers[worker].table.log_bytes(first, first + count)
-        one.table.log_bytes(base, base + count)[:] = source
-    one.table.set(COUNT=states, NEXT=search.expanded + (search.faulty >= 0))
-    fixed_code(words).function("index", 3)(one.control, 0, states)
+        source = search.workers[worker].table.stored(0, first, first + count)
+        one.table.stored(0, base, base + count)[:] = source
+    one.table.enter(states, search.expanded + (search.faulty >= 0), fixed_code(words))
     return one
 
 

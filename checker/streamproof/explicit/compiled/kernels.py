@@ -182,8 +182,8 @@ def search(c: words, batches: word) -> word:
 def scatter(c: words, boxes: words, batches: word) -> word:
     """Expand so many batches of this worker's part of a level, and sort the successors into a box for each table.
 
-    A box is four words: where states, predecessors (32 bits) and instances (16 bits) go, and how many there are. The state with
-    number k of table t is called ``k * SHARDS + t`` outside its table. Gives 1 when a box may not hold another batch.
+    A box is four words: where states, predecessors (32 bits) and instances (16 bits) go, and how many there are. The state
+    with number k of table t is called ``k * SHARDS + t`` outside its table. Gives 1 when a box may not hold another batch.
     """
     out = words_at(c[OUT])
     actions = shorts_at(c[ACTIONS])
@@ -400,7 +400,34 @@ def edges(c: words, batches: word) -> word:
     return 0
 
 
-KERNELS = (_mix, _hash, _home, _owner, _same, _put, search, scatter, gather, owners, add, grow, index, number, _find, edges)
+KERNELS = (
+    _mix,
+    _hash,
+    _home,
+    _owner,
+    _same,
+    _put,
+    search,
+    scatter,
+    gather,
+    owners,
+    add,
+    grow,
+    index,
+    number,
+    _find,
+    edges,
+)
 """Every kernel, each after those it calls."""
-ENTRIES = {"search": 2, "scatter": 3, "gather": 2, "owners": 3, "add": 3, "grow": 4, "index": 3, "number": 3, "edges": 2}
+ENTRIES = {
+    "search": 2,
+    "scatter": 3,
+    "gather": 2,
+    "owners": 3,
+    "add": 3,
+    "grow": 4,
+    "index": 3,
+    "number": 3,
+    "edges": 2,
+}
 """The kernels that are called from outside, with how many words they take."""

@@ -70,6 +70,14 @@ class Block:
     def __setitem__(self, at: int, value: int) -> None:
         self._words[at] = value
 
+    def all(self) -> list[int]:
+        """Every word."""
+        return list(self._words)
+
+    def fill(self, values: Sequence[int]) -> None:
+        """Replace every word."""
+        self._words[:] = list(values)
+
     def slice(self, start: int, end: int) -> list[int]:
         """The words from `start` to `end`."""
         return self._words[start:end]

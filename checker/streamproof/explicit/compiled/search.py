@@ -1,8 +1,8 @@
 """The search by compiled code: the same states level by level as the first tier's, many times faster.
 
-With several workers each owns the states of its share of the hashes. They expand their parts of a level at the same time, put
-what they find into boxes for each other, and then empty the boxes in a fixed order: results do not depend on timing. States are
-numbered ``k * workers + w``, the k-th of worker w; of one worker that is the order of discovery.
+With several workers each owns the states of its share of the hashes. They expand their parts of a level at the same time,
+put what they find into boxes for each other, and then empty the boxes in a fixed order: results do not depend on timing.
+States are numbered ``k * workers + w``, the k-th of worker w; of one worker that is the order of discovery.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled.checkpoint import Checkpoints, Mark
 from streamproof.explicit.compiled.layout import Layout, layout, packed
 from streamproof.explicit.compiled.memory import Block
 from streamproof.explicit.compiled.native import build
@@ -49,6 +50,9 @@ class CompiledSearch:
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
     threads: int = 1
+    checkpoints: Checkpoints | None = None
+    """Where the search is written to at the ends of levels."""
+    checkpoint_seconds: float = 60.0
     levels: list[int] = field(default_factory=list)
     ends: list[list[int]] = field(default_factory=list)
     """At the end of each level, how many states each worker has."""
@@ -74,6 +78,8 @@ class CompiledSearch:
         ]
         self.workers[0].table.set(MOST_STATES=min(self.budget.max_states, MOST_STATES))
         self._inspected = [0] * self.threads
+        self._marked: Mark | None = None
+        self._written = 0.0
         self._reported = 0.0
         self._pace = 16
 
@@ -185,19 +191,53 @@ class CompiledSearch:
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
+        self._written = time.monotonic()
         try:
-            self._start()
+            if not self.ends:
+                self._start()
             while not self.stopped and any(w.table.next < w.table.count for w in self.workers):
                 if self._all_decided():
                     self.stopped = Stop.DECIDED
                 elif len(self.levels) == self.budget.max_depth:
                     self.stopped = Stop.DEPTH
                 else:
+                    self._checkpoint(self.checkpoint_seconds)
                     self._level()
         except KeyboardInterrupt:
             self.stopped = Stop.INTERRUPTED
             self.levels[-1:] = [self.known - sum(self.levels[:-1])]
             self._look()
+        if self.stopped in (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED, Stop.STATES, Stop.DEPTH):
+            self._checkpoint(0.0)
+
+    def _checkpoint(self, seconds: float) -> None:
+        """Write the search as it was at the end of the last level, if that was not done so many seconds ago or less."""
+        if self.checkpoints is not None and time.monotonic() - self._written >= seconds and self._marked is not None:
+            self.checkpoints.write(self._marked)
+            self._written = time.monotonic()
+
+    def restore(self, mark: Mark) -> None:
+        """Go back to the end of a level; the tables hold the states up to there."""
+        self.levels, self.ends = list(mark.levels), [list(ends) for ends in mark.ends]
+        self.initial, self.stuck, self.events = mark.initial, mark.stuck, dict(mark.events)
+        self._inspected = list(mark.ends[-1])
+        for worker, facts, news in zip(self.workers, mark.facts, mark.news, strict=True):
+            worker.facts.fill(facts)
+            worker.news.fill(news)
+        self._marked = mark
+        self._compile_watches()
+
+    def _mark(self) -> Mark:
+        return Mark(
+            tuple(self.levels),
+            tuple(map(tuple, self.ends)),
+            self.initial,
+            self.stuck,
+            tuple(tuple(w.facts.all()) for w in self.workers),
+            tuple(tuple(w.news.all()) for w in self.workers),
+            dict(self.events),
+            tuple(w.table.next for w in self.workers),
+        )
 
     def _start(self) -> None:
         add, owners = self.fixed.function("add", 3), self.fixed.function("owners", 3)
@@ -207,8 +247,8 @@ class CompiledSearch:
                 words, owner = Block(packed(self.layout, states)), Block([0] * (len(states) // 8 + 1))
                 owners(words.address, len(states), owner.address)
                 whose = b"".join(word.to_bytes(8, "little") for word in owner.slice(0, len(states) // 8 + 1))
-                for state, worker in zip(states, whose, strict=False):
-                    shares[worker].append(state)
+                for state, owner_of in zip(states, whose, strict=False):
+                    shares[owner_of].append(state)
             else:
                 shares[0] = states
             for worker, share in zip(self.workers, shares, strict=True):
@@ -226,6 +266,8 @@ class CompiledSearch:
         """Note how far the newest level goes, and look at its states."""
         self.ends.append([w.table.count for w in self.workers])
         self._look()
+        if not self.stopped:
+            self._marked = self._mark()
 
     def _level(self) -> None:
         """Expand every state of the newest level."""
@@ -237,9 +279,8 @@ class CompiledSearch:
             self._alone()
         else:
             self._together()
-        for worker in self.workers:
-            if self.stuck < 0:
-                self.stuck = self._first(Facts.STUCK)
+        if self.stuck < 0:
+            self.stuck = self._first(Facts.STUCK)
         self._note_steps()
         self.levels[-1] = self.known - known
         if self.levels[-1]:

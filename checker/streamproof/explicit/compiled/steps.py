@@ -332,8 +332,8 @@ def ever_code(layout: Layout, conditions: Sequence[Expr]) -> str:
 def watch_code(layout: Layout, watches: Sequence[tuple[Expr, Expr]]) -> str:
     """``watch(states, n, out)`` notes for each pair of a mistake and a condition where they are first true.
 
-    A note takes two words: the position of the first state where the condition is true and the mistake is not, and of the first
-    where the mistake is true; both are `NONE` before.
+    A note takes two words: the position of the first state where the condition is true and the mistake is not, and of the
+    first where the mistake is true; both are `NONE` before.
     """
     return _over_states(layout, watches, "watch", _note_first)
 

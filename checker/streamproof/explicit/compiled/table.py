@@ -9,6 +9,7 @@ from streamproof.explicit.compiled.kernel import translate
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.limits import Budget
+from streamproof.system.errors import TooLarge
 
 FIRST_CAPACITY = 1 << 20
 """Entries of the first table; doubled up to `DOUBLING`, then half as many more each time."""
@@ -79,10 +80,26 @@ class Table:
         """The end of the level that is being expanded."""
         return self.value("LAST")
 
-    def log_bytes(self, first: int, last: int) -> memoryview:
-        """The words of the states from `first` to `last`, as bytes; let go of the view before `close`."""
-        size = 8 * self._words
-        return self._log.bytes(first * size, last * size)
+    def stored_size(self, kind: int) -> int:
+        """Bytes a state takes in the log (kind 0) or among the predecessors (kind 1)."""
+        return 8 * self._words if kind == 0 else 4
+
+    def stored(self, kind: int, first: int, last: int) -> memoryview:
+        """The bytes of the states from `first` to `last` there; let go of the view before `close`."""
+        size = self.stored_size(kind)
+        return (self._log, self._parents)[kind].bytes(first * size, last * size)
+
+    def reserve(self, states: int, fixed: Module) -> None:
+        """Make room for so many states in an empty table. Raises `TooLarge` when memory does not allow it."""
+        if not self.make_room(states, fixed):
+            raise TooLarge(
+                f"{states:,} states need more memory than this run may use", remedy="allow more with --memory"
+            )
+
+    def enter(self, states: int, expanded: int, fixed: Module) -> None:
+        """Take the first so many states of the log, which are all different, for known, and some of them for expanded."""
+        fixed.function("index", 3)(self.control.address, 0, states)
+        self.set(COUNT=states, NEXT=expanded)
 
     def address(self, number: int) -> int:
         """Where a state lies in the log."""
@@ -90,7 +107,7 @@ class Table:
 
     def words(self, number: int) -> tuple[int, ...]:
         """The words of a state."""
-        return tuple(self.log_bytes(number, number + 1).cast("Q"))
+        return tuple(self.stored(0, number, number + 1).cast("Q"))
 
     def parent(self, number: int) -> int:
         """The number of a state's predecessor, or -1."""

@@ -97,5 +97,3 @@ class Worker:
         self.table.close()
         for part in self._parts:
             part.close()
-
-

@@ -42,7 +42,7 @@ class Effort:
             raise Undecided
 
 
-THOROUGH = 500_000
+THOROUGH = 1_000_000
 """The effort for a question that should be answered if at all possible: some seconds."""
 
 
@@ -207,7 +207,8 @@ class Equivalence:
         return b.and_(facts.values())
 
     def _differ(self, pairs: Sequence[tuple[Expr, Expr]], under: Expr, effort: Effort) -> Assignment | None:
-        effort.spend(sum(1 for _ in e.subterms(under, *(t for pair in pairs for t in pair))))
+        size = sum(1 for _ in e.subterms(under, *(t for pair in pairs for t in pair)))
+        effort.spend(size)
         if under is b.FALSE:
             return None
         here = Assuming([under])
@@ -218,6 +219,7 @@ class Equivalence:
         if under is b.TRUE and any(isinstance(x, e.Const) and isinstance(y, e.Const) for x, y in open_):
             return {}
         leaf = _most_read(under, open_)
+        effort.spend(size * cardinality(leaf.sort))
         for value in values(leaf.sort):
             put = Assuming()
             put.assume(b.eq(leaf, b.const(leaf.sort, value)))

@@ -21,8 +21,8 @@ from streamproof.system.model import System
 from streamproof.system.sorts import Sort
 from streamproof.system.substitute import Substitution
 
-EFFORT = 300_000
-"""How many terms all pairs together, and all instances with atoms together, may take: a second or two."""
+EFFORT = 150_000
+"""How many terms all pairs together, and all instances with atoms together, may take: some seconds at most."""
 PAIR_EFFORT = 5_000
 """How many terms one pair may take."""
 
@@ -41,6 +41,10 @@ class Independence:
     _reads: list[int] = field(init=False)
     _writers: list[int] = field(init=False)
     """Per variable, a bit for each instance that writes it."""
+    _after: list[Substitution] = field(init=False)
+    """Per instance, from terms of the next state to terms of this one."""
+    _enabled: list[Assuming] = field(init=False)
+    """Per instance, what terms come to where it is enabled."""
     _pairs: Effort = field(default_factory=lambda: Effort(EFFORT))
     _enabling: Effort = field(default_factory=lambda: Effort(EFFORT))
 
@@ -53,6 +57,11 @@ class Independence:
             for rule, updates in zip(self.rules, self.updates, strict=True)
         ]
         self._writers = self._by_variable(self._writes)
+        self._after = [
+            Substitution({b.var(name, self._sort(name)): term for name, term in updates.items()})
+            for updates in self.updates
+        ]
+        self._enabled = [Assuming(rule.guard) for rule in self.rules]
 
     def _bits(self, names: Iterable[str]) -> int:
         return sum(1 << self._place[name] for name in names)
@@ -93,15 +102,9 @@ class Independence:
             self._enabling.spend(sum(1 for _ in e.subterms(wanted, *self.rules[number].guard)))
         except Undecided:
             return True
-        here = Assuming()
-        for condition in (*self.rules[number].guard, b.not_(wanted)):
-            if here.assume(condition) is b.FALSE:
-                return False
-        return here(self._after(number)(wanted)) is not b.FALSE
-
-    def _after(self, number: int) -> Substitution:
-        """Terms of the next state as terms of this one, for the step of an instance."""
-        return Substitution({b.var(n, self._sort(n)): t for n, t in self.updates[number].items()})
+        after = self._after[number](wanted)
+        here = self._enabled[number].fork()
+        return here.assume(b.not_(wanted)) is not b.FALSE and here(after) is not b.FALSE
 
     def _sort(self, name: str) -> Sort:
         return self.system.variables[self._place[name]].sort
@@ -109,20 +112,27 @@ class Independence:
     def _accord(self, one: int, other: int) -> bool:
         rules, updates = (self.rules[one], self.rules[other]), (self.updates[one], self.updates[other])
         try:
-            return self._compose(rules, updates, (self._after(one), self._after(other)))
+            return self._compose(self._enabled[one].fork(), rules, updates, (self._after[one], self._after[other]))
         except Undecided:
             return False
 
     def _compose(
-        self, rules: tuple[Rule, Rule], updates: tuple[dict[str, Expr], ...], after: tuple[Substitution, ...]
+        self,
+        here: Assuming,
+        rules: tuple[Rule, Rule],
+        updates: tuple[dict[str, Expr], ...],
+        after: tuple[Substitution, ...],
     ) -> bool:
-        """Whether two instances accord, by composing their updates. Raises `Undecided`."""
+        """Whether two instances accord, by composing their updates; `here` takes the first to be enabled.
+
+        Raises `Undecided`.
+        """
         self._pairs.spend(sum(1 for _ in e.subterms(*(t for rule in rules for t in (*rule.guard, *rule.after)))))
-        here = Assuming()
-        both = b.and_((*rules[0].guard, *rules[1].guard, b.not_(rules[0].faults), b.not_(rules[1].faults)))
-        for condition in both.args if isinstance(both, e.And) else (both,):
+        correct = (b.not_(rules[0].faults), b.not_(rules[1].faults))
+        for condition in (*rules[1].guard, *correct):
             if here.assume(condition) is b.FALSE:
                 return True
+        both = b.and_((*rules[0].guard, *rules[1].guard, *correct))
         pairs = [(after[1](b.and_(rules[0].guard)), b.TRUE), (after[0](b.and_(rules[1].guard)), b.TRUE)]
         for name in {**updates[0], **updates[1]}:
             stays = b.var(name, self._sort(name))

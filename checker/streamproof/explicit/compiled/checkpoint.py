@@ -1,0 +1,193 @@
+"""A search on disk: written at the ends of levels, so that a run that was killed goes on where it was.
+
+A folder holds, for each worker, the states and their predecessors in files that only ever grow, and one small file that
+says how much of them counts. That file is replaced as a whole after the others have reached the disk: whenever the run is
+killed, the folder holds a checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamproof.explicit.found import Event
+from streamproof.system.errors import InputError, SystemFailure, UsageError
+from streamproof.system.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from streamproof.explicit.compiled.search import CompiledSearch
+
+FORMAT = "streamproof.checkpoint/1"
+MANIFEST = "checkpoint.json"
+PIECE = 1 << 24
+"""Bytes that are written or read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a search had counted at the end of a level, beside its states."""
+
+    levels: tuple[int, ...]
+    ends: tuple[tuple[int, ...], ...]
+    initial: int
+    stuck: int
+    facts: tuple[tuple[int, ...], ...]
+    news: tuple[tuple[int, ...], ...]
+    events: Mapping[int, Event]
+    next: tuple[int, ...]
+
+
+class Checkpoints:
+    """The checkpoints of one search in one folder.
+
+    Raises `UsageError` for a folder that holds another checkpoint, `SystemFailure` where it cannot be written.
+    """
+
+    def __init__(self, folder: Path, search: CompiledSearch, version: str, *, resume: bool) -> None:
+        self._folder = folder
+        self._search = search
+        names = ",".join(p.name for p in search.properties)
+        self._print = fingerprint(search.system, FORMAT, version, names, str(search.threads), str(search.layout.words))
+        self._version = version
+        self._done = [0] * search.threads
+        """States of each worker that the files hold."""
+        self._sums = [[0, 0] for _ in range(search.threads)]
+        """Running checksums of each worker's two files."""
+        if resume:
+            self._load()
+        elif (folder / MANIFEST).exists():
+            raise UsageError(
+                f"{folder} holds a checkpoint",
+                remedy="go on from it with --resume, or name another folder, or remove it",
+            )
+        else:
+            self._begin()
+
+    def write(self, mark: Mark) -> None:
+        """Bring the folder up to the state of the search that `mark` tells of."""
+        try:
+            for me, worker in enumerate(self._search.workers):
+                first, last = self._done[me], mark.ends[-1][me]
+                for kind, name in enumerate(self._names(me)):
+                    with (self._folder / name).open("ab") as file:
+                        for start in range(first, last, PIECE // 64):
+                            piece = worker.table.stored(kind, start, min(last, start + PIECE // 64))
+                            file.write(piece)
+                            self._sums[me][kind] = zlib.crc32(piece, self._sums[me][kind])
+                            piece.release()
+                        file.flush()
+                        os.fsync(file.fileno())
+                self._done[me] = last
+            self._replace(mark)
+        except OSError as error:
+            raise SystemFailure(
+                f"the checkpoint cannot be written to {self._folder}: {error.strerror}",
+                remedy="make room, or name another folder; the checkpoint before this one is still good",
+            ) from None
+
+    def _names(self, worker: int) -> tuple[str, str]:
+        return f"states-{worker}.bin", f"predecessors-{worker}.bin"
+
+    def _begin(self) -> None:
+        """Empty files: what an earlier run left without finishing a first checkpoint is nobody's."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for me in range(self._search.threads):
+                for name in self._names(me):
+                    (self._folder / name).write_bytes(b"")
+        except OSError as error:
+            raise SystemFailure(
+                f"{self._folder} cannot be written: {error.strerror}", remedy="name another folder"
+            ) from None
+
+    def _replace(self, mark: Mark) -> None:
+        document = {
+            "format": FORMAT,
+            "version": self._version,
+            "model": self._search.system.name,
+            "fingerprint": self._print,
+            "states": sum(mark.ends[-1]),
+            "checksums": self._sums,
+            "mark": asdict(mark),
+        }
+        path = self._folder / MANIFEST
+        waiting = path.with_suffix(".part")
+        with waiting.open("w", encoding="utf-8") as file:
+            json.dump(document, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(waiting, path)
+        handle = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _load(self) -> None:
+        """Put the search where the checkpoint was. Raises `InputError` for one of another run, or one that is damaged."""
+        document = self._manifest()
+        if document.get("fingerprint") != self._print:
+            raise InputError(
+                f"the checkpoint in {self._folder} is of another run: model, parameters, properties, workers or version"
+                f" differ (it is of {document.get('model')}, version {document.get('version')})",
+                remedy="start anew with --checkpoint and another folder",
+            )
+        mark = _mark(document["mark"])
+        for me, worker in enumerate(self._search.workers):
+            count = mark.ends[-1][me]
+            worker.table.reserve(count, self._search.fixed)
+            for kind, name in enumerate(self._names(me)):
+                self._sums[me][kind] = self._read(me, kind, self._folder / name, count)
+                if self._sums[me][kind] != document["checksums"][me][kind]:
+                    raise InputError(f"{self._folder / name} is damaged", remedy="start anew")
+            self._done[me] = count
+            worker.table.enter(count, mark.next[me], self._search.fixed)
+        self._search.restore(mark)
+
+    def _manifest(self) -> dict[str, Any]:
+        path = self._folder / MANIFEST
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(
+                f"there is no checkpoint in {self._folder}", remedy="start one with --checkpoint"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} is no checkpoint: {error}", remedy="start anew with --checkpoint") from None
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise InputError(f"{path} is no checkpoint of this kind", remedy="start anew with --checkpoint")
+        return document
+
+    def _read(self, me: int, kind: int, path: Path, count: int) -> int:
+        """Read so many states' part of a file into memory, and cut off what was written after the checkpoint."""
+        table, total = self._search.workers[me].table, 0
+        try:
+            with path.open("r+b") as file:
+                file.truncate(table.stored_size(kind) * count)
+                for start in range(0, count, PIECE // 64):
+                    piece = table.stored(kind, start, min(count, start + PIECE // 64))
+                    if file.readinto(piece) != len(piece):
+                        raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
+                    total = zlib.crc32(piece, total)
+                    piece.release()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}", remedy="start anew") from None
+        return total
+
+
+def _mark(data: Mapping[str, Any]) -> Mark:
+    return Mark(
+        levels=tuple(data["levels"]),
+        ends=tuple(map(tuple, data["ends"])),
+        initial=data["initial"],
+        stuck=data["stuck"],
+        facts=tuple(map(tuple, data["facts"])),
+        news=tuple(map(tuple, data["news"])),
+        events={int(k): Event(v["state"], v["instance"], v["mistake"]) for k, v in data["events"].items()},
+        next=tuple(data["next"]),
+    )

@@ -1,0 +1,192 @@
+"""The successors of a part of a level, each once, in the order of discovery: in memory until it is full, then on disk.
+
+Whether a successor was known before the level is not asked here, that is what `runs` tell.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled.kernel import translate
+from streamproof.explicit.compiled.kernels import _hash, _home, _mix, _put, _same
+from streamproof.explicit.compiled.memory import Reserve
+from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.runs import key_kind, keys_of
+from streamproof.explicit.compiled.spool import Array, Spool
+from streamproof.explicit.compiled.table import LOAD, SLACK, Table
+from streamproof.explicit.compiled.words import (
+    address,
+    halves_at,
+    invoke,
+    prefetch,
+    shorts_at,
+    word,
+    words,
+    words_at,
+)
+
+if TYPE_CHECKING:
+    # Constants that are filled in when the kernel is translated.
+    WORDS = LOW = NONE = AHEAD = FAULTY = 0
+    TABLE = CAPACITY = LOG = COUNT = NEXT = ROOM = OUT = ACTIONS = ENDS = FACTS = EXPAND = BATCH = DEGREE = HASHES = 0
+    LABELS = 0
+
+
+def collect(c: words, states: words, base: word, end: word, batches: word) -> word:
+    """Expand so many batches of the states up to number `end`, which lie at `states` from number `base` on.
+
+    Each successor is kept once, with its predecessor and, in ``LABELS``, its instance. Gives 1 when there may not be room
+    for the next batch, 2 when a state made a mistake, 0 otherwise.
+    """
+    out = words_at(c[OUT])
+    actions = shorts_at(c[ACTIONS])
+    ends = halves_at(c[ENDS])
+    facts = words_at(c[FACTS])
+    hashes = words_at(c[HASHES])
+    labels = shorts_at(c[LABELS])
+    table = words_at(c[TABLE])
+    log = words_at(c[LOG])
+    capacity = c[CAPACITY]
+    while batches > 0 and c[NEXT] < end:
+        batches -= 1
+        first = c[NEXT]
+        count = c[COUNT]
+        n = end - first
+        n = c[BATCH] if n > c[BATCH] else n
+        if count + n * c[DEGREE] > c[ROOM]:
+            return 1
+        source = address(states, (first - base) * WORDS)
+        done = invoke(c[EXPAND], source, n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
+        total = ends[done - 1]
+        for i in range(total):
+            hashes[i] = _hash(out, i * WORDS)
+        for i in range(AHEAD):
+            prefetch(table, _home(hashes[i], capacity))
+        i = 0
+        for s in range(done):
+            last = ends[s]
+            while i < last:
+                prefetch(table, _home(hashes[i + AHEAD], capacity))
+                if WORDS > 1:
+                    soon = table[_home(hashes[i + AHEAD // 2], capacity)]
+                    prefetch(log, (soon & LOW) * WORDS)
+                if _put(c, hashes[i], out, i * WORDS, first + s, count):
+                    labels[count] = actions[i]
+                    count += 1
+                i += 1
+        c[COUNT] = count
+        c[NEXT] = first + done
+        if facts[FAULTY] != NONE:
+            return 2
+    return 0
+
+
+@cache
+def collecting(words_of_state: int) -> Module:
+    """`collect` for states of so many words."""
+    parts = (_mix, _hash, _home, _same, _put, collect)
+    return build(translate(parts, kernels.constants(words_of_state)), ["collect"], optimise=True)
+
+
+class Candidates:
+    """The successors of a level, as they were written to disk: in each *fill* every state once, in order of discovery.
+
+    Beside the states as they were found lie their keys in ascending order, each with its place among the states.
+    """
+
+    def __init__(self, folder: Path, words_of_state: int) -> None:
+        self.states = Spool(folder, (np.uint64, (words_of_state,)))
+        self.parents = Spool(folder, np.uint32)
+        self.labels = Spool(folder, np.uint16)
+        self.keys = Spool(folder, key_kind(words_of_state))
+        self.places = Spool(folder, np.uint32)
+        self.fills: list[tuple[int, int]] = []
+        """Where each fill begins and ends."""
+
+    def close(self) -> None:
+        """Give the space back."""
+        for spool in (self.states, self.parents, self.labels, self.keys, self.places):
+            spool.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is done at once, so that memory is not exceeded: in states."""
+
+    fill: int
+    """Successors that are in memory before they go to disk."""
+    piece: int
+    """States that are read, expanded or looked at."""
+    merge: int
+    """Keys that are being merged."""
+
+    @staticmethod
+    def within(room: int, words_of_state: int) -> Sizes:
+        """The sizes for so many bytes."""
+        key = 8 * words_of_state + (words_of_state > 1)
+        fill = 8 * words_of_state + 6 + int(8 / LOAD) + 12 + 2 * key
+        merge = 5 * key + 60
+        return Sizes(
+            fill=int(0.5 * room) // fill,
+            piece=min(1 << 16, max(64, room // 40 // (16 * words_of_state))),
+            merge=min(1 << 21, int(0.2 * room) // merge),
+        )
+
+
+class Fill:
+    """Memory for successors. It takes the place of the table in the control block of a worker."""
+
+    def __init__(self, table: Table, words_of_state: int, states: int, batch_room: int) -> None:
+        self._table = table
+        self._words = words_of_state
+        most = states + batch_room
+        capacity = int(most / LOAD) + 1
+        self._entries = Reserve(8 * (capacity + SLACK), huge=True)
+        self._log = Reserve(8 * words_of_state * most)
+        self._parents = Reserve(4 * most)
+        self._labels = Reserve(2 * most)
+        self._bytes = 8 * (capacity + SLACK)
+        table.set(
+            TABLE=self._entries.address,
+            CAPACITY=capacity,
+            LOG=self._log.address,
+            PARENTS=self._parents.address,
+            LABELS=self._labels.address,
+            COUNT=0,
+            ROOM=most,
+        )
+
+    def clear(self) -> None:
+        """Forget everything."""
+        if self._table.count:
+            ctypes.memset(self._entries.address, 0, self._bytes)
+        self._table.set(COUNT=0)
+
+    def write(self, to: Candidates) -> None:
+        """Write what there is to disk, and forget it."""
+        count = self._table.count
+        if not count:
+            return
+        states: Array = self._log.array(np.uint64, count * self._words).reshape(count, self._words)
+        first = to.states.count
+        to.states.append(states)
+        to.parents.append(self._parents.array(np.uint32, count))
+        to.labels.append(self._labels.array(np.uint16, count))
+        keys = keys_of(states)
+        order = np.argsort(keys)
+        to.keys.append(keys[order])
+        to.places.append(order.astype(np.uint32))
+        to.fills.append((first, first + count))
+        self.clear()
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for part in (self._entries, self._log, self._parents, self._labels):
+            part.close()

@@ -1,0 +1,94 @@
+"""A number for a system: equal for equal systems, in every process; for telling whether stored results belong to one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from typing import Any
+
+from streamproof.system import expr as e
+from streamproof.system.formula import atoms, written
+from streamproof.system.model import Check, Conjunct, Property, System
+
+
+def fingerprint(system: System, *more: str) -> str:
+    """The SHA-256, in hexadecimal, of everything that a verdict depends on, and of `more`.
+
+    Variables with their sorts and initial values, instances with guards, updates and checks, fairness, properties. Places in the
+    source, documentation and lemmas do not count.
+    """
+    digest = hashlib.sha256()
+    numbers: dict[e.Expr, int] = {}
+    for line in _lines(system, numbers):
+        digest.update(line.encode())
+        digest.update(b"\n")
+    for text in more:
+        digest.update(f"more {text}\n".encode())
+    return digest.hexdigest()
+
+
+def _lines(system: System, numbers: dict[e.Expr, int]) -> Iterator[str]:
+    yield f"system {system.name} {system.variant}"
+    for v in system.variables:
+        yield f"variable {v.name} {v.sort!r} {[_stable(value) for value in v.initial]}"
+    yield from _terms(numbers, "initially", system.initially)
+    if system.terminal is not None:
+        yield from _terms(numbers, "terminal", system.terminal)
+    for action in system.actions:
+        yield f"action {action.name} {action.fairness.value}"
+        for instance in action.instances:
+            yield f"instance {instance.label}"
+            yield from _terms(numbers, "guard", *(c.expr for c in instance.guard))
+            yield from _checks(numbers, (*instance.guard_checks, *instance.effect_checks))
+            for name, term in instance.updates:
+                yield from _terms(numbers, f"update {name}", term)
+    for prop in system.properties:
+        yield from _property(numbers, prop)
+
+
+def _property(numbers: dict[e.Expr, int], prop: Property) -> Iterator[str]:
+    formula = prop.formula
+    yield f"property {prop.name} {prop.kind.value} {'' if formula is None else written(formula)}"
+    if formula is not None:
+        yield from _terms(numbers, "atoms", *(atom.expr for atom in atoms(formula)))
+    yield from _terms(numbers, "expression", prop.expr)
+    yield from _conjuncts(numbers, prop.conjuncts)
+    yield from _checks(numbers, prop.checks)
+
+
+def _conjuncts(numbers: dict[e.Expr, int], conjuncts: Iterable[Conjunct]) -> Iterator[str]:
+    for conjunct in conjuncts:
+        yield from _terms(numbers, f"conjunct {conjunct.text}", conjunct.expr)
+
+
+def _checks(numbers: dict[e.Expr, int], checks: Iterable[Check]) -> Iterator[str]:
+    for check in checks:
+        yield from _terms(numbers, f"check {check.message}", check.condition)
+
+
+def _terms(numbers: dict[e.Expr, int], what: str, *roots: e.Expr) -> Iterator[str]:
+    """A line for each subterm that is new, with the numbers of its own, and one for the roots: shared terms are told once."""
+    for term in e.subterms(*roots):
+        if term not in numbers:
+            numbers[term] = len(numbers)
+            parts = [_part(numbers, getattr(term, f.name)) for f in fields(term) if f.name not in ("sort", "loc")]
+            yield f"{numbers[term]} {type(term).__name__} {term.sort!r} {' '.join(parts)}"
+    yield f"{what} {' '.join(str(numbers[root]) for root in roots)}"
+
+
+def _part(numbers: dict[e.Expr, int], part: Any) -> str:
+    if isinstance(part, e.Node):
+        return str(numbers[part])  # type: ignore[index]
+    if isinstance(part, tuple) and part and all(isinstance(item, e.Node) for item in part):
+        return ",".join(str(numbers[item]) for item in part)
+    return _stable(part)
+
+
+def _stable(value: Any) -> str:
+    """A text of a value that does not depend on the order of a set."""
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(_stable, value)))}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_stable, value))})"
+    return repr(value)
