@@ -12,6 +12,7 @@ import click
 from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
 from streamproof.cli.outputs import expect_json_writable, expect_writable
+from streamproof.cli.resources import Resources, resource_options
 from streamproof.cli.selection import json_option, model_options, property_option, select
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
@@ -52,6 +53,7 @@ from streamproof.system.errors import StreamproofError, UsageError
 )
 @click.option("--symmetry", is_flag=True, help="Search one state for all that differ in interchangeable names.")
 @click.option("--por", is_flag=True, help="Partial-order reduction: leave out orders of steps that make no difference.")
+@resource_options
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
@@ -71,6 +73,7 @@ def command(
     coverage: bool,
     symmetry: bool,
     por: bool,
+    resources: Resources,
     full: bool,
     quiet: bool,
     json_to: str | None,
@@ -82,7 +85,7 @@ def command(
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
-    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por)
+    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources)
     expect_json_writable(json_to)
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")

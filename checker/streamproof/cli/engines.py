@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamproof.cli.progress import Status
+from streamproof.cli.resources import Resources
 from streamproof.system.errors import EvaluationError, UsageError
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.verdict import Counts, Coverage, Finding, Reduction, Trace, Verdict
@@ -33,12 +34,15 @@ class Limits:
     time_limit: float | None = None
     symmetry: bool = False
     por: bool = False
+    resources: Resources = Resources()
 
     def __post_init__(self) -> None:
         if self.engine == BMC and (self.max_states is not None or self.max_depth is not None):
             raise UsageError("bmc counts no states", remedy="limit it with --depth or --time-limit")
         if self.engine == BMC and (self.symmetry or self.por):
             raise UsageError("bmc does not reduce: it visits no states", remedy="leave out --symmetry and --por")
+        if self.engine == BMC and self.resources.given:
+            raise UsageError(f"bmc has no {self.resources.given[0]}: it visits no states", remedy="leave it out")
         if self.engine != BMC and self.depth is not None:
             raise UsageError("--depth is how far bmc looks", remedy="add --engine bmc, or use --max-depth")
 
@@ -54,7 +58,7 @@ class Limits:
         }
         flags = {"--symmetry": self.symmetry, "--por": self.por}
         words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
-        return (*words, *(name for name, wanted in flags.items() if wanted))
+        return (*words, *self.resources.words, *(name for name, wanted in flags.items() if wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,10 @@ def _explicit(
             on_progress=progress,
             symmetry=limits.symmetry,
             por=limits.por,
+            tier=limits.resources.tier,
+            workers=limits.resources.workers,
+            checkpoint=limits.resources.checkpoint,
+            resume=limits.resources.resume,
         )
     finally:
         if progress is not None:

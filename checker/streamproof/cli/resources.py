@@ -1,0 +1,78 @@
+"""The options about how the explicit engine works: which code, how many threads, where it keeps what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+TIERS = ("auto", "python", "compiled")
+"""As in `explicit.tiers`, which is not imported before it is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What ``--tier``, ``--workers``, ``--checkpoint`` and ``--resume`` say."""
+
+    tier: str = TIERS[0]
+    workers: int = 1
+    checkpoint: Path | None = None
+    resume: Path | None = None
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The options that were given, as words; empty for a run with none of them."""
+        words: list[str] = []
+        if self.tier != TIERS[0]:
+            words += ["--tier", self.tier]
+        if self.workers != 1:
+            words += ["--workers", str(self.workers)]
+        for name, folder in (("--checkpoint", self.checkpoint), ("--resume", self.resume)):
+            if folder is not None:
+                words += [name, str(folder)]
+        return tuple(words)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options that do the same again; a run that resumed is done again from its beginning."""
+        return Resources(self.tier, self.workers).given
+
+
+def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command, which receives them as the argument `resources`."""
+
+    @wraps(command)
+    def collected(
+        *args: Any, tier: str, workers: int, checkpoint: Path | None, resume: Path | None, **more: Any
+    ) -> Any:
+        return command(*args, resources=Resources(tier, workers, checkpoint, resume), **more)
+
+    options = (
+        click.option(
+            "--tier",
+            type=click.Choice(TIERS),
+            default=TIERS[0],
+            show_default=True,
+            help="Search by generated Python or by compiled code; auto changes over when the state space turns out large.",
+        ),
+        click.option("--workers", type=click.IntRange(1, 64), default=1, metavar="N", help="Threads of compiled code."),
+        click.option(
+            "--checkpoint",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Write the search to DIR once a minute, and when a limit ends it.",
+        ),
+        click.option(
+            "--resume",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Go on from the checkpoint in DIR, and go on writing it.",
+        ),
+    )
+    for option in reversed(options):
+        collected = option(collected)
+    return collected
