@@ -6,7 +6,23 @@ three messages pending at a node: 65, 513, 4,097, 32,769 states.
 
 from __future__ import annotations
 
-from streamproof import ANY, WEAK, Array, Bool, Model, Range, State, action, choose, initially, invariant, require, step
+from streamproof import (
+    ANY,
+    WEAK,
+    Array,
+    Bool,
+    Model,
+    Range,
+    State,
+    action,
+    choose,
+    initially,
+    invariant,
+    leads_to,
+    require,
+    step,
+    temporal,
+)
 
 
 class AsyncTerminationDetection(Model):
@@ -71,3 +87,8 @@ class AsyncTerminationDetection(Model):
     def quiet_for_ever(self, s, t):
         """Once the computation has ended, it stays so."""
         return not self.ended(s) or self.ended(t)
+
+    @temporal
+    def end_is_detected(self, s):
+        """Once the computation has ended, that is detected."""
+        return leads_to(self.ended(s), s.detected)

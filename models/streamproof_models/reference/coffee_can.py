@@ -6,7 +6,7 @@ every can initial: 501,500 states, 2,000,002 generated.
 
 from __future__ import annotations
 
-from streamproof import ANY, WEAK, Model, Range, State, action, initially, require, step
+from streamproof import ANY, WEAK, Model, Range, State, action, eventually, initially, require, step, temporal
 
 
 class CoffeeCan(Model):
@@ -57,3 +57,8 @@ class CoffeeCan(Model):
     def parity_of_white(self, s, t):
         """White beans are even in number, or odd, for ever: so the last one is white exactly if they were odd."""
         return s.white % 2 == t.white % 2
+
+    @temporal
+    def one_bean_is_left(self, s):
+        """It ends with one bean."""
+        return eventually(s.black + s.white == 1)

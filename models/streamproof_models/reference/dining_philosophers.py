@@ -6,7 +6,21 @@ form of the TLA+ examples. Published for five philosophers: 67 states, 336 gener
 
 from __future__ import annotations
 
-from streamproof import WEAK, Array, Bool, Enum, Model, Range, Record, State, action, invariant, require
+from streamproof import (
+    WEAK,
+    Array,
+    Bool,
+    Enum,
+    Model,
+    Range,
+    Record,
+    State,
+    action,
+    invariant,
+    leads_to,
+    require,
+    temporal,
+)
 
 
 class DiningPhilosophers(Model):
@@ -66,3 +80,8 @@ class DiningPhilosophers(Model):
             for p in range(self.philosophers)
             if self.right(p) != p
         )
+
+    @temporal
+    def nobody_starves(self, s):
+        """Who is hungry eats."""
+        return all(leads_to(s.hungry[p], not s.hungry[p]) for p in range(self.philosophers))

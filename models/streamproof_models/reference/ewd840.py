@@ -7,7 +7,22 @@ distributed computations", EWD 840, 1983. A message activates its receiver at on
 
 from __future__ import annotations
 
-from streamproof import ANY, WEAK, Array, Bool, Enum, Model, Range, State, action, choose, invariant, require
+from streamproof import (
+    ANY,
+    WEAK,
+    Array,
+    Bool,
+    Enum,
+    Model,
+    Range,
+    State,
+    action,
+    choose,
+    invariant,
+    leads_to,
+    require,
+    temporal,
+)
 
 
 class Ewd840(Model):
@@ -89,3 +104,8 @@ class Ewd840(Model):
             or any(s.colour[j] == "black" for j in range(self.n) if j <= s.token_at)
             or s.token == "black"
         )
+
+    @temporal
+    def end_is_detected(self, s):
+        """When no machine is active any more, machine 0 comes to know it."""
+        return leads_to(not any(s.active), self.detected(s))

@@ -8,7 +8,22 @@ a probe counts once for each reason there is to start it).
 
 from __future__ import annotations
 
-from streamproof import ANY, WEAK, Array, Bool, Enum, Model, Range, State, action, choose, invariant, require
+from streamproof import (
+    ANY,
+    WEAK,
+    Array,
+    Bool,
+    Enum,
+    Model,
+    Range,
+    State,
+    action,
+    choose,
+    invariant,
+    leads_to,
+    require,
+    temporal,
+)
 
 
 class Ewd998(Model):
@@ -86,17 +101,24 @@ class Ewd998(Model):
         require(s.active[i])
         s.active[i] = False
 
-    @invariant
-    def detection_is_right(self, s):
-        """When machine 0 concludes that the computation has ended, it has."""
-        detected = (
+    def ended(self, s):
+        """No machine is active and no message is on its way."""
+        return all(not s.active[i] and s.pending[i] == 0 for i in range(self.n))
+
+    def detected(self, s):
+        """What machine 0 takes as proof that the computation has ended."""
+        return (
             s.token_at == 0
             and s.token == "white"
             and s.sum + s.counter[0] == 0
             and s.colour[0] == "white"
             and not s.active[0]
         )
-        return not detected or all(not s.active[i] and s.pending[i] == 0 for i in range(self.n))
+
+    @invariant
+    def detection_is_right(self, s):
+        """When machine 0 concludes that the computation has ended, it has."""
+        return not self.detected(s) or self.ended(s)
 
     @invariant
     def safra(self, s):
@@ -111,3 +133,8 @@ class Ewd998(Model):
             or any(s.colour[i] == "black" for i in range(self.n) if not behind[i])
             or s.token == "black"
         )
+
+    @temporal
+    def end_is_detected(self, s):
+        """When the computation has ended, machine 0 comes to know it."""
+        return leads_to(self.ended(s), self.detected(s))

@@ -6,7 +6,21 @@ for six machines with six values: all 46,656 states initial, 248,832 generated.
 
 from __future__ import annotations
 
-from streamproof import ANY, WEAK, Array, Model, Range, State, action, invariant, require, step
+from streamproof import (
+    ANY,
+    WEAK,
+    Array,
+    Model,
+    Range,
+    State,
+    action,
+    always,
+    eventually,
+    invariant,
+    require,
+    step,
+    temporal,
+)
 
 
 class TokenRing(Model):
@@ -48,3 +62,8 @@ class TokenRing(Model):
     def never_more_tokens(self, s, t):
         """No step makes more tokens; in particular a single one stays single."""
         return self.tokens(t) <= self.tokens(s)
+
+    @temporal
+    def stabilises(self, s):
+        """From any state on, there is one token in the end."""
+        return eventually(always(self.tokens(s) == 1))
