@@ -1,0 +1,307 @@
+"""Promela: a system as a model for Spin, whose verifier then counts the same states and gives the same verdicts.
+
+The model is one process that repeats one choice among the ground instances for ever, each a ``d_step``, over the scalar
+parts of the state in the narrowest types. A state of Spin's is a state of ours, and a transition a step, duplicates and
+self-loops included; only where several states are initial does Spin have one more state, before the choice among them.
+
+What a property needs is in the same text behind ``#ifdef``, so that counting is not disturbed: ``spin -DCHECK_name``.
+An ``assert`` of a bit that is never set fails where the property is decided, and says by its name what was found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from streamproof.exchange.promela_steps import Assignments, Temporaries
+from streamproof.exchange.promela_terms import Names, Terms, declared_type, literal, meaning
+from streamproof.system import build as b
+from streamproof.system.assume import Assuming, simplify
+from streamproof.system.errors import ModelError, TooLarge
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.leaves import encode
+from streamproof.system.model import Check, Instance, Kind, Property, System
+from streamproof.system.scalarise import scalarise
+from streamproof.system.shapes import Rewriter
+from streamproof.system.sorts import Value
+from streamproof.system.substitute import Substitution
+
+SPIN_OPTIONS = ("-o1", "-o2", "-o3")
+"""What keeps Spin from hiding variables that no condition reads: without them, states would fall together."""
+ALL = "CHECK_ALL"
+"""The macro that asks for every property of states and of steps at once."""
+TEMPORARY = "TEMPORARY"
+"""The macro before auxiliary variables: ``hidden`` keeps them out of the state, which only a depth-first search allows."""
+MISTAKE = "mistake_of_the_model"
+"""What is asserted where the model itself makes a mistake."""
+CHOICES = 20_000
+"""The most initial values of one variable that are written one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How Spin is asked for a property, and what it says."""
+
+    kind: Kind
+    macro: str
+    """Defined for ``spin``, it brings in what the property needs."""
+    decided: str
+    """The bit whose assertion fails where an invariant or a step is violated, or what should be reachable is reached."""
+    mistaken: str
+    """The bit whose assertion fails where the property itself cannot be evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promela:
+    """A model for Spin and what is needed to read its answers."""
+
+    text: str
+    asked: Mapping[str, Asked]
+    """Each property that Spin can decide, by name."""
+    opening: int
+    """Spin's steps before an initial state of the system: 0 for a single one, which is Spin's own; otherwise it is chosen,
+    beginning in a state that is none of the system's."""
+    candidates: int
+    """Combinations of initial values; of those, the initial condition may exclude some."""
+    bytes: int
+    """The most that the variables take of a state."""
+
+
+def promela(system: System) -> str:
+    """`system` as Promela text. Raises `TooLarge` for integers beyond 32 bits and for terms that grow too long."""
+    return export(system).text
+
+
+def export(system: System) -> Promela:
+    """`system` as a model for Spin, with what is needed to run it.
+
+    Raises `TooLarge` for integers beyond 32 bits and for terms that grow too long, `ModelError` when no state is initial.
+    """
+    return _Export(system).document()
+
+
+_OF_STATES = (Kind.INVARIANT, Kind.REACHABLE)
+_ASSERTED = (*_OF_STATES, Kind.STEP)
+_DECIDABLE = (*_ASSERTED, Kind.DEADLOCK, Kind.TERMINATION)
+
+
+@dataclass
+class _Export:
+    original: System
+    opening: int = 0
+
+    def __post_init__(self) -> None:
+        names = Names()
+        scalarised = scalarise(self.original)
+        self.system = simplify(scalarised.system)
+        self.leaves = scalarised.leaves
+        self.names = {v.name: names.new("s", v.name) for v in self.system.variables}
+        self.sorts = {v.name: v.sort for v in self.system.variables}
+        self.terms = Terms({b.var(v.name, v.sort): self.names[v.name] for v in self.system.variables})
+        self.temporaries = Temporaries()
+        self.asked = {
+            p.name: Asked(p.kind, f"CHECK{name}", f"found{name}", f"error{name}")
+            for p in self.system.properties
+            if p.kind in _DECIDABLE
+            for name in (names.new("", p.name),)
+        }
+        self.rows = {
+            v.name: list(dict.fromkeys(encode(v.sort, value) for value in v.initial)) for v in self.original.variables
+        }
+        self.candidates = math.prod(map(len, self.rows.values()))
+        self.chooses = self.candidates > 1
+        if not self.chooses and not any(Interpreter(self.original).initial_states()):
+            raise ModelError(f"{self.original.name} has no initial state")
+
+    def document(self) -> Promela:
+        body = [*self._choice(), "do", *self._instances(), *self._mistakes(), *self._properties()]
+        if not self.system.instances:
+            body.append(":: d_step { false -> skip }")
+        text = "\n".join(
+            (
+                *self._head(),
+                *self._declarations(),
+                "",
+                "active proctype model() {",
+                *(line if line.startswith("#") else f"  {line}" for line in body),
+                "  od",
+                "}",
+                "",
+            )
+        )
+        sizes = {"bit": 1, "byte": 1, "short": 2, "int": 4}
+        total = sum(sizes[declared_type(v.sort)] for v in self.system.variables) + self.temporaries.bytes
+        return Promela(text, self.asked, self.opening, self.candidates, total + len(self.asked))
+
+    def _head(self) -> Iterator[str]:
+        name = _comment(self.original.name)
+        given = ", ".join(f"{k}={v}" for k, v in self.original.parameters.items())
+        yield f"/* {name}{f' ({_comment(given)})' if given else ''}, written by streamproof export"
+        yield " *"
+        yield " * Count states and transitions, level by level:"
+        yield f" *   spin -a {' '.join(SPIN_OPTIONS)} FILE && cc -O2 -DBFS -DSAFETY -DNOREDUCE -o pan pan.c && ./pan -E"
+        yield " * The options of spin are needed: without them it hides variables, and states fall together."
+        if self.chooses:
+            yield " * The initial state is chosen: that is one (nominal) state more, and one transition for the first choice."
+        if self.asked:
+            yield " *"
+            yield " * Check a property: the same with one of these for spin."
+        for prop in self.original.properties:
+            if prop.name in self.asked:
+                yield f" *   -D{self.asked[prop.name].macro}  {_HOW[prop.kind]}"
+        yield " */"
+
+    def _declarations(self) -> Iterator[str]:
+        asserted = [a for a in self.asked.values() if a.kind in _ASSERTED]
+        if asserted:
+            yield f"#ifdef {ALL}"
+            yield from (f"#define {a.macro}" for a in asserted)
+            yield "#endif"
+        if self.temporaries.names:
+            yield from (f"#ifndef {TEMPORARY}", f"#define {TEMPORARY}", "#endif")
+        yield ""
+        for v in self.system.variables:
+            start = "" if len(v.initial) > 1 else f" = {literal(v.sort, v.initial[0])}"
+            means = f"{v.name}: {meaning(v.sort)}"
+            yield f"{declared_type(v.sort):<5} {self.names[v.name]}{start};  /* {_comment(means)} */"
+        for name, kind in self.temporaries.names.items():
+            yield f"{TEMPORARY} {kind} {name};  /* 0 between steps */"
+        if self._faults():
+            yield f"bit {MISTAKE};  /* always 0 */"
+        for prop in self.system.properties:
+            asked = self.asked.get(prop.name)
+            if asked is not None and asked.kind in _ASSERTED:
+                bits = (asked.decided, asked.mistaken) if prop.checks else (asked.decided,)
+                yield from (f"#ifdef {asked.macro}", f"bit {', '.join(bits)};  /* always 0 */", "#endif")
+
+    # --- the initial states ---
+
+    def _choice(self) -> Iterator[str]:
+        if not self.chooses:
+            return
+        statements: list[Iterable[str]] = []
+        for v in self.original.variables:
+            if len(self.rows[v.name]) > 1:
+                statements += self._start(self.leaves[v.name], self.rows[v.name])
+        initially = Assuming()(Rewriter().scalar(self.original.initially))
+        if initially is not b.TRUE:
+            statements.append((f"end_start: {self.terms.text(initially)}",))
+        self.opening = len(statements) + 1
+        yield "atomic {"
+        for at, statement in enumerate(statements):
+            *lines, last = statement
+            yield from (f"  {line}" for line in lines)
+            yield f"  {last}{';' if at + 1 < len(statements) else ''}"
+        yield "};"
+
+    def _start(self, leaves: Sequence[str], rows: Sequence[tuple[Value, ...]]) -> Iterator[list[str]]:
+        """Choices that together allow every row: one for each leaf where leaves are independent, otherwise one."""
+        columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
+        varying = [at for at, column in enumerate(columns) if len(column) > 1]
+        if math.prod(len(columns[at]) for at in varying) == len(rows):
+            for at in varying:
+                yield _if(self._set(leaves[at], value) for value in columns[at])
+        elif len(rows) > CHOICES:
+            raise TooLarge(
+                f"{len(rows):,} initial values of one variable cannot be written one by one",
+                remedy="choose smaller parameters",
+            )
+        else:
+            yield _if(f"d_step {{ {'; '.join(self._set(leaves[at], row[at]) for at in varying)} }}" for row in rows)
+
+    def _set(self, leaf: str, value: Value) -> str:
+        return f"{self.names[leaf]} = {literal(self.sorts[leaf], value)}"
+
+    # --- the steps ---
+
+    def _instances(self) -> Iterator[str]:
+        for instance in self.system.instances:
+            guard = b.and_(c.expr for c in instance.guard)
+            if guard is not b.FALSE:
+                yield f":: d_step {{  /* {_comment(instance.label)} */"
+                yield f"     {self.terms.text(guard)} ->"
+                yield from self._effect(instance)
+                yield "   }"
+
+    def _effect(self, instance: Instance) -> Iterator[str]:
+        updates = {b.var(name, self.sorts[name]): term for name, term in instance.updates}
+        statements = [*self._step_properties(instance), *Assignments(self.terms, self.temporaries).statements(updates)]
+        wrong = _fires(instance.effect_checks)
+        if wrong is b.FALSE:
+            yield from (line if line.startswith("#") else f"     {line}" for line in statements)
+            return
+        yield "     if"
+        yield f"     :: {self.terms.text(wrong)} -> assert({MISTAKE})"
+        yield "     :: else ->"
+        yield from (line if line.startswith("#") else f"        {line}" for line in statements)
+        yield "     fi"
+
+    def _step_properties(self, instance: Instance) -> Iterator[str]:
+        after = dict(instance.updates)
+        step = Substitution(
+            {b.next_(v.name, v.sort): after.get(v.name, b.var(v.name, v.sort)) for v in self.system.variables}
+        )
+        here = Assuming(c.expr for c in instance.guard)
+        for prop in self.system.properties:
+            if prop.kind is not Kind.STEP:
+                continue
+            asked = self.asked[prop.name]
+            wrong = here(step(_fires(prop.checks)))
+            lost = here(step(b.and_((b.not_(_fires(prop.checks)), b.not_(prop.expr)))))
+            found = [(c, bit) for c, bit in ((wrong, asked.mistaken), (lost, asked.decided)) if c is not b.FALSE]
+            if found:
+                yield f"#ifdef {asked.macro}"
+                for condition, bit in found:
+                    yield f"if :: {self.terms.text(condition)} -> assert({bit}) :: else fi;"
+                yield "#endif"
+
+    def _faults(self) -> bool:
+        return any(i.guard_checks or i.effect_checks for i in self.system.instances)
+
+    def _mistakes(self) -> Iterator[str]:
+        wrong = b.or_(_fires(i.guard_checks) for i in self.system.instances)
+        if wrong is not b.FALSE:
+            yield f":: d_step {{ {self.terms.text(wrong)} -> assert({MISTAKE}) }}"
+
+    # --- the properties ---
+
+    def _properties(self) -> Iterator[str]:
+        for prop in self.system.properties:
+            if prop.kind in _OF_STATES:
+                yield from self._of_state(prop, self.asked[prop.name])
+            elif prop.kind is Kind.DEADLOCK and self.system.terminal is not None:
+                yield f"#ifdef {self.asked[prop.name].macro}"
+                yield f":: d_step {{ {self.terms.text(self.system.terminal)} -> skip }}  /* a legal end is never stuck */"
+                yield "#endif"
+
+    def _of_state(self, prop: Property, asked: Asked) -> Iterator[str]:
+        wrong = _fires(prop.checks)
+        wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
+        yield f"#ifdef {asked.macro}"
+        for condition, bit in ((wrong, asked.mistaken), (b.and_((b.not_(wrong), wanted)), asked.decided)):
+            if condition is not b.FALSE:
+                yield f":: d_step {{ {self.terms.text(condition)} -> assert({bit}) }}"
+        yield "#endif"
+
+
+_HOW = {
+    Kind.INVARIANT: "invariant: violated where the assertion fails",
+    Kind.STEP: "property of steps: violated where the assertion fails",
+    Kind.REACHABLE: "reachable: reached where the assertion fails",
+    Kind.DEADLOCK: "deadlock: run ./pan without -E",
+    Kind.TERMINATION: "termination: cc -DNP -DNOSTUTTER instead of -DBFS -DSAFETY, and ./pan -l -E",
+}
+
+
+def _fires(checks: Iterable[Check]) -> Expr:
+    return b.or_(check.condition for check in checks)
+
+
+def _if(options: Iterable[str]) -> list[str]:
+    return ["if", *(f":: {option}" for option in options), "fi"]
+
+
+def _comment(text: str) -> str:
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ")

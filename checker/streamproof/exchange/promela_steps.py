@@ -1,0 +1,131 @@
+"""Simultaneous updates as assignments one after the other, in an order in which no old value is lost.
+
+An auxiliary variable would be a part of Spin's state, so one is used only where values change places in a circle, or where
+parts of long updates occur again and again; it is 0 between steps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from streamproof.exchange.promela_terms import Terms, declared_type
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.assume import Assuming
+from streamproof.system.expr import Expr
+
+SHARING = 4_000
+"""Operators and operands in the updates of one step from which parts that occur again get a variable of their own."""
+
+BRANCHING = 4
+"""How deep conditions that updates share are asked beforehand."""
+
+
+@dataclass(slots=True)
+class Temporaries:
+    """The auxiliary variables of a model: steps share them."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    """Names with their types."""
+
+    @property
+    def bytes(self) -> int:
+        """What they take of a state."""
+        return 4 * len(self.names)
+
+
+class Assignments:
+    """Writes simultaneous updates, from variables to terms over the old values, as statements one after the other."""
+
+    def __init__(self, terms: Terms, temporaries: Temporaries) -> None:
+        self._terms = terms
+        self._temporaries = temporaries
+
+    def statements(self, updates: Mapping[Expr, Expr]) -> list[str]:
+        """The lines of the statements, each ended by a semicolon."""
+        lines = self._branch(dict(updates), BRANCHING)
+        return lines or ["skip;"]
+
+    def _branch(self, updates: dict[Expr, Expr], depth: int) -> list[str]:
+        """Updates that ask the same question ask it once, where the whole does not grow."""
+        question = _common_question(updates.values()) if depth else None
+        if question is None:
+            return _Sequence(self._terms, self._temporaries).lines(updates)
+        lines = ["if"]
+        conditions = ((question, f":: {self._terms.text(question)} ->"), (b.not_(question), ":: else ->"))
+        for condition, opening in conditions:
+            here = Assuming((condition,))
+            rest = {v: t for v, term in updates.items() if (t := here(term)) is not v}
+            inner = self._branch(rest, depth - 1) if rest else ["skip;"]
+            lines += [opening, *(f"   {line}" for line in inner)]
+        return [*lines, "fi;"]
+
+
+def _common_question(terms: Iterable[Expr]) -> Expr | None:
+    """The condition that decides more than one of the terms, if there is one."""
+    asked = Counter(term.cond for term in terms if isinstance(term, e.Ite))
+    question, times = max(asked.items(), key=lambda item: item[1], default=(None, 0))
+    return question if times > 1 else None
+
+
+class _Sequence:
+    """Assignments in an order in which no old value is lost."""
+
+    def __init__(self, terms: Terms, temporaries: Temporaries) -> None:
+        self._variables = terms
+        self._terms = terms
+        self._temporaries = temporaries
+        self._used: Counter[str] = Counter()
+        self._held: set[Expr] = set()
+        self._lines: list[str] = []
+
+    def lines(self, updates: Mapping[Expr, Expr]) -> list[str]:
+        """The assignments, then those that set the auxiliary variables back."""
+        if sum(map(self._terms.weight, updates.values())) > SHARING:
+            for part in repeated(updates.values()):
+                self._hold(part)
+        pending = dict(updates)
+        reads = {variable: self._reads(term) for variable, term in pending.items()}
+        while pending:
+            variable = next((v for v in pending if not any(v in reads[o] for o in pending if o is not v)), None)
+            if variable is None:
+                # A circle: one new value is computed now and put in place when the old one is no longer needed.
+                first = next(iter(pending))
+                self._hold(pending[first])
+                reads = {v: self._reads(term) for v, term in pending.items()}
+            else:
+                self._lines.append(f"{self._variables.text(variable)} = {self._terms.text(pending.pop(variable))};")
+        for kind, count in self._used.items():
+            self._lines += [f"{_named(kind, number)} = 0;" for number in range(count)]
+        return self._lines
+
+    def _hold(self, term: Expr) -> None:
+        """Compute a term into an auxiliary variable now."""
+        text = self._terms.text(term)
+        kind = declared_type(term.sort)
+        kind = "byte" if kind == "bit" else kind  # a bit cannot be hidden
+        name = _named(kind, self._used[kind])
+        self._used[kind] += 1
+        self._temporaries.names[name] = kind
+        self._terms = self._terms.holding({term: name})
+        self._held.add(term)
+        self._lines.append(f"{name} = {text};")
+
+    def _reads(self, term: Expr) -> frozenset[Expr]:
+        """The variables whose old values the text of `term` mentions."""
+        return frozenset(part for part in self._terms.mentioned(term) if part not in self._held)
+
+
+def _named(kind: str, number: int) -> str:
+    return f"t_{kind}_{number}"
+
+
+def repeated(roots: Iterable[Expr]) -> list[Expr]:
+    """Composite terms that occur more than once, parts before wholes."""
+    roots = tuple(roots)
+    uses = Counter(roots)
+    for term in e.subterms(*roots):
+        uses.update(e.children(term))
+    return [t for t in e.subterms(*roots) if uses[t] > 1 and not isinstance(t, e.Const | e.Var)]

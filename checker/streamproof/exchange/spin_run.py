@@ -1,0 +1,282 @@
+"""Running Spin's verifier on an exported model, and reading its report.
+
+Spin's exit code says nothing: it is 0 after a violation too. So the report is what is read, line by line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from threading import Timer
+
+from streamproof.exchange.promela import SPIN_OPTIONS, TEMPORARY, Promela
+from streamproof.system.errors import SystemFailure
+
+
+class Order(Enum):
+    """In which order Spin searches. Only breadth first are behaviours shortest, and levels known."""
+
+    BREADTH_FIRST = "breadth first"
+    DEPTH_FIRST = "depth first"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How Spin is run.
+
+    `memory`: MiB that its search may take. `hash_bits`: the binary logarithm of the slots in its hash table; a bad choice
+    costs time, never states. `depth`: the longest path that is followed. `seconds`: for one search. `optimise`: for the C
+    compiler.
+    """
+
+    order: Order = Order.BREADTH_FIRST
+    memory: int = 8_192
+    hash_bits: int = 20
+    depth: int = 1_000_000
+    seconds: float = 3_600
+    optimise: str = "-O2"
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Where the time went: translation to C, compilation, search."""
+
+    spin: float
+    cc: float
+    pan: float
+
+    @property
+    def total(self) -> float:
+        """From the Promela text to the answer."""
+        return self.spin + self.cc + self.pan
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one search says, in Spin's terms."""
+
+    stored: int
+    """States; in a breadth-first search without those inside the choice of the initial state."""
+    matched: int
+    """Transitions to states that were known."""
+    depth: int
+    found: Mapping[str, int]
+    """What was found, each with the depth at which it was first found."""
+    truncated: str | None
+    """Why the search is incomplete, if it is."""
+    exact: bool
+    """Whether the counts are exact: Spin rounds those of more than eight digits."""
+    seconds: Seconds
+    megabytes: float
+    """All the memory that was taken."""
+    commands: tuple[str, ...]
+    """What was run."""
+
+
+class Goal(Enum):
+    """What a search looks for, beside assertions that fail."""
+
+    ASSERTIONS = "assertions"
+    STUCK_STATES = "stuck states"
+    CYCLES = "cycles"
+
+
+def installed() -> str | None:
+    """What is missing to run Spin, in a clause; None: nothing."""
+    for program, what in (("spin", "Spin"), ("cc", "a C compiler")):
+        if shutil.which(program) is None:
+            return f"{what} is not installed: there is no program '{program}'"
+    return None
+
+
+def run(
+    model: Promela,
+    options: Options,
+    macros: Sequence[str] = (),
+    goal: Goal = Goal.ASSERTIONS,
+    folder: Path | None = None,
+) -> Report:
+    """Search every state, going on after what is found (of cycles, the first is enough).
+
+    `macros` are defined for the model. Cycles are looked for depth first, whatever the options say. Files are written to
+    `folder`, or to a temporary one. Raises `SystemFailure` when Spin or a C compiler is missing or fails.
+    """
+    missing = installed()
+    if missing is not None:
+        raise SystemFailure(missing, remedy="install Spin and a C compiler, for example Debian's packages spin and gcc")
+    with _folder(folder) as place:
+        return _Run(model, options, macros, goal, place).report()
+
+
+@contextmanager
+def _folder(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="streamproof-spin-") as place:
+        yield Path(place)
+
+
+VECTOR_BYTES = 1024
+"""What Spin reserves for a state when it is not told otherwise."""
+
+
+@dataclass
+class _Run:
+    model: Promela
+    options: Options
+    macros: Sequence[str]
+    goal: Goal
+    folder: Path
+    commands: list[str] = field(default_factory=list)
+
+    @property
+    def deep(self) -> bool:
+        return self.goal is Goal.CYCLES or self.options.order is Order.DEPTH_FIRST
+
+    def report(self) -> Report:
+        try:
+            (self.folder / "model.pml").write_text(self.model.text, encoding="utf-8")
+        except OSError as error:
+            raise SystemFailure(f"{self.folder} cannot be written: {error.strerror or error}") from error
+        spin = self._produce("pan.c", self._translation())
+        cc = self._produce("pan", self._compilation())
+        return self._search(spin, cc)
+
+    def _translation(self) -> list[str]:
+        defined = [*self.macros, *([f"{TEMPORARY}=hidden"] if self.deep else [])]
+        return ["spin", "-a", *SPIN_OPTIONS, *(f"-D{name}" for name in defined), "model.pml"]
+
+    def _compilation(self) -> list[str]:
+        if self.goal is Goal.CYCLES:
+            search = ["-DNP", "-DNOSTUTTER"]
+        else:
+            search = ["-DSAFETY", "-DNOCLAIM"] if self.deep else ["-DBFS", "-DSAFETY", "-DNOCLAIM"]
+        needed = 2 * self.model.bytes + 256
+        vector = [f"-DVECTORSZ={needed}"] if needed > VECTOR_BYTES else []
+        limits = [f"-DMEMLIM={self.options.memory}", *vector]
+        return ["cc", self.options.optimise, "-w", *search, "-DNOREDUCE", "-DNOFAIR", *limits, "-o", "pan", "pan.c"]
+
+    def _searching(self) -> list[str]:
+        options = ["-l", "-c1"] if self.goal is Goal.CYCLES else ["-c0"]
+        ends = [] if self.goal is Goal.STUCK_STATES else ["-E"]
+        return ["./pan", "-n", *options, *ends, f"-w{self.options.hash_bits}", f"-m{self.options.depth}"]
+
+    def _produce(self, result: str, command: list[str]) -> float:
+        """Run a command that is to write a file; gives the seconds it took."""
+        begun = time.perf_counter()
+        lines = [line for line in self._lines(command) if line]
+        if not (self.folder / result).exists():
+            said = next((line for line in lines if "rror" in line), next(iter(lines), "nothing was said"))
+            raise SystemFailure(f"{command[0]} failed: {said}", remedy=f"the command was: {' '.join(command)}")
+        return time.perf_counter() - begun
+
+    def _search(self, spin: float, cc: float) -> Report:
+        begun = time.perf_counter()
+        reading = _Reading()
+        for line in self._lines(self._searching()):
+            reading.line(line)
+        seconds = Seconds(spin, cc, time.perf_counter() - begun)
+        return reading.report(seconds, tuple(self.commands), self.goal)
+
+    def _lines(self, command: list[str]) -> Iterator[str]:
+        """What a command prints, as it prints it. Ends the command after the time that the options allow."""
+        self.commands.append(" ".join(command))
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env={**os.environ, "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            )
+        except OSError as error:
+            raise SystemFailure(f"{command[0]} cannot be started: {error.strerror or error}") from error
+        assert process.stdout is not None
+        timer = Timer(self.options.seconds, process.kill)
+        timer.start()
+        try:
+            for line in process.stdout:
+                yield line.rstrip("\n")
+            late = not timer.is_alive()
+        finally:
+            timer.cancel()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        if late:
+            raise SystemFailure(f"{command[0]} did not finish within {self.options.seconds:g} s")
+
+
+@dataclass
+class _Reading:
+    """What the lines of a report have said so far."""
+
+    found: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
+    truncated: str | None = None
+    last: str = "nothing was said"
+
+    def line(self, line: str) -> None:
+        self.last = line.strip() or self.last
+        event = _EVENT.match(line)
+        if event is not None:
+            self.found.setdefault(event["what"], int(event["depth"]))
+            return
+        for why in _CUT_SHORT:
+            if why in line:
+                self.truncated = self.truncated or why
+        for name, pattern in _NUMBERS.items():
+            number = pattern.search(line)
+            if number is not None:
+                self.numbers.setdefault(name, number[1])
+
+    def report(self, seconds: Seconds, commands: tuple[str, ...], goal: Goal) -> Report:
+        if not {"stored", "matched", "depth"} <= self.numbers.keys():
+            raise SystemFailure(f"Spin's search ended without a report: {self.last}")
+        counts = [self.numbers.get("nominal", self.numbers["stored"]), self.numbers["matched"]]
+        if goal is Goal.CYCLES and self.found and self.truncated == _NOT_COMPLETED:
+            self.truncated = None  # it stopped at what it found
+        return Report(
+            stored=int(float(counts[0])),
+            matched=int(float(counts[1])),
+            depth=int(self.numbers["depth"]),
+            found=self.found,
+            truncated=self.truncated,
+            exact=not any("e" in number for number in counts),
+            seconds=seconds,
+            megabytes=float(self.numbers.get("megabytes", "0")),
+            commands=commands,
+        )
+
+
+_NOT_COMPLETED = "Search not completed"
+_CUT_SHORT = (
+    "max search depth too small",
+    "out of memory",
+    "reached -DMEMLIM bound",
+    "max queue depth",
+    "hashtable full",
+    _NOT_COMPLETED,
+)
+"""Parts of lines that say that not every state was searched."""
+_EVENT = re.compile(r"pan:\d+: (?P<what>.*) \(at depth (?P<depth>\d+)\)")
+_NUMBERS = {
+    "stored": re.compile(r"^\s*(\S+) states, stored"),
+    "nominal": re.compile(r"^\s*(\S+) nominal states \(stored-atomic\)"),
+    "matched": re.compile(r"^\s*(\S+) states, matched"),
+    "depth": re.compile(r"depth reached (\d+)"),
+    "megabytes": re.compile(r"^\s*(\S+)\s+total actual memory usage"),
+}
