@@ -110,7 +110,7 @@ def test_json(report: CheckReport) -> None:
         "levels": [2, 4, 6],
         "out_degree": {"least": 0, "mean": 2.222222, "most": 4},
         "rates": {"generated": 20, "distinct": 12},
-        "seconds": {"total": 1.25, "compile": 0.125, "explore": 1.0},
+        "seconds": {"total": 1.25, "compile": 0.125, "explore": 1.0, "liveness": 0.0},
         "memory": {"peak_bytes": 45_300_000},
         "properties": [
             {
@@ -120,7 +120,8 @@ def test_json(report: CheckReport) -> None:
                 "expected": "violated",
                 "because": "",
                 "vacuous": False,
-                "trace": {"length": 2, "loop": None, "file": "d.itf.json"},
+                "trace": {"length": 2, "loop": None, "stutters": False, "file": "d.itf.json"},
+                "fair": [],
             },
             {
                 "name": "one_buffer",
@@ -129,7 +130,8 @@ def test_json(report: CheckReport) -> None:
                 "expected": "holds",
                 "because": "",
                 "vacuous": False,
-                "trace": {"length": 2, "loop": None, "file": None},
+                "trace": {"length": 2, "loop": None, "stutters": False, "file": None},
+                "fair": [],
             },
             {
                 "name": "quiet",
@@ -139,6 +141,7 @@ def test_json(report: CheckReport) -> None:
                 "because": "all 20 steps were looked at",
                 "vacuous": True,
                 "trace": None,
+                "fair": [],
             },
         ],
         "coverage": {

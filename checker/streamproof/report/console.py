@@ -222,7 +222,8 @@ def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
 
 def _effort(report: CheckReport) -> str:
     seconds = report.seconds
-    parts = [f"{seconds.total:.2f} s (prepare {seconds.compile:.2f} s, explore {seconds.explore:.2f} s)"]
+    afterwards = f", behaviours {seconds.liveness:.2f} s" if seconds.liveness else ""
+    parts = [f"{seconds.total:.2f} s (prepare {seconds.compile:.2f} s, explore {seconds.explore:.2f} s{afterwards})"]
     if report.peak_bytes is not None:
         parts.append(f"peak memory {size_text(report.peak_bytes)}")
     return ", ".join(parts)

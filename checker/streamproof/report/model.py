@@ -13,7 +13,7 @@ from streamproof import __version__
 from streamproof.exchange.itf import plain
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.model import Kind
-from streamproof.system.verdict import Condition, Counts, Coverage, Finding, Reduction, Verdict
+from streamproof.system.verdict import Condition, Counts, Coverage, Finding, Owed, Reduction, Verdict
 
 SCHEMA = "streamproof.check/1"
 
@@ -139,7 +139,12 @@ def _property(result: Result) -> dict[str, Any]:
     trace = None
     if finding.trace is not None:
         # The length of a trace is its number of steps, as people count them.
-        trace = {"length": len(finding.trace.steps), "loop": finding.trace.loop, "file": result.trace_file}
+        trace = {
+            "length": len(finding.trace.steps),
+            "loop": finding.trace.loop,
+            "stutters": finding.trace.stutters,
+            "file": result.trace_file,
+        }
     return {
         "name": finding.property,
         "kind": finding.kind.value,
@@ -148,6 +153,17 @@ def _property(result: Result) -> dict[str, Any]:
         "because": finding.because,
         "vacuous": finding.vacuous,
         "trace": trace,
+        "fair": [_owed(owed) for owed in finding.fair],
+    }
+
+
+def _owed(owed: Owed) -> dict[str, Any]:
+    return {
+        "instance": owed.label,
+        "fairness": owed.fairness.value,
+        "taken_by_step": owed.taken,
+        "enabled_in_state": owed.enabled,
+        "not_enabled_in_state": owed.disabled,
     }
 
 
