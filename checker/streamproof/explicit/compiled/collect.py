@@ -102,7 +102,7 @@ class Candidates:
     """
 
     def __init__(self, folder: Path, words_of_state: int) -> None:
-        self.states = Spool(folder, (np.uint64, (words_of_state,)))
+        self.states = Spool(folder, np.uint64, words_of_state)
         self.parents = Spool(folder, np.uint32)
         self.labels = Spool(folder, np.uint16)
         self.keys = Spool(folder, key_kind(words_of_state))

@@ -89,64 +89,75 @@ class Run:
         self._keys.close()
 
 
-@dataclass
-class _Cursor:
-    """A sorted part of a file that is being read from its beginning to its end."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sorted part of a file, and a file with a number for each of its keys, by default their positions."""
 
     keys: Spool | Run
-    next: int
-    end: int
-    base: int = 0
-    ahead: Array | None = None
-
-    def load(self, size: int) -> None:
-        """Read on when nothing is left of what was read."""
-        if (self.ahead is None or not len(self.ahead)) and self.next < self.end:
-            last = min(self.end, self.next + size)
-            self.base, self.ahead, self.next = self.next, self.keys.read(self.next, last), last
-
-    def take(self, bound: Any) -> tuple[int, Array]:
-        """What was read up to the bound, and where it lies in the file."""
-        assert self.ahead is not None
-        count = len(self.ahead) if bound is None else int(np.searchsorted(self.ahead, bound, side="right"))
-        base, taken = self.base, self.ahead[:count]
-        self.base, self.ahead = base + count, self.ahead[count:]
-        return base, taken
+    first: int
+    last: int
+    notes: Spool | None = None
 
 
-def merged(parts: Sequence[tuple[Spool | Run, int, int]], size: int) -> Iterator[tuple[Array, Array, Array]]:
-    """The keys of some sorted parts of files (file, first, last) in ascending order, each once.
+class _Cursor:
+    """A part that is being read from its beginning to its end."""
 
-    Gives pieces of keys, from which part each is (the first of those that have it) and its position in the file; `size`
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._next = part.first
+        self._keys: Array = np.empty(0)
+        self._notes: Array = np.empty(0)
+
+    @property
+    def bound(self) -> Any:
+        """The last key that was read, when there are more in the file; else None."""
+        return self._keys[-1] if self._next < self._part.last else None
+
+    def load(self, size: int) -> bool:
+        """Read on when nothing is left of what was read; False at the end."""
+        if not len(self._keys) and self._next < self._part.last:
+            first, last = self._next, min(self._part.last, self._next + size)
+            notes = self._part.notes
+            self._keys = self._part.keys.read(first, last)
+            self._notes = np.arange(first, last) if notes is None else notes.read(first, last)
+            self._next = last
+        return len(self._keys) > 0
+
+    def take(self, bound: Any) -> tuple[Array, Array]:
+        """What was read up to the bound, which is not read again."""
+        count = len(self._keys) if bound is None else int(np.searchsorted(self._keys, bound, side="right"))
+        taken = self._keys[:count], self._notes[:count]
+        self._keys, self._notes = self._keys[count:], self._notes[count:]
+        return taken
+
+
+def merged(parts: Sequence[Part], size: int) -> Iterator[tuple[Array, Array, Array]]:
+    """The keys of some parts in ascending order, each once.
+
+    Gives pieces: keys, the number of the part that each is from (the first of those that have it), and its note; `size`
     keys of each part are in memory.
     """
-    cursors = [_Cursor(keys, first, last) for keys, first, last in parts]
-    while True:
-        for cursor in cursors:
-            cursor.load(size)
-        busy = [(k, c) for k, c in enumerate(cursors) if c.ahead is not None and len(c.ahead)]
-        if not busy:
-            return
-        unread = [c.ahead[-1] for _, c in busy if c.ahead is not None and c.next < c.end]
-        bound = min(unread, default=None)
+    cursors = [_Cursor(part) for part in parts]
+    while busy := [(k, cursor) for k, cursor in enumerate(cursors) if cursor.load(size)]:
+        bound = min((c.bound for _, c in busy if c.bound is not None), default=None)
         taken = [(k, *cursor.take(bound)) for k, cursor in busy]
-        keys = np.concatenate([part for _, _, part in taken])
-        which = np.repeat(np.array([k for k, _, _ in taken]), [len(part) for _, _, part in taken])
-        places = np.concatenate([np.arange(base, base + len(part)) for _, base, part in taken])
+        keys = np.concatenate([part for _, part, _ in taken])
+        which = np.repeat(np.array([k for k, _, _ in taken]), [len(part) for _, part, _ in taken])
+        notes = np.concatenate([numbers for _, _, numbers in taken])
         if len(busy) > 1:
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
             first = np.ones(len(keys), dtype=np.bool_)
             first[1:] = keys[1:] != keys[:-1]
             order = order[first]
-            keys, which, places = keys[first], which[order], places[order]
-        yield keys, which, places
+            keys, which, notes = keys[first], which[order], notes[order]
+        yield keys, which, notes
 
 
 def joined(folder: Path, words: int, runs: Sequence[Run], size: int) -> Run:
     """One run with the keys of all of them, which are closed."""
     result = Run(folder, words)
-    for keys, _, _ in merged([(run, 0, run.count) for run in runs], size):
+    for keys, _, _ in merged([Part(run, 0, run.count) for run in runs], size):
         result.append(keys)
     for run in runs:
         run.close()

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 MOST_STATES = 0xFFFF_FFF0
 """States are numbered in 32 bits."""
+MOST_BATCHES = 1 << 20
+"""More are not expanded at once, however short they are."""
+BLOCK = 1 << 20
+"""So many states are handed to compiled code at once when all are looked at."""
 SLICE_SECONDS = 0.1
 """Compiled code runs for about this long before limits and interrupts are looked at."""
 
@@ -77,7 +81,6 @@ class CompiledSearch:
             Worker(me, self.threads, self.layout.words, self.budget, self._facts, expand) for me in range(self.threads)
         ]
         self.workers[0].table.set(MOST_STATES=min(self.budget.max_states, MOST_STATES))
-        self._inspected = [0] * self.threads
         self._marked: Mark | None = None
         self._written = 0.0
         self._reported = 0.0
@@ -164,9 +167,8 @@ class CompiledSearch:
         ever = module.function("ever", 3)
         size = len(open_) // 8 + 1
         seen = Block([0] * size)
-        for worker in self.workers:
-            for first in range(0, worker.table.count, 1 << 20):
-                ever(worker.table.address(first), min(1 << 20, worker.table.count - first), seen.address)
+        for address, _, count, _ in self._blocks([0] * self.threads):
+            ever(address, count, seen.address)
         flags = b"".join(word.to_bytes(8, "little") for word in seen.slice(0, size))
         for at, k in enumerate(open_):
             found[k] = bool(flags[at])
@@ -195,7 +197,7 @@ class CompiledSearch:
         try:
             if not self.ends:
                 self._start()
-            while not self.stopped and any(w.table.next < w.table.count for w in self.workers):
+            while not self.stopped and self._queue:
                 if self._all_decided():
                     self.stopped = Stop.DECIDED
                 elif len(self.levels) == self.budget.max_depth:
@@ -205,10 +207,28 @@ class CompiledSearch:
                     self._level()
         except KeyboardInterrupt:
             self.stopped = Stop.INTERRUPTED
-            self.levels[-1:] = [self.known - sum(self.levels[:-1])]
-            self._look()
+            self._abandon()
         if self.stopped in (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED, Stop.STATES, Stop.DEPTH):
             self._checkpoint(0.0)
+
+    @property
+    def _queue(self) -> int:
+        """Known states that have not been expanded."""
+        return self.known - sum(w.table.next for w in self.workers)
+
+    def _abandon(self) -> None:
+        """After an interrupt in the middle of a level: what was found there counts."""
+        self.levels[-1:] = [self.known - sum(self.levels[:-1])]
+        self._look()
+
+    def _blocks(self, first: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+        """The states of each worker from its own number `first` on, as blocks in memory.
+
+        Gives a block's address, the worker's number of its first state, how many there are, and which worker it is.
+        """
+        for me, worker in enumerate(self.workers):
+            for at in range(first[me], worker.table.count, BLOCK):
+                yield worker.table.address(at), at, min(BLOCK, worker.table.count - at), me
 
     def _checkpoint(self, seconds: float) -> None:
         """Write the search as it was at the end of the last level, if that was not done so many seconds ago or less."""
@@ -220,7 +240,6 @@ class CompiledSearch:
         """Go back to the end of a level; the tables hold the states up to there."""
         self.levels, self.ends = list(mark.levels), [list(ends) for ends in mark.ends]
         self.initial, self.stuck, self.events = mark.initial, mark.stuck, dict(mark.events)
-        self._inspected = list(mark.ends[-1])
         for worker, facts, news in zip(self.workers, mark.facts, mark.news, strict=True):
             worker.facts.fill(facts)
             worker.news.fill(news)
@@ -252,10 +271,13 @@ class CompiledSearch:
             else:
                 shares[0] = states
             for worker, share in zip(self.workers, shares, strict=True):
-                worker.table.make_room(len(share), self.fixed)
+                if not worker.table.make_room(len(share), self.fixed):
+                    self.stopped = Stop.MEMORY
+                    break
                 words = Block(packed(self.layout, share))
                 add(worker.control, words.address, len(share))
-            self.stopped = self.budget.spent() or (Stop.STATES if self.known > self.budget.max_states else None)
+            limit = Stop.STATES if self.known > self.budget.max_states else None
+            self.stopped = self.stopped or self.budget.spent() or limit
             if self.stopped:
                 break
         self.initial = self.known
@@ -264,8 +286,8 @@ class CompiledSearch:
 
     def _end_level(self) -> None:
         """Note how far the newest level goes, and look at its states."""
-        self.ends.append([w.table.count for w in self.workers])
         self._look()
+        self.ends.append([w.table.count for w in self.workers])
         if not self.stopped:
             self._marked = self._mark()
 
@@ -332,14 +354,14 @@ class CompiledSearch:
     def _after(self, begun: float, known: int) -> None:
         """After a piece of work: limits, the size of the next piece, and progress."""
         seconds = time.perf_counter() - begun
-        self._pace = max(1, min(2 * self._pace, int(self._pace * SLICE_SECONDS / max(seconds, 1e-6))))
+        wanted = int(self._pace * SLICE_SECONDS / max(seconds, 1e-6))
+        self._pace = max(1, min(2 * self._pace, wanted, MOST_BATCHES))
         self.levels[-1] = self.known - known
         self.stopped = self.budget.spent()
         elapsed = self.budget.elapsed
         if self.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed
-            queue = self.known - sum(w.table.next for w in self.workers)
-            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, queue))
+            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self._queue))
 
     def _look(self) -> None:
         """Evaluate the properties of single states in the states of the newest level.
@@ -348,13 +370,10 @@ class CompiledSearch:
         """
         before = len(self.events)
         mistakes: dict[int, Event] = {}
-        for number, worker in enumerate(self.workers):
-            first, last = self._inspected[number], worker.table.count
-            self._inspected[number] = last
-            if not self._watched or first == last:
-                continue
+        newest = self.ends[-1] if self.ends else [0] * self.threads
+        for address, first, count, number in self._blocks(newest) if self._watched else ():
             notes = Block([NONE] * (2 * len(self._watched)))
-            self._watch(worker.table.address(first), last - first, notes.address)
+            self._watch(address, count, notes.address)
             for at, prop in enumerate(self._watched):
                 for place, events in ((2 * at, self.events), (2 * at + 1, mistakes)):
                     if notes[place] != NONE:
@@ -370,7 +389,7 @@ class CompiledSearch:
         watches = [
             (k, watch_of(k, p))
             for k, p in enumerate(self.properties)
-            if k not in self.events and p.kind in (Kind.INVARIANT, Kind.REACHABLE)
+            if k not in self.events and p.kind in (Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)
         ]
         watches = [(k, w) for k, w in watches if not (w.condition is w.mistake is b.FALSE)]
         self._watched = [k for k, _ in watches]

@@ -18,13 +18,16 @@ Array = npt.NDArray[Any]
 class Spool:
     """A file of elements of one kind, written at its end or at a place, and read anywhere. Raises `SystemFailure`."""
 
-    def __init__(self, folder: Path, kind: npt.DTypeLike) -> None:
+    def __init__(self, folder: Path, kind: npt.DTypeLike, width: int | None = None) -> None:
+        """`width`: an element is a row of so many numbers."""
         self._folder = folder
         self._kind = np.dtype(kind)
+        self._row = () if width is None else (width,)
+        self._size = self._kind.itemsize * (width or 1)
         self.count = 0
         """Elements up to the end."""
         try:
-            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)
+            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         except OSError as error:
             raise _failure(folder, error) from None
 
@@ -34,8 +37,8 @@ class Spool:
 
     def write(self, at: int, elements: Array) -> None:
         """Write from element `at` on."""
-        rest = memoryview(np.ascontiguousarray(elements, dtype=self._kind)).cast("B") if len(elements) else b""
-        place = at * self._kind.itemsize
+        rest = _bytes(np.ascontiguousarray(elements, dtype=self._kind))
+        place = at * self._size
         try:
             while len(rest):
                 done = os.pwrite(self._file.fileno(), rest, place)
@@ -46,9 +49,8 @@ class Spool:
 
     def read(self, first: int, last: int) -> Array:
         """The elements from `first` to `last`."""
-        elements = np.empty(last - first, dtype=self._kind)
-        rest = memoryview(elements.view(np.uint8)) if len(elements) else memoryview(b"")
-        place = first * self._kind.itemsize
+        elements = np.empty((last - first, *self._row), dtype=self._kind)
+        rest, place = _bytes(elements), first * self._size
         try:
             while len(rest):
                 done = os.preadv(self._file.fileno(), [rest], place)
@@ -68,6 +70,10 @@ class Spool:
     def close(self) -> None:
         """Give the space back."""
         self._file.close()
+
+
+def _bytes(elements: Array) -> memoryview:
+    return elements.reshape(-1).view(np.uint8).data if elements.size else memoryview(b"")
 
 
 def _failure(folder: Path, error: OSError) -> SystemFailure:

@@ -1,0 +1,333 @@
+"""A search that goes on on disk when memory is used up (delayed duplicate detection, Stern and Dill 1998).
+
+States, predecessors and sorted runs of the states' keys are files. A level is expanded piece by piece; its successors are
+gathered in memory, each once, and go to disk whenever memory is full. At the end of the level they are merged with each other
+and looked for in the runs; what is found nowhere is new. New states are numbered in the order of discovery, so that
+numbers, predecessors and counts are those of the search in memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled.collect import Candidates, Fill, Sizes, collecting
+from streamproof.explicit.compiled.layout import packed
+from streamproof.explicit.compiled.runs import Part, Run, joined, keys_of, merged
+from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
+from streamproof.explicit.compiled.spool import Array, Spool
+from streamproof.explicit.limits import Stop, resident_bytes
+from streamproof.explicit.search import starts
+from streamproof.system.errors import TooLarge
+from streamproof.system.model import State
+
+if TYPE_CHECKING:
+    from streamproof.explicit.graph import StateGraph
+
+LEAST_ROOM = 24 << 20
+"""Bytes beside what the process holds anyway, without which nothing goes on."""
+NO_PARENT = 0xFFFFFFFF
+
+
+class Disk:
+    """The known states on disk."""
+
+    def __init__(self, folder: Path, words: int) -> None:
+        self._folder = folder
+        self._words = words
+        self.log = Spool(folder, np.uint64, words)
+        self.parents = Spool(folder, np.uint32)
+        self._runs: list[Run] = []
+        self._indexed = 0
+
+    @property
+    def count(self) -> int:
+        """Known states."""
+        return self.log.count
+
+    def append(self, states: Array, parents: Array) -> None:
+        """Add states that are new."""
+        self.log.append(states)
+        self.parents.append(parents)
+
+    def cut(self, count: int) -> None:
+        """Forget what lies behind the first so many states."""
+        self.log.cut(count)
+        self.parents.cut(count)
+
+    def pieces(self, first: int, size: int) -> Iterator[tuple[int, Array]]:
+        """The states from number `first` on, so many at a time, and the number of the first of them."""
+        for at in range(first, self.count, size):
+            yield at, self.log.read(at, min(self.count, at + size))
+
+    def index(self, size: int, merge: int) -> None:
+        """Sort the states that are in no run yet, so many at a time."""
+        for at, states in self.pieces(self._indexed, size):
+            run = Run(self._folder, self._words)
+            run.append(np.sort(keys_of(states)))
+            self._enter(run, at + len(states), merge)
+
+    def fresh(self, found: Candidates, merge: int) -> tuple[Spool, list[int]]:
+        """The candidates that are not known.
+
+        Gives a file with their places in their fill, in the part of the file that is the fill's, and how many there are
+        in each. They get a run of their own, and have to be appended.
+        """
+        spool = Spool(self._folder, np.uint32)
+        counts = [0] * len(found.fills)
+        size = max(16, merge // max(1, len(found.fills)))
+        run = Run(self._folder, self._words)
+        total = 0
+        parts = [Part(found.keys, first, last, found.places) for first, last in found.fills]
+        for keys, which, places in merged(parts, size):
+            open_ = np.arange(len(keys))
+            for known in self._runs:
+                open_ = open_[~known.known(keys[open_], merge)]
+            if not len(open_):
+                continue
+            run.append(keys[open_])
+            total += len(open_)
+            which, places = which[open_], places[open_]
+            order = np.argsort(which, kind="stable")
+            fills, starts_ = np.unique(which[order], return_index=True)
+            for fill, part in zip(fills.tolist(), np.split(places[order], starts_[1:]), strict=True):
+                spool.write(found.fills[fill][0] + counts[fill], part)
+                counts[fill] += len(part)
+        self._enter(run, self.count + total, merge)
+        return spool, counts
+
+    def _enter(self, run: Run, indexed: int, merge: int) -> None:
+        """Add a run, and join it with those before that are not much larger, so that there are never many."""
+        self._indexed = indexed
+        self._runs.append(run)
+        while len(self._runs) > 1 and self._runs[-2].count < 2 * self._runs[-1].count:
+            self._runs[-2:] = [joined(self._folder, self._words, self._runs[-2:], max(16, merge // 2))]
+
+
+@dataclass
+class SpillingSearch(CompiledSearch):
+    """A search in memory as long as there is any, then on disk."""
+
+    folder: Path = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._disk: Disk | None = None
+        self._fill: Fill | None = None
+        self._sizes = Sizes(0, 1 << 12, 0)
+        # A folder that cannot be written is told of now, not after hours.
+        Spool(self.folder, np.uint8).close()
+
+    # --- what was found ---
+
+    @property
+    def known(self) -> int:
+        """Distinct states so far."""
+        return super().known if self._disk is None else self._disk.count
+
+    def state(self, number: int) -> State:
+        """A scalar state by its number."""
+        if self._disk is None:
+            return super().state(number)
+        return self.layout.unpack(self._disk.log.read(number, number + 1)[0].tolist())
+
+    def states(self) -> Iterator[State]:
+        """The scalar states, level by level."""
+        if self._disk is None:
+            yield from super().states()
+        else:
+            for _, states in self._disk.pieces(0, self._sizes.piece):
+                yield from map(self.layout.unpack, states.tolist())
+
+    def parent(self, number: int) -> int:
+        """The number of a state's predecessor, or -1."""
+        if self._disk is None:
+            return super().parent(number)
+        found = int(self._disk.parents.read(number, number + 1)[0])
+        return -1 if found == NO_PARENT else found
+
+    def cycle(self) -> list[int] | None:
+        """As in memory. Raises `TooLarge` when states are on disk."""
+        if self._disk is not None:
+            self._refuse_graph()
+        return super().cycle()
+
+    def graph(self) -> StateGraph:
+        """As in memory. Raises `TooLarge` when states are on disk."""
+        if self._disk is not None:
+            self._refuse_graph()
+        return super().graph()
+
+    def _refuse_graph(self) -> NoReturn:
+        raise TooLarge(
+            "endless behaviours are decided on the graph of all states in memory, and these states went to disk",
+            remedy="allow more with --memory, or choose smaller parameters",
+        )
+
+    # --- the search ---
+
+    def _start(self) -> None:
+        super()._start()
+        if self.stopped is Stop.MEMORY and self._to_disk(0):
+            self.levels, self.ends, self.events = [], [], {}
+            self._compile_watches()
+            self._start_on_disk()
+
+    def _start_on_disk(self) -> None:
+        assert self._disk is not None
+        for states in starts(self.scalarised, self.system):
+            words = np.array(packed(self.layout, states), dtype=np.uint64).reshape(len(states), self.layout.words)
+            self._disk.append(words, np.full(len(states), NO_PARENT, dtype=np.uint32))
+            self.stopped = self.budget.spent() or (Stop.STATES if self.known > self.budget.max_states else None)
+            if self.stopped:
+                break
+        self.initial = self.known
+        self.levels.append(self.known)
+        self._end_level()
+
+    def _level(self) -> None:
+        mark = self._marked
+        super()._level()
+        if self._disk is None and self.stopped is Stop.MEMORY and mark is not None and self._to_disk(mark.ends[-1][0]):
+            self._back()
+            super()._level()
+
+    def _back(self) -> None:
+        """Go back to the end of the last complete level."""
+        assert self._disk is not None
+        assert self._marked is not None
+        self.restore(self._marked)
+        self._disk.cut(self._marked.ends[-1][0])
+        self.workers[0].table.set(NEXT=self._marked.next[0], LAST=self.known)
+
+    def _abandon(self) -> None:
+        if self._disk is None or self._marked is None:
+            super()._abandon()
+        else:
+            self._back()
+
+    def _to_disk(self, count: int) -> bool:
+        """Write the first so many states to disk, and give their memory back; False when that would not help."""
+        (worker,) = self.workers
+        table, words = worker.table, self.layout.words
+        most = self.budget.max_bytes or 1 << 62
+        held = 8 * table.slots + (8 * words + 4) * table.count
+        if resident_bytes() - held + LEAST_ROOM > most:
+            return False
+        disk = Disk(self.folder, words)
+        for first in range(0, count, 1 << 16):
+            last = min(count, first + (1 << 16))
+            states = np.frombuffer(table.stored(0, first, last), dtype=np.uint64).reshape(-1, words)
+            disk.append(states, np.frombuffer(table.stored(1, first, last), dtype=np.uint32))
+        if count:
+            del states
+        # From here on nothing asks the table any more, whatever interrupts this.
+        self._disk = disk
+        table.close()
+        degree = table.value("DEGREE")
+        self._sizes = Sizes.within(max(LEAST_ROOM, most - resident_bytes()), words)
+        table.set(BATCH=max(1, min(table.value("BATCH"), self._sizes.fill // degree)), COUNT=0)
+        self._fill = Fill(table, words, self._sizes.fill, worker.batch_room)
+        self.stopped = None
+        return True
+
+    def _alone(self) -> None:
+        if self._disk is None:
+            super()._alone()
+            return
+        assert self._fill is not None
+        first, last = self.workers[0].table.next, self.known
+        self._disk.index(self._sizes.fill, self._sizes.merge)
+        self._fill.clear()
+        with closing(Candidates(self.folder, self.layout.words)) as found:
+            self._expand(last, found)
+            self._fill.write(found)
+            cut = self._keep(found)
+        if cut is not None:
+            # The limit on states was met at this state: its successors are the last to count.
+            assert self._marked is not None
+            self.workers[0].facts.fill(self._marked.facts[0])
+            self.workers[0].table.set(NEXT=first)
+            self._expand(cut + 1, None)
+            self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
+
+    def _expand(self, end: int, found: Candidates | None) -> None:
+        """Expand the states up to number `end`; without `found` only for what is counted on the way."""
+        assert self._disk is not None
+        assert self._fill is not None
+        table = self.workers[0].table
+        collect = collecting(self.layout.words).function("collect", 5)
+        table.set(LAST=end)
+        known = self.known
+        while table.next < end:
+            base = table.next
+            states = self._disk.log.read(base, min(end, base + self._sizes.piece))
+            while table.next < base + len(states):
+                begun = time.perf_counter()
+                outcome = collect(table.control.address, states.ctypes.data, base, base + len(states), self._pace)
+                if found is not None:
+                    self._after(begun, known)
+                if outcome == kernels.FULL:
+                    if found is None:
+                        self._fill.clear()
+                    else:
+                        self._fill.write(found)
+                elif outcome == kernels.STOPPED:
+                    self.stopped = Stop.MISTAKE
+                    return
+                if self.stopped and found is not None:
+                    return
+
+    def _keep(self, found: Candidates) -> int | None:
+        """Append what is new, in the order of discovery.
+
+        When there are more states than there may be, gives the number of the state among whose successors is the first
+        that is too many; they are the last to be kept.
+        """
+        assert self._disk is not None
+        most = min(self.budget.max_states, MOST_STATES)
+        cut: int | None = None
+        news = np.zeros(len(self.system.instances), dtype=np.int64)
+        spool, counts = self._disk.fresh(found, self._sizes.merge)
+        with closing(spool):
+            for (first, last), count in zip(found.fills, counts, strict=True):
+                places = np.sort(spool.read(first, first + count)).astype(np.int64) + first
+                for at in range(first, last, self._sizes.piece):
+                    end = min(last, at + self._sizes.piece)
+                    rows = places[np.searchsorted(places, at) : np.searchsorted(places, end)] - at
+                    if not len(rows):
+                        continue
+                    parents = found.parents.read(at, end)[rows]
+                    if cut is None and self.known + len(rows) > most:
+                        cut = int(parents[most - self.known])
+                    if cut is not None:
+                        rows = rows[: np.searchsorted(parents, cut, side="right")]
+                        parents = parents[: len(rows)]
+                    self._disk.append(found.states.read(at, end)[rows], parents)
+                    news += np.bincount(found.labels.read(at, end)[rows], minlength=len(news))
+        for instance, count in enumerate(news.tolist()):
+            self.workers[0].news[instance] += count
+        return cut
+
+    def _end_level(self) -> None:
+        if self._disk is None:
+            super()._end_level()
+            return
+        self._look()
+        self.ends.append([self.known])
+        if not self.stopped:
+            self._marked = self._mark()
+
+    def _blocks(self, first: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+        if self._disk is None:
+            yield from super()._blocks(first)
+        else:
+            for at, states in self._disk.pieces(first[0], self._sizes.piece):
+                yield states.ctypes.data, at, len(states), 0
