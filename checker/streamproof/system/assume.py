@@ -29,6 +29,12 @@ class Assuming(Substitution):
         for condition in conditions:
             self.assume(condition)
 
+    def fork(self) -> Assuming:
+        """Another one with the same assumptions, to which more can be added."""
+        other = Assuming()
+        other._facts, other._bounds, other._done = dict(self._facts), dict(self._bounds), dict(self._done)
+        return other
+
     def assume(self, condition: Expr) -> Expr:
         """Take one more condition for granted; gives what it comes to under those before it."""
         simple = self(condition)
