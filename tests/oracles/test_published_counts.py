@@ -44,12 +44,15 @@ PUBLISHED: list[Row] = [
     (AsyncTerminationDetection, {"n": 5}, 32_769, 614_440, 17),
     (DiningPhilosophers, {}, 67, 336, 29),
     (TokenRing, {}, 46_656, 248_832, 1),
-]
-
-LARGE: list[Row] = [
     (TwoPhaseCommit, {"resource_managers": 7}, 296_448, 2_744_706, 23),
     (CoffeeCan, {}, 501_500, 2_000_002, 1),
     (Ewd998, {}, 1_520_618, 11_238_019, 59),
+]
+
+LARGE: list[Row] = [
+    (TwoPhaseCommit, {"resource_managers": 8}, 1_745_408, 18_521_858, 26),
+    (TwoPhaseCommit, {"resource_managers": 9}, 10_340_352, 123_558_402, 29),
+    (TwoPhaseCommit, {"resource_managers": 10}, 61_515_776, 817_760_258, 32),
 ]
 
 SHORTEST = [(DieHard, "measured", 7), (MissionariesAndCannibals, "crossed", 12), (Hanoi, "solved", 32)]

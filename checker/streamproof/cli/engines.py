@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamproof.cli.progress import Status
-from streamproof.cli.resources import Resources
+from streamproof.cli.resources import DEFAULTS, Resources
 from streamproof.system.errors import EvaluationError, UsageError
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.verdict import Counts, Coverage, Finding, Reduction, Trace, Verdict
@@ -34,7 +34,7 @@ class Limits:
     time_limit: float | None = None
     symmetry: bool = False
     por: bool = False
-    resources: Resources = Resources()
+    resources: Resources = DEFAULTS
 
     def __post_init__(self) -> None:
         if self.engine == BMC and (self.max_states is not None or self.max_depth is not None):

@@ -42,6 +42,10 @@ class Resources:
         return Resources(self.tier, self.workers).given
 
 
+DEFAULTS = Resources()
+"""As when no option is given."""
+
+
 def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command, which receives them as the argument `resources`."""
 

@@ -168,11 +168,12 @@ class Checkpoints:
         table, total = self._search.workers[me].table, 0
         try:
             with path.open("r+b") as file:
+                if path.stat().st_size < table.stored_size(kind) * count:
+                    raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
                 file.truncate(table.stored_size(kind) * count)
                 for start in range(0, count, PIECE // 64):
                     piece = table.stored(kind, start, min(count, start + PIECE // 64))
-                    if file.readinto(piece) != len(piece):
-                        raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
+                    file.readinto(piece)
                     total = zlib.crc32(piece, total)
                     piece.release()
         except OSError as error:

@@ -23,7 +23,7 @@ KEPT = 200
 
 @dataclass(frozen=True)
 class Module:
-    """Compiled functions, by name. They live as long as this object does."""
+    """Compiled functions, by name. They live as long as this object, or a function taken from it."""
 
     addresses: dict[str, int]
     _engine: Any = field(repr=False)
@@ -31,7 +31,9 @@ class Module:
     def function(self, name: str, arguments: int) -> Callable[..., int]:
         """The function `name` of so many words; calling it releases Python's lock. Threads may share it."""
         prototype = ctypes.CFUNCTYPE(ctypes.c_uint64, *[ctypes.c_uint64] * arguments)
-        return prototype(self.addresses[name])
+        found = prototype(self.addresses[name])
+        found.module = self  # type: ignore[attr-defined]  # the code lives as long as the function that calls it
+        return found
 
 
 def build(text: str, names: Sequence[str], *, optimise: bool) -> Module:

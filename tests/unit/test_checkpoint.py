@@ -1,0 +1,154 @@
+"""Checkpoints: a run that was cut short or killed goes on with the same results, and only the same run does."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamproof.explicit import Exploration, explore
+from streamproof.system import InputError, SystemFailure, UsageError
+from streamproof_models.reference.ewd998 import Ewd998
+from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
+
+SYSTEM = TwoPhaseCommit.system(resource_managers=5)
+
+
+def everything(found: Exploration) -> object:
+    """All that must be the same."""
+    return found.counts, found.findings, found.coverage, list(found.states())
+
+
+def cut(folder: Path, states: int, **more: Any) -> Exploration:
+    """A run that stops after so many states and leaves a checkpoint."""
+    return explore(SYSTEM, checkpoint=folder, max_states=states, checkpoint_seconds=0, **more)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("states", [1, 50, 3000, 8000])
+def test_a_run_that_was_cut_short_goes_on(tmp_path: Path, workers: int, states: int) -> None:
+    """Counts, findings, coverage and the order of states are those of a run in one piece."""
+    assert cut(tmp_path, states, workers=workers).stopped == "max_states"
+    resumed = explore(SYSTEM, resume=tmp_path, workers=workers)
+    assert resumed.complete
+    assert everything(resumed) == everything(explore(SYSTEM, tier="compiled", workers=workers))
+
+
+def test_a_run_can_be_cut_short_many_times(tmp_path: Path) -> None:
+    """Each run goes on from where the one before it was."""
+    cut(tmp_path, 10)
+    for states in (100, 1000, 5000):
+        assert explore(SYSTEM, resume=tmp_path, max_states=states, checkpoint_seconds=0).stopped == "max_states"
+    assert everything(explore(SYSTEM, resume=tmp_path)) == everything(explore(SYSTEM, tier="compiled"))
+
+
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    """After kill -9 at whatever moment, the run resumes with the results of an undisturbed one."""
+    folder = tmp_path / "kept"
+    program = (
+        "from streamproof.explicit import explore\n"
+        "from streamproof_models.reference.ewd998 import Ewd998\n"
+        f"explore(Ewd998.system(), checkpoint={str(folder)!r}, checkpoint_seconds=0, properties=('safra',))\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            manifest = folder / "checkpoint.json"
+            if manifest.exists() and json.loads(manifest.read_text())["states"] > 20_000:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.wait()
+    resumed = explore(Ewd998.system(), resume=folder, properties=("safra",))
+    assert resumed.complete
+    assert (resumed.counts.distinct, resumed.counts.generated, resumed.counts.depth) == (1_520_618, 11_238_019, 59)
+
+
+def test_checkpoints_of_other_runs_are_refused(tmp_path: Path) -> None:
+    """Another model, size, choice of properties or number of workers does not go on from it."""
+    cut(tmp_path, 100)
+    for other, options in (
+        (Ewd998.system(), {}),
+        (TwoPhaseCommit.system(resource_managers=6), {}),
+        (SYSTEM, {"workers": 2}),
+        (SYSTEM, {"properties": ()}),
+    ):
+        with pytest.raises(InputError, match="of another run"):
+            explore(other, resume=tmp_path, **options)
+
+
+def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint is of one version of streamproof."""
+    from streamproof.explicit import tiers
+
+    cut(tmp_path, 100)
+    monkeypatch.setattr(tiers, "VERSION", "99")
+    with pytest.raises(InputError, match="of another run"):
+        explore(SYSTEM, resume=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["states-0.bin", "predecessors-0.bin"])
+def test_damage_is_noticed(tmp_path: Path, name: str) -> None:
+    """A changed byte and a missing one are both told, with the file's name."""
+    cut(tmp_path, 100)
+    path = tmp_path / name
+    content = path.read_bytes()
+    path.write_bytes(content[:9] + bytes([content[9] ^ 1]) + content[10:])
+    with pytest.raises(InputError, match=f"{name} is damaged"):
+        explore(SYSTEM, resume=tmp_path)
+    path.write_bytes(content[:-1])
+    with pytest.raises(InputError, match=f"{name} is shorter"):
+        explore(SYSTEM, resume=tmp_path)
+
+
+def test_what_is_no_checkpoint_is_told(tmp_path: Path) -> None:
+    """A folder without one, and files that are something else."""
+    with pytest.raises(InputError, match="no checkpoint in"):
+        explore(SYSTEM, resume=tmp_path)
+    (tmp_path / "checkpoint.json").write_text("[1]")
+    with pytest.raises(InputError, match="no checkpoint of this kind"):
+        explore(SYSTEM, resume=tmp_path)
+    (tmp_path / "checkpoint.json").write_text("{")
+    with pytest.raises(InputError, match="is no checkpoint"):
+        explore(SYSTEM, resume=tmp_path)
+
+
+def test_a_checkpoint_is_not_overwritten(tmp_path: Path) -> None:
+    """A new run does not begin over an older one's folder."""
+    cut(tmp_path, 100)
+    with pytest.raises(UsageError, match="holds a checkpoint"):
+        cut(tmp_path, 100)
+
+
+def test_wrong_uses_are_told(tmp_path: Path) -> None:
+    """Both options at once, the other tier, and a place where nothing can be written."""
+    with pytest.raises(UsageError, match="exclude each other"):
+        explore(SYSTEM, checkpoint=tmp_path, resume=tmp_path)
+    with pytest.raises(UsageError, match="only the compiled tier"):
+        explore(SYSTEM, checkpoint=tmp_path, tier="python")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemFailure, match="cannot be written"):
+        explore(SYSTEM, checkpoint=tmp_path / "file" / "folder")
+
+
+def test_a_full_disk_keeps_the_checkpoint_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When writing fails, one message says so, and the older checkpoint still resumes."""
+    cut(tmp_path, 100)
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(SystemFailure, match="No space left"):
+            explore(SYSTEM, resume=tmp_path, checkpoint_seconds=0)
+    assert everything(explore(SYSTEM, resume=tmp_path)) == everything(explore(SYSTEM, tier="compiled"))

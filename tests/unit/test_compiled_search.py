@@ -1,0 +1,194 @@
+"""The compiled tier gives what the Python tier gives: for tables that grow, states of many words, and several threads."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamproof.explicit import Exploration, explore
+from streamproof.explicit.compiled import layout, table, worker
+from streamproof.explicit.cycles import Graph, find_cycle
+from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.rounds import first_round
+from streamproof.system import Kind, StreamproofError, System, TooLarge, UsageError, Verdict
+from streamproof.system.scalarise import scalarise
+from streamproof.system.testing import random_system
+from streamproof_models.reference.ewd840 import Ewd840
+from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
+
+
+def outcome(system: System, **options: Any) -> object:
+    """Everything that two runs must agree on, in a comparable form."""
+    try:
+        found = explore(system, **options)
+    except StreamproofError as error:
+        return str(error)
+    return (
+        found.counts,
+        found.stopped,
+        found.coverage,
+        found.findings,
+        found.mistake and found.mistake.trace,
+        list(found.states()),
+    )
+
+
+def summary(found: Exploration) -> object:
+    """What does not depend on the number of workers: the order of states decides which action found a state first, and
+    which of several cycles is shown."""
+    chosen = {Kind.TERMINATION, Kind.TEMPORAL}
+    return (
+        found.counts,
+        found.coverage.generated,
+        found.coverage.never_true,
+        sorted(map(repr, found.states())),
+        [
+            (f.property, f.verdict, f.vacuous, None if f.trace is None or f.kind in chosen else len(f.trace))
+            for f in found.findings
+        ],
+    )
+
+
+@pytest.fixture(params=[(64, 1), (64, 4), (6, 4)], ids=["as-is", "growing", "wide-and-growing"])
+def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tables and batches, and words of six bits, so that small systems exercise growth and states of many words."""
+    bits, batch = request.param
+    monkeypatch.setattr(layout, "WORD", bits)
+    if batch > 1:
+        monkeypatch.setattr(table, "FIRST_CAPACITY", 16)
+        monkeypatch.setattr(worker, "BATCH", batch)
+        monkeypatch.setattr(worker, "OUT_SPACE", 64)
+    return
+
+
+@pytest.mark.usefixtures("shape")
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_both_tiers_agree(first: int) -> None:
+    """Counts, levels, the order of states, findings, traces and coverage are the same on random systems."""
+    for seed in range(first, first + 20):
+        system = random_system(Random(seed))
+        assert outcome(system, tier="compiled") == outcome(system, tier="python"), f"seed {seed}"
+
+
+@pytest.mark.usefixtures("shape")
+@pytest.mark.parametrize("workers", [2, 3])
+def test_any_number_of_workers_agrees(workers: int) -> None:
+    """Complete searches by several threads have the same counts, states, verdicts and lengths of traces."""
+    complete = 0
+    for seed in range(60):
+        system = random_system(Random(seed))
+        try:
+            alone = explore(system, tier="compiled")
+        except StreamproofError:
+            continue
+        if alone.complete:
+            complete += 1
+            assert summary(explore(system, tier="compiled", workers=workers)) == summary(alone), f"seed {seed}"
+    assert complete > 20
+
+
+def test_workers_do_not_depend_on_timing() -> None:
+    """Three runs with the same number of workers agree on everything, the order of states and the traces included."""
+    system = TwoPhaseCommit.system(resource_managers=5)
+    assert outcome(system, workers=2, tier="compiled") == outcome(system, workers=2, tier="compiled")
+    assert summary(explore(system, workers=3, tier="compiled")) == summary(explore(system, tier="python"))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100, 301])
+def test_the_limit_on_states_is_the_same(limit: int) -> None:
+    """Both tiers stop after the same state."""
+    system = Ewd840.system()
+    found = [explore(system, tier=tier, max_states=limit) for tier in ("python", "compiled")]
+    assert found[0].counts == found[1].counts
+    assert found[0].stopped == found[1].stopped == "max_states"
+
+
+@pytest.mark.parametrize("depth", [1, 3, 9])
+def test_the_limit_on_depth_is_the_same(depth: int) -> None:
+    """Both tiers stop after the same level."""
+    found = [explore(Ewd840.system(), tier=tier, max_depth=depth) for tier in ("python", "compiled")]
+    assert found[0].counts == found[1].counts
+    assert found[0].counts.depth == depth
+
+
+def test_auto_changes_over_when_the_state_space_is_large() -> None:
+    """A small model is searched by generated Python, a large one by compiled code."""
+    assert explore(Ewd840.system()).tier == "python"
+    assert explore(TwoPhaseCommit.system(resource_managers=6)).tier == "compiled"
+
+
+def test_unknown_tiers_and_too_many_workers_are_refused() -> None:
+    """The message names what there is."""
+    with pytest.raises(UsageError, match="auto, python, compiled"):
+        explore(Ewd840.system(), tier="fortran")
+    with pytest.raises(UsageError, match="from 1 to 64"):
+        explore(Ewd840.system(), workers=0)
+
+
+def test_states_survive_packing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing loses nothing, whatever the width of words."""
+    for bits in (64, 12, 6):
+        monkeypatch.setattr(layout, "WORD", bits)
+        for seed in range(30):
+            scalarised = scalarise(random_system(Random(seed)))
+            places = layout.layout(scalarised.system)
+            for state in _corners(scalarised.system):
+                assert places.unpack(places.pack(state)) == state
+                assert any(places.pack(state)) or places.words > 1
+
+
+def _corners(system: System) -> list[tuple[Any, ...]]:
+    from streamproof.system.sorts import values
+
+    domains = [tuple(values(v.sort)) for v in system.variables]
+    return [tuple(d[pick(len(d))] for d in domains) for pick in (lambda n: 0, lambda n: n - 1, lambda n: n // 2)]
+
+
+def test_terms_beyond_machine_words_stay_with_python() -> None:
+    """A product that does not fit 62 bits is refused by compiled code, and auto goes on in Python."""
+    from streamproof.system import Action, Conjunct, Fairness, Instance, Property, RangeSort, Variable
+    from streamproof.system import build as b
+
+    sort = RangeSort(0, 20_000)
+    x = b.var("x", sort)
+    huge = x
+    for _ in range(5):
+        huge = b.mul(huge, x)
+    step = Instance("up", (), (), (Conjunct(b.less(x, b.num(20_000)), "below", None),), (("x", b.add(x, b.num(1))),))
+    system = System(
+        "huge",
+        (Variable("x", sort, (0,)),),
+        (Action("up", (), Fairness.NONE, (step,)),),
+        (Property("small", Kind.INVARIANT, b.less(huge, b.num(20_000**6))),),
+    )
+    with pytest.raises(TooLarge, match="2\\^62"):
+        explore(system, tier="compiled")
+    found = explore(system)
+    assert (found.tier, found.counts.distinct) == ("python", 20_001)
+    assert found.finding("small").verdict is Verdict.VIOLATED
+
+
+def test_cycles_of_both_tiers_agree() -> None:
+    """On random graphs the search for a cycle by arrays finds one where the plain one does, at the same state, as short."""
+    random = Random(7)
+    found = 0
+    for _ in range(300):
+        n = random.randint(1, 12)
+        successors = [sorted(random.choices(range(n), k=random.choice((0, 0, 1, 2)))) for _ in range(n)]
+        edges = [target for row in successors for target in (*row, -1)]
+        offsets = np.cumsum([0, *map(len, successors)])
+        targets = np.array([t for row in successors for t in row], dtype=np.int32)
+        none: Any = None
+        graph = StateGraph(1, offsets, targets, np.zeros_like(targets), none, none, none)
+        from array import array
+
+        plain, fast = find_cycle(Graph.parse(array("i", edges), n)), first_round(graph)
+        assert (plain is None) == (fast is None)
+        if plain is not None and fast is not None:
+            found += 1
+            assert (plain[0], len(plain)) == (fast[0], len(fast))
+            assert all(b in successors[a] for a, b in zip(fast, [*fast[1:], fast[0]], strict=True))
+    assert found > 100
