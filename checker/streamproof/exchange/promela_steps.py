@@ -92,8 +92,7 @@ class _Sequence:
             variable = next((v for v in pending if not any(v in reads[o] for o in pending if o is not v)), None)
             if variable is None:
                 # A circle: one new value is computed now and put in place when the old one is no longer needed.
-                first = next(iter(pending))
-                self._hold(pending[first])
+                self._hold(next(term for v, term in pending.items() if reads[v] & (pending.keys() - {v})))
                 reads = {v: self._reads(term) for v, term in pending.items()}
             else:
                 self._lines.append(f"{self._variables.text(variable)} = {self._terms.text(pending.pop(variable))};")
