@@ -22,9 +22,12 @@ def test_reductions_are_told(streamproof: Any) -> None:
 
 def test_a_reduction_that_does_not_apply_says_so(streamproof: Any) -> None:
     """The console says why, and the outcome is the full search's."""
-    done = streamproof("check", "reference.dining_philosophers", "-q", "--symmetry")
+    done = streamproof("check", "reference.dining_philosophers", "-q", "--symmetry", "--por")
     assert done.code == 0
     assert "67 distinct states found" in done.out
+    assert "symmetry reduction does not apply: nobody_starves is about endless behaviours" in done.out
+    assert "partial order reduction does not apply: nobody_starves depends on the order of steps" in done.out
+    done = streamproof("check", "reference.die_hard", "-q", "--symmetry", "--property", "measured")
     assert "symmetry reduction does not apply: no variable has a symmetric sort" in done.out
 
 
