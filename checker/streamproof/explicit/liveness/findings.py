@@ -53,11 +53,12 @@ class Temporal:
             trace = self._witnesses.lasso(answer.lasso.stem, answer.lasso.cycle)
             fair = self._witnesses.fair(prop, trace)
             return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, _shown(trace), fair=fair)
-        covered = f"{_count(self._liveness.states, 'state')} and {_count(self._liveness.steps, 'step')}"
+        states = _count(self._liveness.states, "state")
         if answer.vacuous:
-            because = f"vacuous: what it waits for the consequence of is true in none of {covered.partition(' and')[0]}"
+            because = f"vacuous: the condition that leads to something is true in none of {states}"
             return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, f"true of every fair behaviour of {covered}")
+        because = f"true of every fair behaviour of {states} and {_count(self._liveness.steps, 'step')}"
+        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
 
 
 def _shown(trace: Trace) -> str:
