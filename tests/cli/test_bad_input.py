@@ -106,6 +106,16 @@ CASES = [
         "no property has a trace (grows holds: true of 3 steps",
     ),
     ("export counter.py --format dot --out g.dot --limit 2", 152, "the graph of counter has more than 2 states"),
+    (
+        "export counter.py --format promela --out notes.txt",
+        153,
+        "notes.txt exists and is not Promela\n  name another file",
+    ),
+    (
+        "export counter.py --format promela --out c.pml --property low",
+        2,
+        "--format promela writes the whole model and searches nothing\n  leave out --property",
+    ),
     ("export counter.py --format dot --out notes.txt", 153, "notes.txt exists and is not DOT\n  name another file"),
 ]
 

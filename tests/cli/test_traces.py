@@ -126,3 +126,14 @@ def test_graphs_and_traces_are_drawn(streamproof: Any, folder: Path) -> None:
     assert (done.code, done.out) == (0, "low.dot\nlow.svg\n")
     assert (folder / "low.dot").read_text().startswith('digraph "counter: low" {')
     assert "<svg" in (folder / "low.svg").read_text()
+
+
+def test_a_model_is_exported_for_spin(streamproof: Any, folder: Path) -> None:
+    """`--format promela` writes the model under its name into a folder, or into the file named."""
+    done = streamproof("export", "counter.py", "--format", "promela", "--out", "spin")
+    assert (done.code, done.out) == (0, "spin/counter.pml\n")
+    assert streamproof("export", "counter.py", "--format", "promela", "--out", "c.pml").out == "c.pml\n"
+    text = (folder / "c.pml").read_text()
+    assert text == (folder / "spin" / "counter.pml").read_text()
+    assert text.startswith("/* counter")
+    assert "active proctype model()" in text

@@ -1,7 +1,8 @@
-"""``streamproof export``: traces as ITF, traces and state graphs as Graphviz."""
+"""``streamproof export``: traces as ITF, traces and state graphs as Graphviz, models as Promela."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,16 +18,34 @@ from streamproof.cli.verbs import Verb
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.files import write_text
 from streamproof.exchange.itf import itf_text
+from streamproof.exchange.promela import promela
 from streamproof.system.errors import Exit, SystemFailure, UsageError
 from streamproof.system.model import System
 from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A format: what it is called, how a file in it begins, and how its name ends."""
+
+    title: str
+    start: bytes
+    suffix: str
+
+
+FORMS = {
+    "itf": Form("ITF", b"{", ".itf.json"),
+    "dot": Form("DOT", b"digraph", ".dot"),
+    "promela": Form("Promela", b"/* ", ".pml"),
+}
+"""The formats by their names on the command line."""
+
+
 @click.command(
     "export",
     cls=Verb,
-    short_help="Write traces as ITF, graphs for Graphviz.",
+    short_help="Write traces as ITF, graphs for Graphviz, models for Spin.",
     example="streamproof export reference.die_hard --format itf --property measured --out traces",
 )
 @model_options
@@ -38,7 +57,7 @@ from streamproof.traces.replay import replay_labels
     multiple=True,
     help='Instead of a property\'s trace, the one that these actions make: "send(c=1)"; repeated, in order.',
 )
-@click.option("--format", "form", type=click.Choice(["itf", "dot"]), required=True, help="What to write.")
+@click.option("--format", "form", type=click.Choice(list(FORMS)), required=True, help="What to write.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Where to write it.")
 @click.option(
     "--limit",
@@ -67,23 +86,30 @@ def command(
     max_states: int | None,
     time_limit: float | None,
 ) -> int:
-    """Write a trace of MODEL, or the graph of its reachable states.
+    """Write a trace of MODEL, the graph of its reachable states, or MODEL itself for another checker.
 
     itf: the counterexample or witness of each property that has one, or of those chosen. dot: the graph of reachable
-    states; with --property or --action, the trace. --out is a file for a single trace or graph (a name with a suffix),
-    otherwise a folder.
+    states; with --property or --action, the trace. promela: the model with its properties, for Spin; nothing is searched.
+    --out is a file for a single trace, graph or model (a name with a suffix), otherwise a folder.
     """
     selection = select(model, variant, size, parameters, properties)
     if actions and properties:
         raise UsageError("--action and --property exclude each other", remedy="give one of them")
     if svg and form != "dot":
         raise UsageError("--svg draws what --format dot writes", remedy="write --format dot --svg")
-    place = Place(out, form, svg)
+    if form == "promela" and (actions or properties or max_states or time_limit):
+        raise UsageError(
+            "--format promela writes the whole model and searches nothing",
+            remedy="leave out --property, --action, --max-states and --time-limit",
+        )
+    place = Place(out, FORMS[form], svg)
     place.expect_writable()
     system = selection.system()
     limits = Limits(max_states=max_states, time_limit=time_limit)
     documents: list[tuple[str, str]]
-    if actions:
+    if form == "promela":
+        documents = [(re.sub(r"[^\w.-]+", "_", system.name), promela(system))]
+    elif actions:
         trace = replay_labels(system, actions)
         documents = [("actions", itf_text(system, trace) if form == "itf" else trace_dot(system, trace))]
     elif form == "dot" and not properties:
@@ -101,7 +127,7 @@ class Place:
     """Where documents go: one file when the name has a suffix, otherwise a folder of files."""
 
     out: Path
-    form: str
+    form: Form
     svg: bool
 
     @property
@@ -114,10 +140,8 @@ class Place:
         expect_writable(self.out, folder=not self.single)
         if self.single and self.out.is_file():
             start = self.out.read_bytes()[:64].lstrip()
-            if start and not start.startswith(b"{" if self.form == "itf" else b"digraph"):
-                raise SystemFailure(
-                    f"{self.out} exists and is not {'ITF' if self.form == 'itf' else 'DOT'}", remedy="name another file"
-                )
+            if start and not start.startswith(self.form.start):
+                raise SystemFailure(f"{self.out} exists and is not {self.form.title}", remedy="name another file")
 
     def write(self, documents: Sequence[tuple[str, str]]) -> Iterator[Path]:
         """Write each document (a name, a text), with its drawing; yields the paths."""
@@ -136,7 +160,7 @@ class Place:
                     write_text(self.out.with_suffix(".svg"), drawing)
                     yield self.out.with_suffix(".svg")
             else:
-                yield folder.write(f"{name}.itf.json" if self.form == "itf" else f"{name}.dot", text, name)
+                yield folder.write(f"{name}{self.form.suffix}", text, name)
                 if drawing is not None:
                     yield folder.write(f"{name}.svg", drawing, name)
 
