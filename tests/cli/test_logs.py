@@ -48,6 +48,11 @@ REJECTION = {
     "expected": ["restart(k=0)"],
     "nearest": "Source (1/4) switched from CREATED to SCHEDULED",
     "states": 3,
+    "states_before": [
+        {"status": "[A: FAILED, B: CREATED]", "job": "RUNNING", "failures_left": "0"},
+        {"status": "[A: FAILED, B: CREATED]", "job": "RUNNING", "failures_left": "1"},
+        {"status": "[A: FAILED, B: SCHEDULED]", "job": "RUNNING", "failures_left": "0"},
+    ],
 }
 
 
@@ -85,9 +90,10 @@ def test_exit_codes_of_validation(streamproof: Any, validation: Any, verdicts: l
 
 
 def test_verdicts_are_explained(streamproof: Any, validation: Any, golden: Callable[[str, str], None]) -> None:
-    """One line per job; under a rejection the event, the place in the log, each candidate, and what would have fitted."""
+    """One line per job; under a rejection the event, the place in the log, the states before it, each
+    candidate, and what would have fitted; notes on what was accepted are told too."""
     validation(
-        record("a", "accepted", recoveries=[{"number": 1}]),
+        record("a", "accepted", recoveries=[{"number": 1}], reason="the log ends while the job is RUNNING"),
         record("b", "rejected", rejection=REJECTION, reason=REJECTION["message"]),
         record("b", "inconclusive", trace="11f0", reason="the log begins in the middle"),
     )

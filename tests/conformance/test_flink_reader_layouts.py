@@ -185,6 +185,11 @@ def test_any_task_name_on_a_taskmanager(task: str) -> None:
     for logger, message, family in (
         ("Task", f"{task} (2/4)#3 ({attempt}) switched from RUNNING to FAILED with failure cause:", "tm.transition"),
         ("Task", f"{task} (2/4)#3 ({attempt}) switched from DEPLOYING to INITIALIZING.", "tm.transition"),
+        (
+            "Task",
+            f"{task} (2/4)#3 ({attempt}) switched from CANCELING to CANCELED due to CancelTaskException:",
+            "tm.transition",
+        ),
         ("Task", f"Attempting to fail task externally {task} (2/4)#3 ({attempt}).", "tm.failext"),
         (
             "TaskExecutor",
@@ -200,6 +205,25 @@ def test_any_task_name_on_a_taskmanager(task: str) -> None:
         found, args = _read(logger, message)
         assert found == family
         assert (args["task"], args["parallelism"], args["attempt"], args["number"]) == (task, 4, attempt, 3)
+
+
+def test_a_cancelled_task_with_its_exception_is_no_damage(tmp_path: Path) -> None:
+    """At DEBUG the stack trace of a CancelTaskException follows the transition; it is an event like without it."""
+    log = tmp_path / "taskmanager.log"
+    log.write_text(
+        "2026-11-21 03:18:56,360 DEBUG org.apache.flink.runtime.taskmanager.Task [] - "
+        f"B (2/4)#0 ({A}_{V}_1_0) switched from CANCELING to CANCELED due to CancelTaskException:\n"
+        "org.apache.flink.runtime.execution.CancelTaskException: Buffer pool has already been destroyed.\n"
+        "\tat org.apache.flink.runtime.io.network.buffer.LocalBufferPool.request(LocalBufferPool.java:378)\n"
+        "2026-11-21 03:18:56,361 INFO  org.apache.flink.runtime.taskmanager.Task [] - "
+        f"B (3/4)#0 ({A}_{V}_2_0) switched from CANCELING to CANCELED due to CancelTaskException.\n"
+    )
+    run = read_run(log)
+    assert [(e.event, e.args["new"], e.args["subtask"]) for e in run.events] == [
+        ("tm.transition", "CANCELED", 1),
+        ("tm.transition", "CANCELED", 2),
+    ]
+    assert run.problems == ()
 
 
 @pytest.mark.parametrize(

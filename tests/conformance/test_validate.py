@@ -268,7 +268,18 @@ def test_a_wrong_count_names_the_tasks(flink_logs: Path, tmp_path: Path) -> None
     )
     assert rejection["nearest"].startswith("10 tasks will be restarted to recover the failed task ")
     assert rejection["index"] == rejection["prefix"] > 100
-    assert rejection["candidates"] == []
+    assert rejection["candidates"][0]["because"] == rejection["message"]
+    assert rejection["candidates"][0]["action"].startswith("lose(p=")
+    assert len(rejection["states_before"]) == min(rejection["states"], 3)
+    assert rejection["states_before"][0]["job"] == "RUNNING"
+
+
+def test_events_are_in_a_file_called_as_the_run(flink_logs: Path, tmp_path: Path) -> None:
+    """Whoever reads events and verdicts together finds the same name in both, spaces and all."""
+    run = edited(flink_logs / "f-clean-batch-1", tmp_path / "my runs", lambda line: line)
+    named = run.rename(run.parent / "first run (ok)")
+    (verdict,) = validate_paths([named], events_dir=tmp_path / "events")
+    assert [path.stem for path in (tmp_path / "events").iterdir()] == [verdict["run"]] == ["first run (ok)"]
 
 
 def test_an_early_consumer_is_told_in_flinks_words(flink_logs: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from streamproof.pipeline import validate_many
 from streamproof.pipeline.records import verdict_row
-from streamproof.system.errors import UsageError
+from streamproof.system.errors import InputError, UsageError
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -45,6 +45,17 @@ def test_a_run_that_raises_becomes_an_error_and_costs_no_other(tmp_path: Path) -
     assert good == {"run": "good", "verdict": "accepted"}
     assert (bad["run"], bad["verdict"], bad["reason"]) == ("bad", "error", "ValueError: no job in this log")
     assert verdict_row(bad)[0] == "bad"
+
+
+def test_wrong_input_is_the_callers_mistake_and_no_record(tmp_path: Path) -> None:
+    """What the validation refuses as input is raised as it would be without Spark, with what to do."""
+
+    def judge(path: Path) -> dict[str, Any]:
+        raise InputError(f"{path.name}: no log was found", remedy="name a folder of logs")
+
+    with pytest.raises(UsageError) as caught:
+        validate_many([tmp_path / "empty"], judge)
+    assert (caught.value.message, caught.value.remedy) == ("empty: no log was found", "name a folder of logs")
 
 
 def test_a_record_that_is_no_json_is_an_error_of_its_run(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ class _Runs(click.Path):
         return Path(value) if any(c in str(value) for c in "*?[") else super().convert(value, param, ctx)
 
 
+LONGEST = 240
+"""Characters of a variable's value that are shown."""
+
+
 @click.command(
     "validate",
     cls=Verb,
@@ -134,8 +138,18 @@ def _job(record: Mapping[str, Any], *, named: bool) -> Iterator[Line]:
     yield line(Span(f"{verdict:<12}", _STYLES.get(verdict, "plain")), f"  {name}: ", Span(facts, "faint"), hang=14)
     if record.get("rejection"):
         yield from _rejection(record["rejection"])
-    elif record.get("reason") and verdict != "accepted":
+    elif record.get("reason"):
         yield line(record["reason"], indent=14, hang=14)
+
+
+def _states(states: Sequence[Mapping[str, str]]) -> Iterator[Line]:
+    """The first state in full, of the others what differs from it; long values are cut (the JSON has all of them)."""
+    for number, state in enumerate(states, 1):
+        yield line(Span(f"state {number}" + ("" if number == 1 else ", like state 1 but for"), "faint"), indent=8)
+        for name, value in state.items():
+            if number == 1 or value != states[0].get(name):
+                cut = value if len(value) <= LONGEST else f"{value[:LONGEST]} ..."
+                yield line(Span(name, "place"), f" = {cut}", indent=10, hang=14)
 
 
 def _rejection(rejection: Mapping[str, Any]) -> Iterator[Line]:
@@ -145,9 +159,12 @@ def _rejection(rejection: Mapping[str, Any]) -> Iterator[Line]:
     yield line(Span(str(rejection.get("message") or "rejected"), "failed"), indent=6, hang=6)
     index, states = rejection.get("index"), rejection.get("states")
     if index is not None:
-        fit = f"; {states} of the model's states fit them" if states else ""
+        fit = f"; {states} of the model's states fit{'s' if states == 1 else ''} them" if states else ""
         yield line(f"accepted before it: {index} event{'' if index == 1 else 's'}{fit}", indent=6, hang=6)
+    yield from _states(rejection.get("states_before") or ())
     for candidate in rejection.get("candidates") or ():
+        if candidate["because"] == rejection.get("message"):
+            continue  # said above
         yield line(
             Span(str(candidate["action"]), "action"), f"  is not possible: {candidate['because']}", indent=6, hang=10
         )

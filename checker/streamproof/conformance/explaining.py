@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamproof.conformance.binding import Demand, Look, Move, Observation, Task
 from streamproof.conformance.events import Event
-from streamproof.system import EvaluationError, Instance, State
+from streamproof.system import EvaluationError, Instance, State, System
+from streamproof.system.sorts import show
 from streamproof.traces.explain import why_false
 
 if TYPE_CHECKING:
@@ -17,22 +18,32 @@ if TYPE_CHECKING:
 EXAMINED = 6
 """States of the belief that an explanation looks at."""
 
+SHOWN = 3
+"""States of the belief that a rejection shows."""
+
 EXPECTED = 8
 """Events named as possible instead, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An action the event could have meant, and why it is not possible. `distance` counts the moves that were missing."""
+    """An action the event could have meant, and why it is not possible. `distance` counts the moves that were missing.
+
+    `demand`: the action is possible, but what the event says of the state is not so.
+    """
 
     action: str
     because: str
     distance: int = 0
+    demand: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """The first event that no behaviour of the machine explains, after `index` accepted ones.
+
+    `states` counts the states of the machine that fitted those, `before` has some of them, as text by variable. Where the log
+    contradicts itself there are no `candidates`: no action would make both true.
 
     `kind`: `contradiction` (the log contradicts itself), `action` (nothing that the event can mean is possible), `state`
     (it is, but not with what the event says of the state), `property` (the log's end breaks an invariant).
@@ -46,6 +57,7 @@ class Rejection:
     nearest: str | None = None
     expected: tuple[str, ...] = ()
     states: int = 0
+    before: tuple[Mapping[str, str], ...] = ()
 
     def record(self, prefix: int) -> dict[str, Any]:
         """As plain data for verdict records, `prefix` being the number of events accepted before it."""
@@ -63,6 +75,7 @@ class Rejection:
             "expected": list(self.expected),
             "nearest": self.nearest,
             "states": self.states,
+            "states_before": [dict(state) for state in self.before],
         }
 
 
@@ -87,10 +100,10 @@ def explained_refusal(refusal: Refusal) -> Rejection:
         kind, message = "contradiction", observation.impossible
     else:
         found = sorted(_candidates(refusal, states), key=lambda c: c.distance)
-        demands = [c for c in found if not c.action]
+        demands = [c for c in found if c.demand]
         kind = "state" if demands else "action"
         message = (demands or found or [Candidate("", "the machine has no action for this event")])[0].because
-        candidates = tuple(dict.fromkeys(c for c in found if c.action))
+        candidates = tuple(dict.fromkeys(c for c in found if c.demand or not demands))
     instead = _instead(refusal, states)
     nearest = instead or (near[0] if near else None)
     return Rejection(
@@ -102,6 +115,7 @@ def explained_refusal(refusal: Refusal) -> Rejection:
         nearest,
         tuple(near[:EXPECTED]),
         len(refusal.belief),
+        shown_states(refusal.steps.system, refusal.belief),
     )
 
 
@@ -115,7 +129,7 @@ def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate
     for state in states:
         unmet = _unmet(observation.before, Look(steps.system, state))
         if unmet is not None:
-            yield Candidate("", unmet, 0)
+            yield from (Candidate(_named(way), unmet, 0, True) for way in observation.ways or ((),))
             continue
         for way in observation.ways:
             at = [state]
@@ -129,7 +143,17 @@ def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate
                 for end in at:
                     unmet = _unmet(observation.demands, Look(steps.system, end))
                     if unmet is not None:
-                        yield Candidate("", unmet, 0)
+                        yield Candidate(_named(way), unmet, 0, True)
+
+
+def _named(way: Sequence[Move]) -> str:
+    """The actions that an event may stand for, as a reader writes them."""
+    return " then ".join(map(str, way)) or "no action"
+
+
+def shown_states(system: System, belief: Sequence[State]) -> tuple[Mapping[str, str], ...]:
+    """Some of the states, as text by variable."""
+    return tuple({v.name: show(v.sort, value) for v, value in system.named(state)} for state in belief[:SHOWN])
 
 
 def _unmet(demands: Sequence[Demand], look: Look) -> str | None:

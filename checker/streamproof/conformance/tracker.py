@@ -21,7 +21,7 @@ from typing import Any
 
 from streamproof.conformance.binding import Look, Move, Observation, Task
 from streamproof.conformance.events import Event
-from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal
+from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal, shown_states
 from streamproof.system import Instance, Interpreter, Kind, State, System
 
 BELIEF_LIMIT = 20_000
@@ -192,7 +192,8 @@ class Tracker:
                 observation.then([Look(self.task.system, state) for state in after])
         broken = self._broken(tuple(belief))
         if broken is not None:
-            rejection = Rejection(len(events), None, "property", broken, states=len(belief))
+            states = shown_states(self.task.system, tuple(belief))
+            rejection = Rejection(len(events), None, "property", broken, states=len(belief), before=states)
             return self._outcome(events, largest, belief, rejection)
         return self._outcome(events, largest, belief)
 

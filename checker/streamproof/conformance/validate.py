@@ -179,7 +179,8 @@ def _prepare(folder: Path) -> None:
 
 
 def _write_events(plan: Plan, folder: Path, form: str) -> None:
-    stem = re.sub(r"[^\w.-]", "_", plan.name)
+    # The file is called as the run: those who read it take one for the other.
+    stem = re.sub(r"[/\0]", "_", plan.name)
     if form == "parquet":
         write_parquet(plan.events, folder / f"{stem}.parquet")
     else:

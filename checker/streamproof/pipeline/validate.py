@@ -13,6 +13,9 @@ from streamproof.system.errors import UsageError
 Record = Mapping[str, Any]
 """One verdict record, `streamproof.verdict/1`: plain data that JSON can carry."""
 
+_REFUSED = "refused"
+"""Key of what a worker sends back in place of a record when the input itself is wrong."""
+
 JobFunction = Callable[[Path], Record | Sequence[Record]]
 """Validates the run stored at a path. A run may hold several jobs, hence several records."""
 
@@ -27,7 +30,8 @@ def validate_many(
 
     `job_function` must be picklable, and on a cluster the paths must name the same files on every worker. A run on which
     it raises gets a record with verdict `error` and the exception as reason: one broken run never costs the others.
-    Raises `UsageError` when the function cannot be sent to workers and `SystemFailure` when a worker process dies.
+    Raises `UsageError` when it says that what it was given is wrong, or cannot be sent to workers, and `SystemFailure`
+    when a worker process dies.
     """
     if not run_paths:
         return []
@@ -51,7 +55,11 @@ def validate_many(
         # One task per run: runs differ widely in length, so fixed groups of them would leave cores idle.
         runs = spark.sparkContext.parallelize([str(path) for path in run_paths], len(run_paths))
         answers = runs.mapPartitions(task).collect()
-    return [json.loads(text) for answer in answers for text in answer]
+    records = [json.loads(text) for answer in answers for text in answer]
+    refused = next((r[_REFUSED] for r in records if _REFUSED in r), None)
+    if refused is not None:
+        raise UsageError(refused["message"], remedy=refused["remedy"])
+    return records
 
 
 def error_record(run: str, reason: str) -> dict[str, Any]:
@@ -79,5 +87,7 @@ def _records(job_function: JobFunction, path: Path) -> list[str]:
         answer = job_function(path)
         records = [answer] if isinstance(answer, Mapping) else list(answer)
         return [json.dumps(dict(record), allow_nan=False) for record in records]
+    except UsageError as failure:
+        return [json.dumps({_REFUSED: {"message": failure.message, "remedy": failure.remedy}})]
     except Exception as failure:
         return [json.dumps(error_record(path.name, f"{type(failure).__name__}: {failure}"))]

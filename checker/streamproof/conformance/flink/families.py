@@ -100,7 +100,9 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "tm.transition",
         ("Task",),
-        rf"{_TASK_ATTEMPT} switched from {_OLD_NEW}(?: with failure cause:(?: (?P<cause>.+))?)?\.?",
+        # At DEBUG the exception of a cancelled task follows as a stack trace.
+        rf"{_TASK_ATTEMPT} switched from {_OLD_NEW}"
+        r"(?: with failure cause:(?: (?P<cause>.+))?| due to CancelTaskException:?)?\.?",
     ),
     (
         "tm.submit",

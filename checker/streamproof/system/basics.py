@@ -1,0 +1,450 @@
+"""Smart constructors of truth values, numbers, enumerations, options, arrays and records: see `build`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from streamproof.system import expr as e
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr, intern
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    cardinality,
+    compatible,
+    contains,
+    default,
+    is_scalar,
+    position,
+)
+
+
+def const(sort: Sort, value: Value, loc: Loc | None = None) -> Expr:
+    """A literal. Integers get the one-point range, so equal literals are one node."""
+    if isinstance(sort, RangeSort) and type(value) is int:
+        sort = RangeSort(value, value)
+    elif not contains(sort, value):
+        raise ModelError(f"{value!r} is not a value of {sort}", loc=loc)
+    return intern(e.Const, sort, loc, value)
+
+
+def num(value: int) -> Expr:
+    """An integer literal."""
+    return intern(e.Const, RangeSort(value, value), None, value)
+
+
+TRUE = const(BOOL, True)
+FALSE = const(BOOL, False)
+
+
+def truth(value: bool) -> Expr:
+    """A Boolean literal."""
+    return TRUE if value else FALSE
+
+
+def var(name: str, sort: Sort, loc: Loc | None = None) -> Expr:
+    """The current value of a state variable."""
+    return intern(e.Var, sort, loc, name)
+
+
+def next_(name: str, sort: Sort, loc: Loc | None = None) -> Expr:
+    """The value of a state variable after the step."""
+    return intern(e.Next, sort, loc, name)
+
+
+def bad(what: str, loc: Loc | None, *args: Expr) -> ModelError:
+    """The error for terms of wrong sorts."""
+    return ModelError(f"{what}, got {' and '.join(str(a.sort) for a in args)}", loc=loc)
+
+
+def not_(arg: Expr, loc: Loc | None = None) -> Expr:
+    """Negation."""
+    if arg.sort != BOOL:
+        raise bad("'not' needs a Bool", loc, arg)
+    match arg:
+        case e.Const(value=v):
+            return truth(not v)
+        case e.Not(arg=inner):
+            return inner
+        case _:
+            return intern(e.Not, BOOL, loc, arg)
+
+
+def and_(args: Iterable[Expr], loc: Loc | None = None) -> Expr:
+    """Conjunction; flattens, keeps the order, drops repeats."""
+    return _connective(e.And, tuple(args), loc)
+
+
+def or_(args: Iterable[Expr], loc: Loc | None = None) -> Expr:
+    """Disjunction; flattens, keeps the order, drops repeats."""
+    return _connective(e.Or, tuple(args), loc)
+
+
+def _connective(kind: type[e.And] | type[e.Or], args: tuple[Expr, ...], loc: Loc | None) -> Expr:
+    unit, zero = (TRUE, FALSE) if kind is e.And else (FALSE, TRUE)
+    seen: dict[Expr, None] = {}
+    for arg in args:
+        if arg.sort != BOOL:
+            raise bad("'and'/'or' need Bools", loc, arg)
+        for part in arg.args if isinstance(arg, e.And | e.Or) and type(arg) is kind else (arg,):
+            if part is zero or not_(part) in seen:
+                return zero
+            if part is not unit:
+                seen[part] = None
+    if not seen:
+        return unit
+    for part in seen:
+        # x or y or not (x or y), however it was flattened: the paths of a function that returns early on one of them.
+        if isinstance(part, e.Not) and type(part.arg) is kind and all(inner in seen for inner in part.arg.args):
+            return zero
+    kept = tuple(seen)
+    return kept[0] if len(kept) == 1 else intern(kind, BOOL, loc, kept)
+
+
+def implies(a: Expr, b: Expr, loc: Loc | None = None) -> Expr:
+    """`a` implies `b`."""
+    return or_((not_(a), b), loc)
+
+
+def join(a: Sort, b: Sort, loc: Loc | None = None) -> Sort:
+    """The smallest sort that has the values of both; raises `ModelError` when the two do not mix."""
+    if a == b:
+        return a
+    match a, b:
+        case (RangeSort(l1, h1), RangeSort(l2, h2)):
+            return RangeSort(min(l1, l2), max(h1, h2))
+        case (OptionSort(x), OptionSort(y)):
+            return OptionSort(join(x, y, loc))
+        case (SetSort(x), SetSort(y)):
+            return SetSort(join(x, y, loc))
+        case (QueueSort(x, m), QueueSort(y, n)):
+            return QueueSort(join(x, y, loc), max(m, n))
+        case (ArraySort(i, x), ArraySort(j, y)) if i == j:
+            return ArraySort(i, join(x, y, loc))
+        case (RecordSort(f), RecordSort(g)) if compatible(a, b):
+            return RecordSort(tuple((n, join(x, y, loc)) for (n, x), (_, y) in zip(f, g, strict=True)))
+        case _:
+            raise ModelError(f"the two branches have different sorts: {a} and {b}", loc=loc)
+
+
+def ite(cond: Expr, then: Expr, other: Expr, loc: Loc | None = None) -> Expr:
+    """`then` if `cond` else `other`."""
+    if cond.sort != BOOL:
+        raise bad("a condition must be a Bool", loc, cond)
+    if isinstance(cond, e.Const):
+        return then if cond.value else other
+    if then is other:
+        return then
+    if isinstance(cond, e.Not):
+        return ite(cond.arg, other, then, loc)
+    sort = join(then.sort, other.sort, loc)
+    if sort == BOOL:
+        if then is TRUE:
+            return or_((cond, other), loc)
+        if then is FALSE:
+            return and_((not_(cond), other), loc)
+        if other is TRUE:
+            return or_((not_(cond), then), loc)
+        if other is FALSE:
+            return and_((cond, then), loc)
+    return intern(e.Ite, sort, loc, cond, then, other)
+
+
+def eq(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Equality."""
+    if not compatible(left.sort, right.sort):
+        raise bad("'==' needs two values of one sort", loc, left, right)
+    if left is right:
+        return TRUE
+    match left, right:
+        case (e.Const(value=a), e.Const(value=b)):
+            return truth(a == b)
+        case (e.Const(), _):
+            return eq(right, left, loc)
+        case (_, e.Const(value=True)) if left.sort == BOOL:
+            return left
+        case (_, e.Const(value=False)) if left.sort == BOOL:
+            return not_(left)
+        case (_, e.Const(value=None)):
+            return is_none(left, loc)
+    if isinstance(left.sort, RangeSort) and isinstance(right.sort, RangeSort):
+        a, b = left.sort, right.sort
+        if a.hi < b.lo or b.hi < a.lo:
+            return FALSE
+    if isinstance(left, e.Ite) and isinstance(right, e.Const) and is_scalar(left.sort):
+        return _eq_through(left, right)
+    return intern(e.Eq, BOOL, loc, left, right)
+
+
+def ints(what: str, left: Expr, right: Expr, loc: Loc | None) -> tuple[RangeSort, RangeSort]:
+    """The sorts of two integers."""
+    if isinstance(left.sort, RangeSort) and isinstance(right.sort, RangeSort):
+        return left.sort, right.sort
+    raise bad(f"{what!r} needs two integers", loc, left, right)
+
+
+def less(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """`left < right`."""
+    a, b = ints("<", left, right, loc)
+    if a.hi < b.lo:
+        return TRUE
+    if a.lo >= b.hi or left is right:
+        return FALSE
+    return intern(e.Less, BOOL, loc, left, right)
+
+
+def less_eq(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """`left <= right`."""
+    a, b = ints("<=", left, right, loc)
+    if a.hi <= b.lo or left is right:
+        return TRUE
+    if a.lo > b.hi:
+        return FALSE
+    return intern(e.LessEq, BOOL, loc, left, right)
+
+
+def add(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Sum."""
+    a, b = ints("+", left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return num(left.value + right.value)
+    if isinstance(right, e.Const) and right.value == 0:
+        return left
+    if isinstance(left, e.Const) and left.value == 0:
+        return right
+    return intern(e.Add, RangeSort(a.lo + b.lo, a.hi + b.hi), loc, left, right)
+
+
+def sub(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Difference."""
+    a, b = ints("-", left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return num(left.value - right.value)
+    if isinstance(right, e.Const) and right.value == 0:
+        return left
+    if left is right:
+        return num(0)
+    return intern(e.Sub, RangeSort(a.lo - b.hi, a.hi - b.lo), loc, left, right)
+
+
+def mul(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Product."""
+    a, b = ints("*", left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return num(left.value * right.value)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, e.Const) and one.value in (0, 1):
+            return other if one.value else num(0)
+    ends = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    return intern(e.Mul, RangeSort(min(ends), max(ends)), loc, left, right)
+
+
+def floor_div(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Quotient, rounded down; 0 for a zero divisor."""
+    a, b = ints("//", left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return num(left.value // right.value if right.value else 0)
+    divisors = {d for d in (b.lo, b.hi, -1, 1) if d and b.lo <= d <= b.hi}
+    ends = [x // d for x in (a.lo, a.hi) for d in divisors] + [0]
+    return intern(e.FloorDiv, RangeSort(min(ends), max(ends)), loc, left, right)
+
+
+def mod(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
+    """Remainder with the divisor's sign; 0 for a zero divisor."""
+    a, b = ints("%", left, right, loc)
+    if isinstance(left, e.Const) and isinstance(right, e.Const):
+        return num(left.value % right.value if right.value else 0)
+    if b.lo > 0 and a.lo >= 0 and a.hi < b.lo:
+        return left
+    return intern(e.Mod, RangeSort(min(0, b.lo + 1), max(0, b.hi - 1)), loc, left, right)
+
+
+def _array(array: Expr, loc: Loc | None) -> ArraySort:
+    if isinstance(array.sort, ArraySort):
+        return array.sort
+    raise bad("indexing needs an Array", loc, array)
+
+
+def make_array(sort: ArraySort, elements: Iterable[Expr], loc: Loc | None = None) -> Expr:
+    """An array from its elements; a constant when all of them are."""
+    parts = tuple(elements)
+    if len(parts) != cardinality(sort.index):
+        raise ModelError(f"{sort} needs {cardinality(sort.index)} elements, got {len(parts)}", loc=loc)
+    for part in parts:
+        if not compatible(sort.element, part.sort):
+            raise bad(f"an element of {sort} expected", loc, part)
+    if all(isinstance(p, e.Const) and contains(sort.element, p.value) for p in parts):
+        return const(sort, tuple(p.value for p in parts if isinstance(p, e.Const)), loc)
+    return intern(e.MakeArray, sort, loc, parts)
+
+
+def select(array: Expr, index: Expr, loc: Loc | None = None) -> Expr:
+    """Element of an array; looks through writes at other known indices."""
+    sort = _array(array, loc)
+    if not compatible(sort.index, index.sort):
+        raise bad(f"an index of {sort} must be in {sort.index}", loc, index)
+    if isinstance(index, e.Const):
+        at = position(sort.index, index.value)
+        if at is None:
+            return const(sort.element, default(sort.element))
+        while isinstance(array, e.Store) and isinstance(array.index, e.Const):
+            if array.index.value == index.value:
+                return array.value
+            array = array.array
+        match array:
+            case e.Const(value=v):
+                return const(sort.element, v[at], loc)
+            case e.MakeArray(elements=parts):
+                return parts[at]
+            case e.Ite():
+                return _select_through(array, index)
+    elif isinstance(array, e.Store) and array.index is index and _inside(sort, index):
+        return array.value
+    return intern(e.Select, sort.element, loc, array, index)
+
+
+def _inside(sort: ArraySort, index: Expr) -> bool:
+    inner, outer = index.sort, sort.index
+    if isinstance(inner, RangeSort) and isinstance(outer, RangeSort):
+        return outer.lo <= inner.lo and inner.hi <= outer.hi
+    return inner == outer
+
+
+def store(array: Expr, index: Expr, value: Expr, loc: Loc | None = None) -> Expr:
+    """`array` with one element replaced."""
+    sort = _array(array, loc)
+    if not compatible(sort.index, index.sort):
+        raise bad(f"an index of {sort} must be in {sort.index}", loc, index)
+    if not compatible(sort.element, value.sort):
+        raise bad(f"an element of {sort} expected", loc, value)
+    if isinstance(index, e.Const):
+        at = position(sort.index, index.value)
+        if at is None:
+            return array
+        match array:
+            case e.MakeArray(elements=parts):
+                return make_array(sort, (*parts[:at], value, *parts[at + 1 :]), loc)
+            case e.Const(value=v) if isinstance(value, e.Const) and contains(sort.element, value.value):
+                return const(sort, (*v[:at], value.value, *v[at + 1 :]), loc)
+            case e.Store(array=inner, index=e.Const() as written) if written.value == index.value:
+                return store(inner, index, value, loc)
+        if isinstance(value, e.Select) and value.array is array and value.index is index:
+            return array
+    return intern(e.Store, sort, loc, array, index, value)
+
+
+def _record(record: Expr, name: str, loc: Loc | None) -> tuple[RecordSort, int]:
+    if not isinstance(record.sort, RecordSort):
+        raise bad(f"'.{name}' needs a Record", loc, record)
+    try:
+        return record.sort, record.sort.index(name)
+    except KeyError:
+        names = ", ".join(n for n, _ in record.sort.fields)
+        raise ModelError(f"no field {name!r} in {record.sort}", loc=loc, remedy=f"its fields are {names}") from None
+
+
+def make_record(sort: RecordSort, parts: Iterable[Expr], loc: Loc | None = None) -> Expr:
+    """A record from its field values, in field order."""
+    got = tuple(parts)
+    for (name, field), part in zip(sort.fields, got, strict=True):
+        if not compatible(field, part.sort):
+            raise bad(f"field {name!r} needs {field}", loc, part)
+    if all(isinstance(p, e.Const) and contains(s, p.value) for (_, s), p in zip(sort.fields, got, strict=True)):
+        return const(sort, tuple(p.value for p in got if isinstance(p, e.Const)), loc)
+    return intern(e.MakeRecord, sort, loc, got)
+
+
+def field(record: Expr, name: str, loc: Loc | None = None) -> Expr:
+    """A field of a record."""
+    sort, at = _record(record, name, loc)
+    while isinstance(record, e.WithField):
+        if record.name == name:
+            return record.value
+        record = record.record
+    match record:
+        case e.Const(value=v):
+            return const(sort.fields[at][1], v[at], loc)
+        case e.MakeRecord(values=parts):
+            return parts[at]
+        case e.Ite():
+            return _field_through(record, name)
+    return intern(e.Field, sort.fields[at][1], loc, record, name)
+
+
+def with_field(record: Expr, name: str, value: Expr, loc: Loc | None = None) -> Expr:
+    """`record` with one field replaced."""
+    sort, at = _record(record, name, loc)
+    if not compatible(sort.fields[at][1], value.sort):
+        raise bad(f"field {name!r} needs {sort.fields[at][1]}", loc, value)
+    match record:
+        case e.MakeRecord(values=parts):
+            return make_record(sort, (*parts[:at], value, *parts[at + 1 :]), loc)
+        case e.WithField(record=inner, name=written) if written == name:
+            return with_field(inner, name, value, loc)
+    return intern(e.WithField, sort, loc, record, name, value)
+
+
+def some(arg: Expr, loc: Loc | None = None) -> Expr:
+    """A present option."""
+    if isinstance(arg, e.Const):
+        return intern(e.Const, OptionSort(arg.sort), loc, arg.value)
+    return intern(e.Some, OptionSort(arg.sort), loc, arg)
+
+
+def is_none(arg: Expr, loc: Loc | None = None) -> Expr:
+    """Whether an option is absent."""
+    if not isinstance(arg.sort, OptionSort):
+        raise bad("'is None' needs an Option", loc, arg)
+    match arg:
+        case e.Const(value=v):
+            return truth(v is None)
+        case e.Some():
+            return FALSE
+        case e.Ite():
+            return _is_none_through(arg)
+    return intern(e.IsNone, BOOL, loc, arg)
+
+
+def unwrap(arg: Expr, loc: Loc | None = None) -> Expr:
+    """The value of an option; the default when absent."""
+    if not isinstance(arg.sort, OptionSort):
+        raise bad("unwrapping needs an Option", loc, arg)
+    inner = arg.sort.element
+    match arg:
+        case e.Const(value=v):
+            return const(inner, default(inner) if v is None else v, loc)
+        case e.Some(arg=x):
+            return x
+    return intern(e.Unwrap, inner, loc, arg)
+
+
+# A read of a conditional is the conditional of the reads. The branches of sequential updates share their subterms, so
+# these four remember their answers: without that, n updates in sequence cost 2^n reads.
+
+
+@lru_cache(maxsize=1 << 16)
+def _eq_through(left: e.Ite, right: e.Const) -> Expr:
+    return ite(left.cond, eq(left.then, right), eq(left.other, right), left.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _select_through(array: e.Ite, index: e.Const) -> Expr:
+    return ite(array.cond, select(array.then, index), select(array.other, index), array.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _field_through(record: e.Ite, name: str) -> Expr:
+    return ite(record.cond, field(record.then, name), field(record.other, name), record.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_none_through(arg: e.Ite) -> Expr:
+    return ite(arg.cond, is_none(arg.then), is_none(arg.other), arg.loc)
