@@ -129,6 +129,8 @@ def _explicit(
             workers=limits.resources.workers,
             checkpoint=limits.resources.checkpoint,
             resume=limits.resources.resume,
+            memory=limits.resources.memory,
+            spill=limits.resources.spill,
         )
     finally:
         if progress is not None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
+
+from streamproof.system.errors import UsageError
+from streamproof.system.sizes import bytes_text, parse_bytes
 
 TIERS = ("auto", "python", "compiled")
 """As in `explicit.tiers`, which is not imported before it is needed."""
@@ -16,12 +19,15 @@ TIERS = ("auto", "python", "compiled")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What ``--tier``, ``--workers``, ``--checkpoint`` and ``--resume`` say."""
+    """What ``--tier``, ``--workers``, ``--memory``, ``--spill``, ``--checkpoint`` and ``--resume`` say."""
 
     tier: str = TIERS[0]
     workers: int = 1
     checkpoint: Path | None = None
     resume: Path | None = None
+    memory: int | None = None
+    """Bytes."""
+    spill: Path | None = None
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -31,7 +37,10 @@ class Resources:
             words += ["--tier", self.tier]
         if self.workers != 1:
             words += ["--workers", str(self.workers)]
-        for name, folder in (("--checkpoint", self.checkpoint), ("--resume", self.resume)):
+        if self.memory is not None:
+            words += ["--memory", bytes_text(self.memory)]
+        folders = {"--spill": self.spill, "--checkpoint": self.checkpoint, "--resume": self.resume}
+        for name, folder in folders.items():
             if folder is not None:
                 words += [name, str(folder)]
         return tuple(words)
@@ -39,11 +48,26 @@ class Resources:
     @property
     def words(self) -> tuple[str, ...]:
         """The options that do the same again; a run that resumed is done again from its beginning."""
-        return Resources(self.tier, self.workers).given
+        return replace(self, checkpoint=None, resume=None).given
 
 
 DEFAULTS = Resources()
 """As when no option is given."""
+
+
+class Amount(click.ParamType[int]):
+    """An amount of memory."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The amount in bytes."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_bytes(value)
+        except UsageError as error:
+            self.fail(f"{error.message}; {error.remedy}", param, ctx)
 
 
 def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,9 +75,16 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def collected(
-        *args: Any, tier: str, workers: int, checkpoint: Path | None, resume: Path | None, **more: Any
+        *args: Any,
+        tier: str,
+        workers: int,
+        checkpoint: Path | None,
+        resume: Path | None,
+        memory: int | None,
+        spill: Path | None,
+        **more: Any,
     ) -> Any:
-        return command(*args, resources=Resources(tier, workers, checkpoint, resume), **more)
+        return command(*args, resources=Resources(tier, workers, checkpoint, resume, memory, spill), **more)
 
     options = (
         click.option(
@@ -64,6 +95,15 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Search by generated Python or by compiled code; auto changes over when the state space turns out large.",
         ),
         click.option("--workers", type=click.IntRange(1, 64), default=1, metavar="N", help="Threads of compiled code."),
+        click.option(
+            "--memory", type=Amount(), metavar="SIZE", help="Stop when the process holds so much (500MB, 4GB, 4GiB)."
+        ),
+        click.option(
+            "--spill",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Do not stop then, but go on with the states on disk, in DIR.",
+        ),
         click.option(
             "--checkpoint",
             type=click.Path(path_type=Path, file_okay=False),

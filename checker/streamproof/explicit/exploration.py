@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.findings import Mistake, judge
@@ -14,7 +15,7 @@ from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
 from streamproof.explicit.reductions.plan import Plan, plan
 from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
 from streamproof.system.assume import simplify
-from streamproof.system.errors import ModelError, UsageError
+from streamproof.system.errors import ModelError, SystemFailure, UsageError
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress, Reduction
@@ -86,6 +87,8 @@ def explore(
     checkpoint: Path | None = None,
     resume: Path | None = None,
     checkpoint_seconds: float = 60.0,
+    memory: int | None = None,
+    spill: Path | None = None,
 ) -> Exploration:
     """Search the reachable states of `system` breadth first and decide `properties` (all of them by default).
 
@@ -93,7 +96,9 @@ def explore(
     end of the level where the last of them is violated, or reached. `deadlock=False` leaves out properties of that kind.
 
     Limits: `max_states` distinct states (by default what 32 bits can number), `max_depth` levels, the initial one being 1,
-    `time_limit` seconds; memory is watched too. A limit, or Ctrl-C, turns whatever is not decided yet into *inconclusive*.
+    `time_limit` seconds, `memory` bytes of this process (by default a share of the machine's). A limit, or Ctrl-C, turns
+    whatever is not decided yet into *inconclusive*. With `spill`, a folder, the search goes on there when memory is used up,
+    with the same results; only properties of endless behaviours then stay undecided.
     `on_progress` is called at most once a second.
 
     `tier`: generated Python, compiled code, or (`auto`) the first for small state spaces, the second for the others; counts,
@@ -111,12 +116,20 @@ def explore(
     if not 1 <= workers <= MOST_WORKERS:
         raise UsageError(f"workers must be from 1 to {MOST_WORKERS}, got {workers}", remedy="one for each core is best")
     storage = _storage(checkpoint, resume, checkpoint_seconds, tier, reduced=symmetry or por)
+    if spill is not None:
+        _expect_spilling(spill, tier, workers, storage, reduced=symmetry or por)
     budget = Budget(
-        max_states=DEFAULT_MAX_STATES if max_states is None else max_states, max_depth=max_depth, time_limit=time_limit
+        max_states=DEFAULT_MAX_STATES if max_states is None else max_states,
+        max_depth=max_depth,
+        time_limit=time_limit,
+        max_bytes=memory,
+        spills=spill is not None,
     )
     chosen = _chosen(system, properties, deadlock)
     with budget.listening():
-        return _explore(system, chosen, budget, on_progress, stop_when_decided, tier, symmetry, por, workers, storage)
+        return _explore(
+            system, chosen, budget, on_progress, stop_when_decided, tier, symmetry, por, workers, storage, spill
+        )
 
 
 def _explore(
@@ -130,13 +143,16 @@ def _explore(
     por: bool,
     workers: int,
     storage: Storage | None,
+    spill: Path | None,
 ) -> Exploration:
     begun = time.perf_counter()
     scalarised = scalarise(system)
     simple = simplify(scalarised.system)
     properties = [simple.property(p.name) for p in chosen]
     reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
-    task = Task(scalarised, simple, properties, budget, on_progress, stop_when_decided, reduced, workers, storage)
+    task = Task(
+        scalarised, simple, properties, budget, on_progress, stop_when_decided, reduced, workers, storage, spill
+    )
     prepared = time.perf_counter() - begun
     search, used = run_tiers(task, tier)
     if not search.known and search.stopped is None:
@@ -184,6 +200,26 @@ def _storage(
             remedy="leave out the other tier, --symmetry and --por, or checkpoints",
         )
     return Storage(Path(folder), resume is not None, seconds)
+
+
+def _expect_spilling(folder: Path, tier: str, workers: int, storage: Storage | None, *, reduced: bool) -> None:
+    """Raises `UsageError` for what does not go together with spilling, and `SystemFailure` for a folder that will not do."""
+    if tier == PYTHON or reduced:
+        raise UsageError(
+            "only the compiled tier spills to disk", remedy="leave out the other tier, --symmetry and --por, or --spill"
+        )
+    if workers > 1:
+        raise UsageError("a search that spills to disk has one worker", remedy="leave out --workers, or --spill")
+    if storage is not None:
+        raise UsageError("what was spilled to disk is in no checkpoint", remedy="leave out checkpoints, or --spill")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SystemFailure(
+            f"cannot spill to {folder}: {error.strerror or error}", remedy="name a folder that can be written"
+        ) from None
 
 
 def _chosen(system: System, names: Collection[str] | None, deadlock: bool) -> list[Property]:

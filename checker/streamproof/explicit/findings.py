@@ -11,9 +11,10 @@ from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness.findings import Temporal
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
-from streamproof.system.errors import EvaluationError
+from streamproof.system.errors import EvaluationError, TooLarge
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property
+from streamproof.system.sizes import bytes_about
 from streamproof.system.verdict import Finding, Trace, Verdict
 
 
@@ -62,7 +63,11 @@ class _Judge:
             trace = self.witnesses.stuck(self.search.stuck)
             return _violated(prop, trace, f"nothing is enabled after {_count(len(trace) - 1, 'step')}")
         if prop.kind is Kind.TERMINATION:
-            cycle = self.search.cycle()
+            try:
+                cycle = self.search.cycle()
+            except TooLarge as limit:
+                because = str(limit) if self.search.stopped is None else advice(self.search)
+                return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
             if cycle is not None:
                 trace = self.witnesses.round(cycle)
                 way = f"after {_count(len(trace) - len(cycle), 'step')}, {_count(len(cycle), 'step')} repeat for ever"
@@ -136,7 +141,8 @@ def advice(search: Found) -> str:
         case Stop.TIME:
             return f"stopped {so_far}: time_limit is {budget.time_limit:g} s; raise it, {smaller}"
         case Stop.MEMORY:
-            return f"stopped {so_far}: this process holds {(budget.max_bytes or 0) / 2**30:.1f} GiB; {smaller}"
+            more = "raise it (--memory)" if budget.spills else "raise it (--memory), go on on disk (--spill DIR)"
+            return f"stopped {so_far}: this process holds the {bytes_about(budget.max_bytes or 0)} it may; {more}, {smaller}"
         case Stop.INTERRUPTED:
             return f"interrupted {so_far}; run it again to the end"
         case Stop.DECIDED:

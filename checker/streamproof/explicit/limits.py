@@ -45,12 +45,15 @@ class Budget:
     max_depth: int | None = None
     time_limit: float | None = None
     max_bytes: int | None = None
+    """What the process may hold; by default a share of the machine's memory."""
+    spills: bool = False
+    """Whether a search whose memory is used up goes on on disk."""
     interrupted: bool = False
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        for name in ("max_states", "max_depth", "time_limit"):
-            value = getattr(self, name)
+        limits = {"max_states": self.max_states, "max_depth": self.max_depth, "time_limit": self.time_limit}
+        for name, value in {**limits, "memory": self.max_bytes}.items():
             if value is not None and value <= 0:
                 raise UsageError(f"{name} must be positive, got {value}", remedy="leave it out for no limit")
         if self.max_bytes is None:

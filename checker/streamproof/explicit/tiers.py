@@ -21,6 +21,8 @@ TIERS = (AUTO, PYTHON, COMPILED)
 """The tiers by name, the default first."""
 MOST_WORKERS = 64
 """Threads of one search."""
+COMPILER_BYTES = 100 << 20
+"""What the process holds when it has loaded the compiler, and tables of some use."""
 HANDOVER = Handover(states=10_000, seconds=0.05)
 """Below this, generated Python is done before the compiler has been loaded."""
 
@@ -47,6 +49,8 @@ class Task:
     plan: Plan
     threads: int = 1
     checkpoint: Storage | None = None
+    spill: Path | None = None
+    """Where the search goes on when memory is used up."""
 
 
 def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
@@ -60,9 +64,11 @@ def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
         return _reduced(task), PYTHON
     if tier == COMPILED or task.checkpoint is not None:
         return _finished(_compiled(task)), COMPILED
-    search = _python(task, HANDOVER if tier == AUTO else None)
+    faster = tier == AUTO and (task.budget.max_bytes or COMPILER_BYTES) >= COMPILER_BYTES
+    search = _python(task, HANDOVER if faster else None)
     if search.stopped is not Stop.HANDOVER:
         return search, PYTHON
+    del search
     try:
         compiled = _compiled(task)
     except (SystemFailure, TooLarge):
@@ -112,15 +118,12 @@ def _compiled(task: Task) -> Found:
         raise SystemFailure(
             f"compiled code needs llvmlite: {error}", remedy="pip install llvmlite, or --tier python"
         ) from None
-    search = CompiledSearch(
-        task.scalarised,
-        task.system,
-        task.properties,
-        task.budget,
-        task.on_progress,
-        task.stop_when_decided,
-        task.threads,
-    )
+    given = (task.scalarised, task.system, task.properties, task.budget, task.on_progress, task.stop_when_decided)
+    if task.spill is not None:
+        from streamproof.explicit.compiled.spill import SpillingSearch
+
+        return SpillingSearch(*given, folder=task.spill)
+    search = CompiledSearch(*given, task.threads)
     if task.checkpoint is not None:
         from streamproof.explicit.compiled.checkpoint import Checkpoints
 

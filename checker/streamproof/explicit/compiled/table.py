@@ -16,6 +16,8 @@ FIRST_CAPACITY = 1 << 20
 DOUBLING = 1 << 24
 LOAD = 0.75
 """The table grows when it is fuller than this."""
+FRUGAL = ((1.25, LOAD), (1.125, LOAD), (1.0, 0.8), (1.125, 0.85), (1.0, 0.85), (1.0625, 0.9), (1.0, 0.9))
+"""What is tried when memory does not allow that: smaller steps and fuller tables, which are slower, the better ones first."""
 SLACK = 1 << 18
 """Slots behind the table's end, more than one batch can push out."""
 
@@ -116,19 +118,22 @@ class Table:
 
     def make_room(self, more: int, fixed: Module) -> bool:
         """Grow until so many states more fit; False when memory does not allow it."""
-        capacity = self.value("CAPACITY")
+        needed, capacity = self.count + more, self.value("CAPACITY")
+        if needed <= self.value("ROOM"):
+            return True
         wanted = capacity
-        while self.count + more > wanted * LOAD:
+        while needed > wanted * LOAD:
             wanted = wanted * 2 if wanted < DOUBLING else wanted // 2 * 3
-        if wanted > capacity:
-            if not self._affordable(wanted, capacity):
-                return False
-            fixed.function("grow", 4)(self.control.address, capacity, wanted, SLACK)
-            self.set(ROOM=int(wanted * LOAD))
-        return True
+        for size, load in ((wanted, LOAD), *((int(capacity * factor), load) for factor, load in FRUGAL)):
+            if needed <= int(size * load) and self._affordable(size, load, capacity):
+                if size > capacity:
+                    fixed.function("grow", 4)(self.control.address, capacity, size, SLACK)
+                self.set(ROOM=int(size * load))
+                return True
+        return False
 
-    def _affordable(self, wanted: int, capacity: int) -> bool:
-        extra = 8 * (wanted - capacity) + int(wanted * LOAD - self.count) * (8 * self._words + 4)
+    def _affordable(self, wanted: int, load: float, capacity: int) -> bool:
+        extra = 8 * (wanted - capacity) + int(wanted * load - self.count) * (8 * self._words + 4)
         fits = 8 * (wanted + SLACK) <= self._entries.size and 8 * self._words * wanted <= self._log.size
         return fits and self._budget.allows(extra * self._shares)
 
