@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from streamproof.explicit.reductions.symmetry import Symmetry
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Owed, Trace
+
+if TYPE_CHECKING:
+    from streamproof.explicit.reductions.symmetry import Symmetry
 
 
 class Disagreement(StreamproofError):
