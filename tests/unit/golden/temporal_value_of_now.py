@@ -1,0 +1,21 @@
+"""Temporal: value of now."""
+
+from streamproof import *
+
+
+class Shop(Model):
+    channels: int = 2
+
+    def state(self):
+        return State(
+            backlog=Range(0, 3), full=Bool(), mode=Enum("IDLE", "BUSY"), wire=Queue(Range(0, 3), capacity=2),
+        )
+
+    @action
+    def work(self, s):
+        s.full = True
+
+    @temporal
+    def grows(self, s):
+        before = s.backlog
+        return eventually(s.backlog > before)
