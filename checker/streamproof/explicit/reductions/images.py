@@ -8,7 +8,7 @@ default of their sort before and after.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from streamproof.explicit.reductions.renaming import Renaming, renamed, sources
 from streamproof.system import build as b
@@ -28,55 +28,55 @@ from streamproof.system.sorts import (
     values,
 )
 
-
-def images(system: System, renaming: Renaming) -> tuple[Expr, ...]:
-    """For each leaf of a state of `system`, in order, its value in the renamed state as a term over the leaves."""
-    return tuple(
-        image
-        for v in system.variables
-        for image in _images(v.sort, [b.var(leaf.name, leaf.sort) for leaf in leaves(v.sort, v.name)], b.TRUE, renaming)
-    )
+Part = TypeVar("Part")
 
 
-def _images(sort: Sort, parts: Sequence[Expr], alive: Expr, renaming: Renaming) -> list[Expr]:
-    """The leaves of a renamed value, from those of the value. Leaves that are not `alive` hold their sort's default."""
+def origins(system: System, renaming: Renaming) -> tuple[int, ...]:
+    """For each leaf of a renamed state, the position of the leaf of the state whose value, renamed, it holds."""
+    found: list[int] = []
+    for v in system.variables:
+        size = sum(1 for _ in leaves(v.sort, v.name))
+        found += _origins(v.sort, range(len(found), len(found) + size), renaming)
+    return tuple(found)
+
+
+def _origins(sort: Sort, parts: Sequence[int], renaming: Renaming) -> list[int]:
     match sort:
-        case BoolSort() | RangeSort():
+        case BoolSort() | RangeSort() | EnumSort():
             return [parts[0]]
-        case EnumSort(members):
-            return (
-                [b.ite(alive, _renamed_name(parts[0], renaming[sort]), b.const(sort, members[0]))]
-                if (sort in renaming)
-                else [parts[0]]
-            )
         case RecordSort(fields):
-            return [
-                x
-                for (_, s), chunk in zip(fields, _chunks([s for _, s in fields], parts), strict=True)
-                for x in _images(s, chunk, alive, renaming)
-            ]
+            inner = [s for _, s in fields]
+            chunks = zip(inner, _chunks(inner, parts), strict=True)
+            return [at for s, chunk in chunks for at in _origins(s, chunk, renaming)]
         case ArraySort(index, element):
             order = sources(index, renaming)
-            chunks = list(_chunks([element] * len(order), parts))
-            return [x for at in order for x in _images(element, chunks[at], alive, renaming)]
+            rows = list(_chunks([element] * len(order), parts))
+            return [at for row in order for at in _origins(element, rows[row], renaming)]
         case OptionSort(element):
-            return [parts[0], *_images(element, parts[1:], b.and_((alive, parts[0])), renaming)]
+            return [parts[0], *_origins(element, parts[1:], renaming)]
         case QueueSort(element, capacity):
             slots = _chunks([element] * capacity, parts[1:])
-            return [
-                parts[0],
-                *(
-                    x
-                    for at, slot in enumerate(slots)
-                    for x in _images(element, slot, b.and_((alive, b.less(b.num(at), parts[0]))), renaming)
-                ),
-            ]
+            return [parts[0], *(at for slot in slots for at in _origins(element, slot, renaming))]
         case SetSort(element):
             every = candidates(element)
             place = {renamed(element, value, renaming): at for at, value in enumerate(every)}
             return [parts[place[value]] for value in every]
         case _:
             assert_never(sort)
+
+
+def images(system: System, renaming: Renaming) -> tuple[Expr, ...]:
+    """For each leaf of a state of `system`, in order, its value in the renamed state as a term over the leaves."""
+    every = [leaf for v in system.variables for leaf in leaves(v.sort, v.name)]
+    alive = liveness(system)
+    found: list[Expr] = []
+    for at in origins(system, renaming):
+        sort = every[at].sort
+        term = b.var(every[at].name, sort)
+        if isinstance(sort, EnumSort) and sort in renaming:
+            term = b.ite(alive[at], _renamed_name(term, renaming[sort]), b.const(sort, sort.members[0]))
+        found.append(term)
+    return tuple(found)
 
 
 def _renamed_name(term: Expr, names: Mapping[str, str]) -> Expr:
@@ -87,7 +87,7 @@ def _renamed_name(term: Expr, names: Mapping[str, str]) -> Expr:
     return result
 
 
-def _chunks(sorts: Sequence[Sort], parts: Sequence[Expr]) -> Iterator[Sequence[Expr]]:
+def _chunks(sorts: Sequence[Sort], parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
     """The leaves of each of several values that stand one after the other."""
     at = 0
     for sort in sorts:

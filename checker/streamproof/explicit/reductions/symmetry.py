@@ -18,11 +18,10 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from streamproof.explicit.loader import load
-from streamproof.explicit.reductions.images import images, liveness
+from streamproof.explicit.reductions.images import images, liveness, origins
 from streamproof.explicit.reductions.renaming import Renaming
 from streamproof.explicit.watch import unpacking
 from streamproof.explicit.writer import Writer, local_names, shared
-from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.sorts import EnumSort, Value, default
@@ -56,14 +55,15 @@ class Symmetry:
     def permutations(self) -> tuple[tuple[Expr, ...], ...]:
         """For each renaming, the renamed state: a term over the scalar variables for each of them, in order.
 
-        The renaming that changes nothing comes first. Raises `TooManyRenamings` above `PERMUTATION_LIMIT`.
+        In the order of `renamings`. Raises `TooManyRenamings`.
         """
+        return tuple(images(self.original, renaming) for renaming in self.renamings())
+
+    def renamings(self) -> Iterator[Renaming]:
+        """Every renaming, the one that changes nothing first. Raises `TooManyRenamings` above `PERMUTATION_LIMIT`."""
         if self.order > PERMUTATION_LIMIT:
             names = " and ".join(str(len(sort.members)) for sort in self.sorts)
             raise TooManyRenamings(f"{names} names have {self.order:,} renamings, more than {PERMUTATION_LIMIT:,}")
-        return tuple(images(self.original, renaming) for renaming in self._renamings())
-
-    def _renamings(self) -> Iterator[Renaming]:
         for chosen in product(*(permutations(sort.members) for sort in self.sorts)):
             yield {
                 sort: dict(zip(sort.members, order, strict=True))
@@ -102,15 +102,10 @@ class Symmetry:
 
     def _moves(self, sort: EnumSort, one: str, other: str) -> list[tuple[int, int]] | None:
         """The positions that an exchange moves, with those that their values come from; None when it renames values."""
+        if any(leaf.sort in self.sorts for leaf in self.system.variables):
+            return None
         names = {name: name for name in sort.members} | {one: other, other: one}
-        place = {leaf.name: at for at, leaf in enumerate(self.system.variables)}
-        moves: list[tuple[int, int]] = []
-        for at, term in enumerate(images(self.original, {sort: names})):
-            if not isinstance(term, e.Var):
-                return None
-            if place[term.name] != at:
-                moves.append((at, place[term.name]))
-        return moves
+        return [(at, source) for at, source in enumerate(origins(self.original, {sort: names})) if at != source]
 
     def _sortable(self, found: Sequence[tuple[tuple[int, ...], ...]]) -> bool:
         """Whether every exchange of two members exchanges their rows, entry by entry, and nothing else."""
@@ -199,22 +194,15 @@ def _by_trying(symmetry: Symmetry) -> Canonical:
 
 def _trials(symmetry: Symmetry, plain: Sequence[int], named: Sequence[int]) -> Iterable[_Trial]:
     variables = symmetry.system.variables
-    place = {leaf.name: at for at, leaf in enumerate(variables)}
     order = {at: k for k, at in enumerate(named)}
-    for renaming, terms in zip(symmetry._renamings(), symmetry.permutations, strict=True):
-        sources = {}
-        for at in range(len(variables)):
-            reads = [t for t in e.subterms(terms[at]) if isinstance(t, e.Var)]
-            # A leaf that holds a name comes from one of its sort; what else its term reads is whether it means anything.
-            kin = [t for t in reads if t.sort == variables[at].sort] if at in order else reads
-            assert len(kin) == 1
-            sources[at] = place[kin[0].name]
+    for renaming in symmetry.renamings():
+        found = origins(symmetry.original, renaming)
         becomes = []
         for at in named:
             sort: Any = variables[at].sort
             after: dict[Value, Value] = {None: default(sort), **renaming[sort]}
             becomes.append(after)
-        yield _Trial(_pick([sources[at] for at in plain]), _pick([order[sources[at]] for at in named]), tuple(becomes))
+        yield _Trial(_pick([found[at] for at in plain]), _pick([order[found[at]] for at in named]), tuple(becomes))
 
 
 def _tokens(symmetry: Symmetry, named: Sequence[int]) -> Callable[[State], tuple[Value, ...]]:
