@@ -10,7 +10,7 @@ from streamproof.explicit.compiled.kernel import translate
 from streamproof.explicit.compiled.kernels import _mix
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.compiled.native import build
-from streamproof.explicit.compiled.words import mulhi, prefetch, word, words, words_at
+from streamproof.explicit.compiled.words import mulhi, prefetch, word, words
 
 
 def probe(table: words, capacity: word, first: word, last: word) -> word:

@@ -419,15 +419,5 @@ KERNELS = (
     edges,
 )
 """Every kernel, each after those it calls."""
-ENTRIES = {
-    "search": 2,
-    "scatter": 3,
-    "gather": 2,
-    "owners": 3,
-    "add": 3,
-    "grow": 4,
-    "index": 3,
-    "number": 3,
-    "edges": 2,
-}
-"""The kernels that are called from outside, with how many words they take."""
+GROUPS = (("search",), ("add", "grow"), ("scatter", "gather", "owners"), ("index",), ("number", "edges"))
+"""The kernels that are called from outside; those of a group are compiled together."""

@@ -259,12 +259,12 @@ class CompiledSearch:
         )
 
     def _start(self) -> None:
-        add, owners = self.fixed.function("add", 3), self.fixed.function("owners", 3)
+        add = self.fixed.function("add", 3)
         for states in starts(self.scalarised, self.system):
             shares: list[list[State]] = [[] for _ in self.workers]
             if self.threads > 1:
                 words, owner = Block(packed(self.layout, states)), Block([0] * (len(states) // 8 + 1))
-                owners(words.address, len(states), owner.address)
+                self.fixed.function("owners", 3)(words.address, len(states), owner.address)
                 whose = b"".join(word.to_bytes(8, "little") for word in owner.slice(0, len(states) // 8 + 1))
                 for state, owner_of in zip(states, whose, strict=False):
                     shares[owner_of].append(state)

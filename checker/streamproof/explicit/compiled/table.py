@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from streamproof.explicit.compiled import kernels
@@ -24,11 +25,27 @@ SLACK = 1 << 18
 _AT = {name: at for at, name in enumerate(kernels.CONTROL)}
 
 
+class Fixed:
+    """The kernels for states of so many words, spread over so many tables; each is compiled when it is first asked for."""
+
+    def __init__(self, words: int, shards: int) -> None:
+        self._constants = kernels.constants(words, shards)
+        self._modules: dict[str, Module] = {}
+
+    def function(self, name: str, arguments: int) -> Callable[..., int]:
+        """The kernel `name` of so many words."""
+        if name not in self._modules:
+            group = next(g for g in kernels.GROUPS if name in g)
+            inside = [k for k in kernels.KERNELS if k.__name__.startswith("_") or k.__name__ in group]
+            module = build(translate(inside, self._constants), group, optimise=True)
+            self._modules |= dict.fromkeys(group, module)
+        return self._modules[name].function(name, arguments)
+
+
 @cache
-def fixed_code(words: int, shards: int = 1) -> Module:
-    """The kernels for states of so many words, spread over so many tables."""
-    text = translate(kernels.KERNELS, kernels.constants(words, shards))
-    return build(text, list(kernels.ENTRIES), optimise=True)
+def fixed_code(words: int, shards: int = 1) -> Fixed:
+    """The kernels for states of so many words in so many tables."""
+    return Fixed(words, shards)
 
 
 class Table:
@@ -91,14 +108,14 @@ class Table:
         size = self.stored_size(kind)
         return (self._log, self._parents)[kind].bytes(first * size, last * size)
 
-    def reserve(self, states: int, fixed: Module) -> None:
+    def reserve(self, states: int, fixed: Fixed) -> None:
         """Make room for so many states in an empty table. Raises `TooLarge` when memory does not allow it."""
         if not self.make_room(states, fixed):
             raise TooLarge(
                 f"{states:,} states need more memory than this run may use", remedy="allow more with --memory"
             )
 
-    def enter(self, states: int, expanded: int, fixed: Module) -> None:
+    def enter(self, states: int, expanded: int, fixed: Fixed) -> None:
         """Take the first so many states of the log, which are all different, for known, and some of them for expanded."""
         fixed.function("index", 3)(self.control.address, 0, states)
         self.set(COUNT=states, NEXT=expanded)
@@ -116,7 +133,7 @@ class Table:
         found = int.from_bytes(self._parents.bytes(4 * number, 4 * number + 4), "little")
         return -1 if found == 0xFFFFFFFF else found
 
-    def make_room(self, more: int, fixed: Module) -> bool:
+    def make_room(self, more: int, fixed: Fixed) -> bool:
         """Grow until so many states more fit; False when memory does not allow it."""
         needed, capacity = self.count + more, self.value("CAPACITY")
         if needed <= self.value("ROOM"):

@@ -1,0 +1,219 @@
+"""The explicit engine on models of 10^4 to 10^8 states, beside Spin on the same models: docs/performance.md.
+
+    python benchmarks/explorer.py [--runs 3] [--only PART] [--huge] [--write]
+
+Every row is one model. Ours: the whole process, as a user starts it, with nothing kept from earlier runs; with one thread
+and with two. Spin: `spin -a`, the C compiler and the verifier for the exported model, breadth first and depth first, the
+better of the two. The counts of all runs are compared. `--huge` adds models of more than 2 * 10^7 states, where Spin is left
+out; `--write` writes the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from random_access import rates
+
+from streamproof.exchange.promela import export
+from streamproof.exchange.spin_run import Options, Order, installed
+from streamproof.exchange.spin_run import run as search
+from streamproof.system import System
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "performance.md"
+SPIN_LIMIT = 20_000_000
+"""States up to which Spin is run beside us: beyond, it needs more memory than the machine has."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of the explorer: counts, and where the time and the memory went."""
+
+    distinct: int
+    generated: int
+    depth: int
+    process: float
+    explore: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model as the command line names it, and the same as a system."""
+
+    title: str
+    words: tuple[str, ...]
+    system: Callable[[], System]
+    properties: tuple[str, ...] = ()
+    huge: bool = False
+
+
+def run(task: Task, workers: int, runs: int) -> Measured:
+    """The run with the median time of several."""
+    found = sorted((_run(task, workers) for _ in range(runs)), key=lambda m: m.process)
+    return found[len(found) // 2]
+
+
+def _run(task: Task, workers: int) -> Measured:
+    chosen = [word for name in task.properties for word in ("--property", name)]
+    command = [sys.executable, "-m", "streamproof", "check", *task.words, *chosen, "--workers", str(workers)]
+    environment = {**os.environ, "STREAMPROOF_CACHE": ""}
+    begun = time.perf_counter()
+    done = subprocess.run([*command, "-q", "--json", "-"], capture_output=True, text=True, env=environment, check=False)
+    seconds = time.perf_counter() - begun
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}") from None
+    states = answer["states"]
+    return Measured(
+        states["distinct"],
+        states["generated"],
+        states["depth"],
+        seconds,
+        answer["seconds"]["explore"],
+        answer["memory"]["peak_bytes"],
+    )
+
+
+def bundled(name: str, title: str, properties: tuple[str, ...] = (), *, huge: bool = False, **parameters: Any) -> Task:
+    """A model of the registry."""
+    from streamproof.cli.selection import select
+
+    given = tuple(f"{key}={value}" for key, value in parameters.items())
+    words = tuple(word for text in given for word in ("-p", text))
+    return Task(title, (name, *words), lambda: select(name, None, None, given, ()).system(), properties, huge)
+
+
+def local(file: str, title: str) -> Task:
+    """A model beside this file."""
+    from streamproof.cli.selection import select
+
+    path = str(HERE / "measured" / file)
+    return Task(title, (path,), lambda: select(path, None, None, (), ()).system())
+
+
+def tasks() -> Iterator[Task]:
+    """The models, small ones first."""
+    safra = ("detection_is_right", "safra")
+    yield bundled("reference.ewd840", "EWD 840, N = 4", n=4)
+    yield bundled("reference.two_phase_commit", "two-phase commit, 6 resource managers", resource_managers=6)
+    yield bundled("failover", "failover, default")
+    yield bundled("failover", "failover, medium", topology="two-stages")
+    yield bundled("reference.ewd998", "EWD 998, N = 3", safra, n=3)
+    yield bundled("reference.two_phase_commit", "two-phase commit, 8", resource_managers=8)
+    yield bundled("reference.two_phase_commit", "two-phase commit, 9", resource_managers=9)
+    yield local("credit.py", "credit (one word)")
+    yield local("ring.py", "ring (two words)")
+    yield bundled("reference.two_phase_commit", "two-phase commit, 10", huge=True, resource_managers=10)
+    yield bundled("reference.ewd998", "EWD 998, N = 4", safra, huge=True, n=4)
+
+
+def spin(task: Task, runs: int, expected: Measured) -> tuple[float, str] | None:
+    """Spin's better median, and which order it was in; None without Spin or where the model is too large for it."""
+    if installed() is not None or expected.distinct > SPIN_LIMIT:
+        return None
+    model = export(task.system())
+    bits = max(20, expected.distinct.bit_length())
+    best: tuple[float, str] | None = None
+    for order, name in ((Order.BREADTH_FIRST, "BFS"), (Order.DEPTH_FIRST, "DFS")):
+        times = []
+        for _ in range(max(1, runs - 2)):
+            report = search(model, Options(order=order, memory=16_384, hash_bits=bits, depth=20_000_000))
+            if report.truncated is not None:
+                break
+            # The choice of an initial state adds states and steps; Spin rounds counts of more than eight digits.
+            spare = model.candidates + 2
+            steps = report.stored + report.matched
+            if not (
+                abs(report.stored - expected.distinct) <= spare
+                and abs(steps - expected.generated) <= spare + expected.generated / 1e7
+            ):
+                raise SystemExit(f"{task.title}: Spin counts {report.stored} and {steps}, we {expected}")
+            times.append(report.seconds.total)
+        if times and (best is None or statistics.median(times) < best[0]):
+            best = (statistics.median(times), name)
+    return best
+
+
+def row(task: Task, runs: int) -> list[str]:
+    """One line of the table."""
+    few = max(1, runs // 2) if task.huge else runs
+    alone, two = run(task, 1, few), run(task, 2, few)
+    if replace(two, process=0, explore=0, peak_bytes=0) != replace(alone, process=0, explore=0, peak_bytes=0):
+        raise SystemExit(f"{task.title}: one thread counts {alone}, two count {two}")
+    peer = spin(task, runs, alone)
+    rate = alone.generated / alone.explore / 1e6
+    share = "-"
+    if alone.distinct > 1_000_000:
+        table = max(16, alone.distinct * 12 >> 20)
+        share = f"{100 * rate * 1e6 / rates(table, reads=1 << 24):.0f} %"
+    return [
+        task.title,
+        f"{alone.distinct:,}",
+        f"{alone.generated:,}",
+        str(alone.depth),
+        f"{alone.process:.2f}",
+        f"{rate:.0f}",
+        share,
+        f"{alone.peak_bytes / alone.distinct:.0f}" if alone.distinct > 1_000_000 else "-",
+        f"{two.process:.2f}",
+        f"{alone.explore / two.explore:.2f}",
+        "-" if peer is None else f"{peer[0]:.2f} ({peer[1]})",
+        "-" if peer is None else f"{peer[0] / alone.process:.1f}",
+    ]
+
+
+HEADERS = [
+    "model", "distinct", "generated", "depth", "seconds", "M steps/s", "share of limit", "bytes/state", "2 threads, s",
+    "speed-up", "Spin, s", "Spin / ours",
+]  # fmt: skip
+
+
+def main() -> None:
+    """Measure, print, and write the page if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--huge", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    rows = []
+    print(" | ".join(HEADERS), flush=True)
+    for task in tasks():
+        if given.only in task.title and (given.huge or not task.huge):
+            rows.append(row(task, given.runs))
+            print(" | ".join(rows[-1]), flush=True)
+    if given.write:
+        PAGE.write_text(page(rows), encoding="utf-8")
+
+
+def page(rows: list[list[str]]) -> str:
+    """docs/performance.md, with what was measured just now."""
+    limits = "\n".join(f"| {size} MiB | {rates(size) / 1e6:.0f} |" for size in (64, 256, 1024, 4096))
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (HEADERS, ["---"] * len(HEADERS), *rows))
+    text = (HERE / "performance.template.md").read_text(encoding="utf-8")
+    machine = f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}"
+    return text.replace("{machine}", machine).replace("{table}", table).replace("{limits}", limits)
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+if __name__ == "__main__":
+    main()

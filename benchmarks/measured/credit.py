@@ -1,0 +1,79 @@
+"""Credit-based flow control, for measuring explorers: a state of one machine word."""
+
+from __future__ import annotations
+
+from streamproof import Array, Model, Range, State, action, invariant, require
+
+
+class CreditBench(Model):
+    """Credit-based flow control of channels that share floating buffers: 5 variables a channel and the pool, one word."""
+
+    channels: int = 4
+    exclusive: int = 2
+    floating: int = 2
+    depth: int = 3
+
+    def state(self):
+        """Backlog at the sender, credit, messages on the wire, buffers filled at the receiver, and floating ones held."""
+        channel = range(self.channels)
+        most = self.exclusive + self.floating
+        return State(
+            backlog=Array(channel, Range(0, self.depth, init=self.depth)),
+            credit=Array(channel, Range(0, most, init=self.exclusive)),
+            wire=Array(channel, Range(0, most)),
+            filled=Array(channel, Range(0, most)),
+            extra=Array(channel, Range(0, self.floating)),
+            pool=Range(0, self.floating, init=self.floating),
+        )
+
+    @action(c="channels")
+    def produce(self, s, c):
+        """The producer hands over one more message."""
+        require(s.backlog[c] < self.depth)
+        s.backlog[c] += 1
+
+    @action(c="channels")
+    def send(self, s, c):
+        """A message is sent for a credit."""
+        require(s.backlog[c] > 0 and s.credit[c] > 0)
+        s.backlog[c] -= 1
+        s.credit[c] -= 1
+        s.wire[c] += 1
+
+    @action(c="channels")
+    def receive(self, s, c):
+        """A message fills a buffer."""
+        require(s.wire[c] > 0)
+        s.wire[c] -= 1
+        s.filled[c] += 1
+
+    @action(c="channels")
+    def recycle(self, s, c):
+        """A consumed buffer is announced as credit again."""
+        require(s.filled[c] > 0)
+        s.filled[c] -= 1
+        s.credit[c] += 1
+
+    @action(c="channels")
+    def borrow(self, s, c):
+        """A channel with a backlog gets a floating buffer."""
+        require(s.pool > 0 and s.backlog[c] > s.credit[c])
+        s.pool -= 1
+        s.extra[c] += 1
+        s.credit[c] += 1
+
+    @action(c="channels")
+    def give_back(self, s, c):
+        """A consumed floating buffer goes back to the pool."""
+        require(s.filled[c] > 0 and s.extra[c] > 0)
+        s.filled[c] -= 1
+        s.extra[c] -= 1
+        s.pool += 1
+
+    @invariant
+    def conserved(self, s):
+        """No buffer is lost or made."""
+        return (
+            all(s.credit[c] + s.wire[c] + s.filled[c] == self.exclusive + s.extra[c] for c in range(self.channels))
+            and s.pool + sum(s.extra[c] for c in range(self.channels)) == self.floating
+        )
