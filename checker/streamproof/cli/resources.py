@@ -55,19 +55,12 @@ DEFAULTS = Resources()
 """As when no option is given."""
 
 
-class Amount(click.ParamType[int]):
-    """An amount of memory."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The amount in bytes."""
-        if isinstance(value, int):
-            return value
-        try:
-            return parse_bytes(value)
-        except UsageError as error:
-            self.fail(f"{error.message}; {error.remedy}", param, ctx)
+def _amount(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    """An amount of memory in bytes."""
+    try:
+        return None if text is None else parse_bytes(text)
+    except UsageError as error:
+        raise click.BadParameter(f"{error.message}; {error.remedy}") from None
 
 
 def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,7 +89,10 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--workers", type=click.IntRange(1, 64), default=1, metavar="N", help="Threads of compiled code."),
         click.option(
-            "--memory", type=Amount(), metavar="SIZE", help="Stop when the process holds so much (500MB, 4GB, 4GiB)."
+            "--memory",
+            callback=_amount,
+            metavar="SIZE",
+            help="Stop when the process holds so much (500MB, 4GB, 4GiB).",
         ),
         click.option(
             "--spill",

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.findings import Mistake, judge
@@ -212,6 +211,8 @@ def _expect_spilling(folder: Path, tier: str, workers: int, storage: Storage | N
         raise UsageError("a search that spills to disk has one worker", remedy="leave out --workers, or --spill")
     if storage is not None:
         raise UsageError("what was spilled to disk is in no checkpoint", remedy="leave out checkpoints, or --spill")
+    from tempfile import TemporaryFile
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
