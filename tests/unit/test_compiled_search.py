@@ -137,6 +137,7 @@ def test_states_survive_packing(monkeypatch: pytest.MonkeyPatch) -> None:
             places = layout.layout(scalarised.system)
             for state in _corners(scalarised.system):
                 assert places.unpack(places.pack(state)) == state
+                assert tuple(layout.packed(places, [state, state])) == places.pack(state) * 2
                 assert any(places.pack(state)) or places.words > 1
 
 

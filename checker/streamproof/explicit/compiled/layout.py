@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
 
+from streamproof.explicit.loader import load
 from streamproof.system.model import State, System
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Value, cardinality
 
@@ -67,6 +70,33 @@ class Layout:
             words[field.word] |= field.code(value) << field.shift
         return tuple(words)
 
+    @cached_property
+    def packer(self) -> Callable[[Iterable[State]], list[int]]:
+        """A generated function that packs many states: the words, one after the other."""
+        names = [f"v{at}" for at in range(len(self.fields))]
+        terms = [[str(MARK if self.words == 1 else 0)] for _ in range(self.words)]
+        codes: list[str] = []
+        for name, field in zip(names, self.fields.values(), strict=True):
+            match field.sort:
+                case EnumSort(members):
+                    codes.append(f" {name}_of = { ({m: k for k, m in enumerate(members)})!r}")
+                    code = f"{name}_of[{name}]"
+                case RangeSort(lo, _):
+                    code = f"({name} - {lo})"
+                case BoolSort():
+                    code = name
+            terms[field.word].append(f"({code} << {field.shift})")
+        lines = [
+            "def pack(states):",
+            *codes,
+            " words = []",
+            " add = words.append",
+            f" for {', '.join(names)}{',' if names else '()'} in states:",
+            *(f"  add({' | '.join(parts)})" for parts in terms),
+            " return words",
+        ]
+        return cast(Callable[[Iterable[State]], list[int]], load("pack", "states", "\n".join(lines) + "\n"))
+
     def unpack(self, words: Sequence[int]) -> State:
         """The state that these words hold."""
         return tuple(f.value((words[f.word] & f.mask) >> f.shift) for f in self.fields.values())
@@ -96,4 +126,4 @@ def layout(system: System) -> Layout:
 
 def packed(layout: Layout, states: Iterable[State]) -> list[int]:
     """The words of many states, one after the other."""
-    return [word for state in states for word in layout.pack(state)]
+    return layout.packer(states)
