@@ -1,0 +1,103 @@
+"""Every engine has the same opinion of the same system: interpreter, both tiers of the explicit engine, the solver, Spin.
+
+Systems are drawn with seeds, so that a failure, which names its seed and shows the system, can be repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from streamproof.exchange import spin
+from streamproof.exchange.spin_run import installed
+from streamproof.system import Kind, System, Verdict
+from streamproof.system.testing import random_system, systems
+
+DEPTH = 5
+"""Steps that the solver looks ahead."""
+SMALL = spin.Options(hash_bits=12, depth=100_000, optimise="-O0")
+"""Spin is asked about few states; compiling its verifier is what takes the time."""
+needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
+
+
+def _agree(panel: Any, system: System, *, with_spin: bool = False) -> bool:
+    """Compare all opinions; False where there is nothing to compare, because no state is initial."""
+    referee = panel.referee(system)
+    if not referee.ordered.levels:
+        return False
+    if with_spin:
+        referee.compare(panel.spun(system, SMALL))
+        return True
+    referee.compare(panel.explored(system, "python"))
+    referee.compare(panel.explored(system, "compiled"))
+    referee.compare(panel.bounded(system, DEPTH))
+    return True
+
+
+def _agree_on(panel: Any, seeds: range, *, with_spin: bool = False) -> None:
+    compared = 0
+    for seed in seeds:
+        try:
+            compared += _agree(panel, random_system(Random(seed)), with_spin=with_spin)
+        except Exception as error:
+            error.add_note(f"random_system(Random({seed}))")
+            raise
+    assert compared > 0.8 * len(seeds)
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(systems())
+def test_random_systems(panel: Any, system: System) -> None:
+    """Systems that Hypothesis draws, and shrinks when something differs."""
+    _agree(panel, system)
+
+
+def test_the_comparison_can_fail(panel: Any) -> None:
+    """An opinion that differs in any one thing is refused: a count, a level, a state, a verdict, a length, a mistake."""
+    system = random_system(Random(5))
+    referee, opinion = panel.referee(system), panel.explored(system, "python")
+    referee.compare(opinion)
+    distinct, generated, depth = opinion.counts
+    name, answer = next(
+        (p.name, opinion.answers[p.name])
+        for p in system.properties
+        if p.kind is not Kind.TERMINATION and opinion.answers[p.name].length is not None
+    )
+    other = Verdict.HOLDS if answer.verdict is Verdict.VIOLATED else Verdict.VIOLATED
+    for change in (
+        {"counts": (distinct, generated + 1, depth)},
+        {"levels": (*opinion.levels[:-1], opinion.levels[-1] + 1)},
+        {"states": (*opinion.states[1:], opinion.states[0])},
+        {"mistake": 1},
+        {"answers": {**opinion.answers, name: replace(answer, verdict=other)}},
+        {"answers": {**opinion.answers, name: replace(answer, length=answer.length + 1)}},
+        {"answers": {**opinion.answers, name: replace(answer, length=answer.length + 1)}, "in_order": False},
+        {"answers": {}},
+    ):
+        with pytest.raises(AssertionError, match="explicit, python: "):
+            referee.compare(replace(opinion, **change))
+
+
+@needs_spin
+def test_ten_systems_with_spin(panel: Any) -> None:
+    """Spin counts the same states, steps and levels, and decides every property alike, as early."""
+    _agree_on(panel, range(2_000, 2_010), with_spin=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("hundred", range(20))
+def test_two_thousand_systems(panel: Any, hundred: int) -> None:
+    """A hundred at a time, none of those in the quick tests."""
+    _agree_on(panel, range(10_000 + 100 * hundred, 10_100 + 100 * hundred))
+
+
+@pytest.mark.long
+@needs_spin
+@pytest.mark.parametrize("ten", range(16))
+def test_a_hundred_and_sixty_systems_with_spin(panel: Any, ten: int) -> None:
+    """Ten at a time, each a part of a hundred that the other engines are compared on."""
+    _agree_on(panel, range(10_000 + 100 * ten, 10_010 + 100 * ten), with_spin=True)
