@@ -28,6 +28,7 @@ from streamproof import (
     step,
 )
 from streamproof.explicit import explore
+from streamproof.explicit.reductions import automorphism
 from streamproof.explicit.reductions.conditions import Atoms, Every, holds, necessary
 from streamproof.explicit.reductions.equivalence import Effort, Equivalence, Forms, Undecided
 from streamproof.explicit.reductions.images import images, liveness
@@ -305,6 +306,14 @@ def test_what_is_not_symmetric_is_named(model: type[_Turns], because: str) -> No
     assert told.because.startswith(because)
     assert asked.counts == full.counts
     assert [f.verdict for f in asked.findings] == [f.verdict for f in full.findings]
+
+
+def test_what_cannot_be_verified_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison that takes more effort than may be spent counts as failed, and says so."""
+    monkeypatch.setattr(automorphism, "EFFORT", 5)
+    (told,) = explore(_Favour.system(), symmetry=True).reductions
+    assert not told.applied
+    assert told.because == "it could not be verified that exchanging w1 and w2 preserves action ask(w=w1)"
 
 
 def test_an_asymmetric_property_that_is_not_asked_for_does_no_harm() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from streamproof.explicit.reductions.equivalence import Assignment, Equivalence, Undecided
+from streamproof.explicit.reductions.equivalence import THOROUGH, Assignment, Effort, Equivalence, Undecided
 from streamproof.explicit.reductions.images import liveness
 from streamproof.explicit.reductions.renaming import Renaming, renamed_system, symmetric_sorts
 from streamproof.system import build as b
@@ -20,6 +20,9 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Instance, Property, System
 from streamproof.system.scalarise import Scalarised, scalarise
 from streamproof.system.sorts import EnumSort
+
+EFFORT = 20_000_000
+"""How many terms all questions about one system together may take: a minute or two at most."""
 
 
 class Asymmetric(Exception):
@@ -41,12 +44,12 @@ def verify(scalarised: Scalarised, simple: System, properties: Collection[str]) 
         raise Asymmetric("no variable has a symmetric sort; declare interchangeable names with Symmetric(...)")
     leaves = [leaf.name for leaf in simple.variables]
     equal = Equivalence(dict(zip(leaves, liveness(scalarised.original), strict=True)))
+    effort = Effort(EFFORT)
     for sort in sorts:
         for one, other in exchanges(sort):
             names = {name: name for name in sort.members} | {one: other, other: one}
-            _Comparison(scalarised.original, simple, {sort: names}, f"exchanging {one} and {other}", equal).run(
-                properties
-            )
+            exchange = f"exchanging {one} and {other}"
+            _Comparison(scalarised.original, simple, {sort: names}, exchange, equal, effort).run(properties)
     return sorts
 
 
@@ -57,6 +60,7 @@ class _Comparison:
     renaming: Renaming
     exchange: str
     equal: Equivalence
+    effort: Effort
     other: System = field(init=False)
 
     def run(self, properties: Collection[str]) -> None:
@@ -87,12 +91,13 @@ class _Comparison:
             if not found:
                 raise Asymmetric(f"{self.exchange} would make {instance.label} into {renamed.label}, which is no rule")
             partner = found.pop(0)
-            what = f"action {instance.label}"
-            if partner.label != instance.label:
-                what += f": it is not what {partner.label} is"
-            self._rule(what, partner, renamed)
+            self._rule(instance, partner, renamed)
 
-    def _rule(self, what: str, rule: Instance, renamed: Instance) -> None:
+    def _rule(self, instance: Instance, rule: Instance, renamed: Instance) -> None:
+        """`renamed`, which comes of `instance`, has to be what `rule` is."""
+        what = f"action {instance.label}"
+        if rule.label != instance.label:
+            what += f": it is not what {rule.label} is"
         asking = _any(rule.guard_checks)
         self._same(what, [(asking, _any(renamed.guard_checks))])
         guard = b.and_(c.expr for c in rule.guard)
@@ -110,10 +115,15 @@ class _Comparison:
         self._same(what, pairs, b.and_((under, b.not_(taking))))
 
     def _same(self, what: str, pairs: list[tuple[Expr, Expr]], under: Expr = b.TRUE) -> None:
+        share = min(THOROUGH, self.effort.left)
+        spent = Effort(share)
         try:
-            found = self.equal.difference(pairs, under)
+            found = self.equal.difference(pairs, under, spent)
         except Undecided:
-            raise Asymmetric(f"{self.exchange} could not be verified to preserve {what}") from None
+            raise Asymmetric(
+                f"it could not be verified that {self.exchange} preserves {what.partition(': ')[0]}"
+            ) from None
+        self.effort.left -= share - spent.left
         if found is not None:
             raise Asymmetric(f"{self.exchange} changes {what}{_where(found)}")
 
