@@ -118,7 +118,7 @@ def test_json_on_standard_output_stands_alone(streamproof: Any) -> None:
             "invariant",
             "violated",
             None,
-            {"length": 3, "loop": None, "file": "streamproof-out/counter/low.itf.json"},
+            {"length": 3, "loop": None, "stutters": False, "file": "streamproof-out/counter/low.itf.json"},
         ),
         ("grows", "step", "holds", None, None),
         (
@@ -126,7 +126,7 @@ def test_json_on_standard_output_stands_alone(streamproof: Any) -> None:
             "reachable",
             "holds",
             None,
-            {"length": 3, "loop": None, "file": "streamproof-out/counter/full.itf.json"},
+            {"length": 3, "loop": None, "stutters": False, "file": "streamproof-out/counter/full.itf.json"},
         ),
     ]
     assert document["reproduce"] == "streamproof check counter.py"
@@ -278,6 +278,7 @@ def test_ctrl_c_ends_with_what_is_known(folder: Path) -> None:
     assert started.returncode == 130, err
     assert err == "streamproof: interrupted; what was found until then is above\n"
     assert " states generated, " in out
+    assert "(exit code 130)" in out
     document = json.loads((folder / "answer.json").read_text())
     assert (document["exit_code"], document["verdict"]) == (130, "inconclusive")
 

@@ -54,6 +54,28 @@ def test_the_same_specifications_give_the_same_bytes(folder: Path) -> None:
     assert written[0] == written[1]
 
 
+def test_machines_are_told_what_was_written(streamproof: Any, bundle: Any, folder: Path) -> None:
+    """The document names each violation with its file and length, and what is wrong."""
+    bundle({"low": "violated"})
+    answer = json.loads(streamproof("counterexamples", "--out", "kept", "--json", "-").out)
+    assert (answer["schema"], answer["written"], answer["problems"], answer["exit_code"]) == (
+        "streamproof.counterexamples/1",
+        True,
+        [],
+        0,
+    )
+    (entry,) = answer["counterexamples"]
+    assert (entry["model"], entry["variant"], entry["property"], entry["file"]) == (
+        "counter",
+        "jumping",
+        "low",
+        str(KEPT),
+    )
+    KEPT.unlink()
+    again = streamproof("counterexamples", "--out", "kept", "--check", "--json", "-")
+    assert (again.code, json.loads(again.out)["problems"]) == (161, [f"{KEPT}: missing"])
+
+
 def test_promised_violations_are_written(streamproof: Any, bundle: Any, folder: Path) -> None:
     """The trace and its text are written under model, variant and property; the text says how to see it again."""
     bundle({"low": "violated"})

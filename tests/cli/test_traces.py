@@ -39,6 +39,50 @@ def test_a_witness_replays(streamproof: Any, trace: Path) -> None:
     assert (done.code, done.out) == (0, "streamproof-out/counter/full.itf.json: replayed, 3 steps; it reaches full\n")
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            {"mbt::actionTaken": "decrement"},
+            "broken.itf.json: states[1].mbt::actionTaken: no action 'decrement'; the model has",
+        ),
+        (
+            {"n": {"#bigint": "3"}, "mbt::actionTaken": None},
+            "step 1: increment() does not lead to the next state of the trace",
+        ),
+    ],
+)
+def test_a_step_that_leads_nowhere_rejects_the_trace(
+    streamproof: Any, folder: Path, change: dict[str, Any], reason: str
+) -> None:
+    """A well-formed file with a step that the model does not have ends with 161, in the JSON too."""
+    streamproof("check", "counter.py", "-q")
+    path = folder / "streamproof-out" / "counter" / "low.itf.json"
+    document = json.loads(path.read_text())
+    document["states"][1].update(change)
+    broken = folder / "broken.itf.json"
+    broken.write_text(json.dumps(document))
+    done = streamproof("replay", "broken.itf.json", "--model", "counter.py", "-q", "--json", "-")
+    answer = json.loads(done.out)
+    assert (done.code, answer["exit_code"], answer["accepted"]) == (161, 161, False)
+    assert answer["reason"].startswith(reason)
+
+
+def test_export_tells_machines_what_it_wrote(streamproof: Any, folder: Path) -> None:
+    """With `--json -` the document stands alone on standard output and names the files."""
+    done = streamproof("export", "counter.py", "--format", "dot", "--out", "graph.dot", "--json", "-")
+    answer = json.loads(done.out)
+    assert (done.code, done.err) == (0, "graph.dot\n")
+    assert {key: answer[key] for key in ("schema", "model", "parameters", "format", "files", "exit_code")} == {
+        "schema": "streamproof.export/1",
+        "model": "counter",
+        "parameters": {"limit": 3},
+        "format": "dot",
+        "files": ["graph.dot"],
+        "exit_code": 0,
+    }
+
+
 def test_a_bundled_model_is_found_by_the_name_in_the_file(streamproof: Any) -> None:
     """Without --model the file's own model, variant and parameters are taken."""
     streamproof("check", "reference.die_hard", "-p", "goal=2", "--out", "out", "-q")

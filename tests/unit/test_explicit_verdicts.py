@@ -185,7 +185,7 @@ def test_a_self_loop_does_not_terminate() -> None:
     assert finding.trace is not None
     assert (finding.trace.states, finding.trace.loop) == (((0,), (1,), (2,)), 2)
     assert [step.label for step in finding.trace.steps] == ["up()", "up()", "stay()"]
-    assert finding.because == "after 2 steps, 1 step repeat for ever"
+    assert finding.because == "after 2 steps, 1 step repeats for ever"
 
 
 def test_a_longer_cycle_is_shown_as_a_lasso() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamproof.exchange.itf import itf_text, plain, read_itf, read_meta, to_itf, write_itf
+from streamproof.exchange.itf import Unexplained, itf_text, plain, read_itf, read_meta, to_itf, write_itf
 from streamproof.exchange.itf_values import Malformed, canonical, decode, encode, encode_plain, type_text
 from streamproof.system import (
     BOOL,
@@ -307,19 +307,6 @@ def _broken(relay: System, change: Any) -> dict[str, Any]:
             lambda d: d["states"][0].update(backlog={"#map": [[0, 1], [7, 1]]}),
             "states[0].backlog.#map[1][0]: 7 is outside Range(0, 1)",
         ),
-        (
-            lambda d: d["states"][1].update({"mbt::actionTaken": "sent"}),
-            "states[1].mbt::actionTaken: no action 'sent'; the model has send, receive",
-        ),
-        (
-            lambda d: d["states"][1].update({"mbt::nondetPicks": {"c": 5}}),
-            "states[1].mbt::nondetPicks: no such choice for send; it has send(c=0), send(c=1)",
-        ),
-        (
-            lambda d: d["states"][2].update({"mbt::nondetPicks": {}, "wire": ["EVENT"]}),
-            "states[2]: no step of the model leads here from the state before "
-            "(tried receive()[lost=False], receive()[lost=True])",
-        ),
         (lambda d: d.update(loop=9), "loop: expected the index of a state, 0 to 4, found 9"),
         (lambda d: d.update(states=[]), "states: the trace has no state"),
         (lambda d: d["states"].insert(1, 3), "states[1]: expected an object with the variables, found 3"),
@@ -335,6 +322,39 @@ def test_what_is_wrong_is_said_in_place(relay: System, tmp_path: Path, change: A
         f"{path}: {message}",
         "  correct the file, or give the model, variant and parameters that it was written for",
     ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda d: d["states"][1].update({"mbt::actionTaken": "sent"}),
+            "states[1].mbt::actionTaken: no action 'sent'; the model has send, receive",
+        ),
+        (
+            lambda d: d["states"][1].update({"mbt::nondetPicks": {"c": 5}}),
+            "states[1].mbt::nondetPicks: no such choice for send; it has send(c=0), send(c=1)",
+        ),
+        (
+            lambda d: d["states"][2].update({"mbt::nondetPicks": {}, "wire": ["EVENT"]}),
+            "states[2]: no step of the model leads here from the state before "
+            "(tried receive()[lost=False], receive()[lost=True])",
+        ),
+    ],
+)
+def test_a_step_that_the_model_does_not_have_is_rejected(
+    relay: System, tmp_path: Path, change: Any, message: str
+) -> None:
+    """A name, a choice or a state that no action explains makes no bad file but a trace that is none of the model's."""
+    path = tmp_path / "t.itf.json"
+    path.write_text(json.dumps(_broken(relay, change)), encoding="utf-8")
+    with pytest.raises(Unexplained) as caught:
+        read_itf(path, relay)
+    assert str(caught.value).splitlines() == [
+        f"{path}: {message}",
+        "  give the model, variant and parameters that it was written for",
+    ]
+    assert int(caught.value.exit_code) == 161
 
 
 def test_other_model_is_pointed_out(relay: System, toggle: System, lost: Trace) -> None:

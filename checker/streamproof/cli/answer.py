@@ -98,8 +98,9 @@ class Request:
             reproduce=self.reproduce,
             error=outcome.mistake[1] if outcome.mistake else None,
             notes=outcome.notes,
+            interrupted=outcome.interrupted,
         )
-        code = Exit.INTERRUPTED if outcome.interrupted else report.exit_code
+        code = report.exit_code
         if self.json_to is not None:
             write_json(self._document(report, code, more or {}), self.json_to)
         print_check(report, stream, detailed=self.detailed)

@@ -119,9 +119,7 @@ def message_of(error: StreamproofError) -> str:
     """The error with its place, file names as short as they stay clear."""
     if error.loc is None:
         return error.message
-    from streamproof.traces.render import source
-
-    return f"{source(error.loc)}: {error.message}"
+    return f"{error.loc.short}: {error.message}"
 
 
 def _complain(message: str, remedy: str = "") -> None:

@@ -6,15 +6,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
+from streamproof import __version__
 from streamproof.cli.engines import Limits, run_engine
 from streamproof.cli.evidence import Evidence, confirm
-from streamproof.cli.outputs import expect_writable
+from streamproof.cli.outputs import expect_json_writable, expect_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.replay import confirmed
-from streamproof.cli.selection import Selection
+from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.exchange.files import write_text
 from streamproof.exchange.itf import itf_text, plain, read_meta
@@ -27,6 +29,7 @@ REFERENCE = "reference."
 """Names of bundled models from the literature start so; their counterexamples are published elsewhere."""
 
 
+SCHEMA = "streamproof.counterexamples/1"
 MODEL_ITSELF = "model"
 """The folder of violations of the model itself, where a variant's name would stand."""
 
@@ -46,19 +49,23 @@ MODEL_ITSELF = "model"
     help="Folder.",
 )
 @click.option("--check", "checking", is_flag=True, help="Write nothing: say whether the files there are right.")
-def command(out: Path, checking: bool) -> int:
+@json_option
+def command(out: Path, checking: bool, json_to: str | None) -> int:
     """Find each expected violation of each bundled protocol again, and write MODEL/VARIANT/PROPERTY.itf.json and .txt.
 
     The same specifications give the same bytes. With --check, every file that is there must replay, show its violation,
     be as short as possible, and none may be missing or left over; otherwise the exit code is 161.
     """
+    expect_json_writable(json_to)
     if not checking:
         expect_writable(out, folder=True)
     problems: list[str] = []
     files: set[Path] = set()
+    entries: list[dict[str, Any]] = []
     with Status() as status:
         for entry in _entries(status, problems):
             files |= {entry.path(out, ".itf.json"), entry.path(out, ".txt")}
+            entries.append(entry.document(out))
             if checking:
                 problems += entry.problems(out)
             else:
@@ -68,8 +75,20 @@ def command(out: Path, checking: bool) -> int:
     for problem in problems:
         sys.stderr.write(f"{problem}\n")
     done = "checked" if checking else "written"
-    sys.stdout.write(f"{len(files) // 2} counterexamples {done} in {out}, {len(problems)} problems\n")
-    return Exit.REJECTED if problems else Exit.HOLDS
+    people(json_to).write(f"{len(files) // 2} counterexamples {done} in {out}, {len(problems)} problems\n")
+    code = Exit.REJECTED if problems else Exit.HOLDS
+    if json_to is not None:
+        document = {
+            "schema": SCHEMA,
+            "version": __version__,
+            "exit_code": int(code),
+            "out": str(out),
+            "written": not checking,
+            "counterexamples": entries,
+            "problems": problems,
+        }
+        write_json(document, json_to)
+    return code
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +103,16 @@ class Entry:
     def path(self, out: Path, suffix: str) -> Path:
         """The file of this violation under `out`."""
         return out / self.protocol / (self.variant or MODEL_ITSELF) / f"{self.evidence.name}{suffix}"
+
+    def document(self, out: Path) -> dict[str, Any]:
+        """What the JSON says of it."""
+        return {
+            "model": self.protocol,
+            "variant": self.variant,
+            "property": self.evidence.name,
+            "length": len(self.evidence.trace.steps),
+            "file": str(self.path(out, ".itf.json")),
+        }
 
     def write(self, out: Path) -> None:
         """Write the two files, each whole or not at all."""

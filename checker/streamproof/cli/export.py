@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
+from streamproof import __version__
 from streamproof.cli.engines import Limits, run_engine
 from streamproof.cli.evidence import Evidence, confirm
-from streamproof.cli.outputs import Folder, expect_writable
-from streamproof.cli.selection import Selection, model_options, property_option, select
+from streamproof.cli.outputs import Folder, expect_json_writable, expect_writable, people, write_json
+from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
 from streamproof.cli.verbs import Verb
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.files import write_text
-from streamproof.exchange.itf import itf_text
+from streamproof.exchange.itf import itf_text, plain
 from streamproof.exchange.promela import promela
 from streamproof.system.errors import Exit, SystemFailure, UsageError
 from streamproof.system.model import System
 from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels
+
+SCHEMA = "streamproof.export/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ FORMS = {
 @click.option(
     "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop it after so long."
 )
+@json_option
 def command(
     model: str,
     variant: str | None,
@@ -85,6 +88,7 @@ def command(
     svg: bool,
     max_states: int | None,
     time_limit: float | None,
+    json_to: str | None,
 ) -> int:
     """Write a trace of MODEL, the graph of its reachable states, or MODEL itself for another checker.
 
@@ -102,6 +106,7 @@ def command(
             "--format promela writes the whole model and searches nothing",
             remedy="leave out --property, --action, --max-states and --time-limit",
         )
+    expect_json_writable(json_to)
     place = Place(out, FORMS[form], svg)
     place.expect_writable()
     system = selection.system()
@@ -117,8 +122,22 @@ def command(
     else:
         found = _traces(selection, system, limits)
         documents = [(e.name, (itf_text if form == "itf" else trace_dot)(system, e.trace, e.prop)) for e in found]
+    files = []
     for path in place.write(documents):
-        sys.stdout.write(f"{path}\n")
+        people(json_to).write(f"{path}\n")
+        files.append(str(path))
+    if json_to is not None:
+        document = {
+            "schema": SCHEMA,
+            "version": __version__,
+            "model": selection.target.name,
+            "variant": system.variant,
+            "parameters": {name: plain(value) for name, value in system.parameters.items()},
+            "format": form,
+            "files": files,
+            "exit_code": int(Exit.HOLDS),
+        }
+        write_json(document, json_to)
     return Exit.HOLDS
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from streamproof.exchange.files import read_text, write_text
 from streamproof.exchange.itf_values import Malformed, canonical, compact, decode, encode, encode_plain, some, type_text
-from streamproof.system.errors import EvaluationError, InputError
+from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State, System
 from streamproof.system.verdict import Trace
@@ -117,17 +117,32 @@ def read_meta(path: Path | str) -> Meta:
     )
 
 
+class Unexplained(StreamproofError):
+    """A well-formed trace with a step that the system does not have: the trace is rejected."""
+
+    exit_code = Exit.REJECTED
+
+
+class _NoStep(Malformed):
+    """A step that names no action or choice of the system, or that none of them explains."""
+
+
 def read_itf(path: Path | str, system: System) -> Trace:
     """The trace in the file at `path`, as a trace of `system`.
 
     The values must belong to the variables' sorts and each step must name an action or be one that the system can take;
     whether the trace is a behaviour of the system is for `traces.replay` to say. Raises `InputError` with the file, the
-    place in it (``states[3].wire[0]``) and what was expected.
+    place in it (``states[3].wire[0]``) and what was expected, and `Unexplained` for a step that the system does not have.
     """
     path = Path(path)
     document = _document(path)
     try:
         return _trace(document, system)
+    except _NoStep as error:
+        raise Unexplained(
+            f"{path}: {error.path}: {error.message}",
+            remedy="give the model, variant and parameters that it was written for",
+        ) from None
     except Malformed as error:
         meta = document.get("#meta")
         of = meta.get("model") if isinstance(meta, dict) else None
@@ -251,7 +266,7 @@ class _Search:
             except EvaluationError:
                 continue  # a mistake of the model in one candidate says nothing about the others
         some_labels = ", ".join(i.label for i in candidates[:4]) + (", ..." if len(candidates) > 4 else "")
-        raise Malformed(path, f"no step of the model leads here from the state before (tried {some_labels})")
+        raise _NoStep(path, f"no step of the model leads here from the state before (tried {some_labels})")
 
     def _named(self, row: Mapping[str, Any], path: str) -> tuple[Instance, ...]:
         name = row.get(ACTION)
@@ -263,7 +278,7 @@ class _Search:
         actions = {a.name: a for a in self._system.actions}
         action = actions.get(name) or actions.get(short)
         if action is None:
-            raise Malformed(f"{path}.{ACTION}", f"no action {name!r}; the model has {', '.join(actions)}")
+            raise _NoStep(f"{path}.{ACTION}", f"no action {name!r}; the model has {', '.join(actions)}")
         picks = row.get(PICKS, {})
         if not isinstance(picks, dict):
             raise Malformed(f"{path}.{PICKS}", f"expected a record, found {compact(picks)[:60]}")
@@ -273,7 +288,7 @@ class _Search:
             some_labels = ", ".join(i.label for i in action.instances[:4]) + (
                 "..." if len(action.instances) > 4 else ""
             )
-            raise Malformed(f"{path}.{PICKS}", f"no such choice for {action.name}; it has {some_labels}")
+            raise _NoStep(f"{path}.{PICKS}", f"no such choice for {action.name}; it has {some_labels}")
         return found
 
     def _agrees(self, instance: Instance, wanted: Mapping[str, Any]) -> bool:

@@ -70,10 +70,11 @@ class _Judge:
                 return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
             if cycle is not None:
                 trace = self.witnesses.round(cycle)
-                way = f"after {_count(len(trace) - len(cycle), 'step')}, {_count(len(cycle), 'step')} repeat for ever"
+                repeat = "repeats" if len(cycle) == 1 else "repeat"
+                way = f"after {_count(len(trace) - len(cycle), 'step')}, {_count(len(cycle), 'step')} {repeat} for ever"
                 return _violated(prop, trace, way)
         if mistake is not None:
-            return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, str(mistake.error))
+            return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.told)
         if self.search.stopped is not None:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, advice(self.search))
         if prop.kind is Kind.TEMPORAL:
@@ -84,7 +85,7 @@ class _Judge:
         instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
         if event.mistake:
             trace, error = self.witnesses.mistake_of_property(prop, event.state, instance)
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, str(error))
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
         if prop.kind is Kind.REACHABLE:
             trace = self.witnesses.reaching(prop, event.state)
             because = f"reached after {_count(len(trace) - 1, 'step')}"

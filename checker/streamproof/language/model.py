@@ -34,7 +34,7 @@ RESERVED = frozenset(
         "title",
         "variant",
         "variants",
-    }  # fmt: skip
+    }
 )
 """Names that a parameter, rule or property cannot have."""
 

@@ -49,7 +49,7 @@ class CheckReport:
 
     `counts` and `coverage` are None for engines that do not count states. `peak_bytes` is the largest resident memory of
     the process. `error` is what ended the check before its end. `reproduce` is the command that does it again.
-    `notes` are told to people beside the counts.
+    `notes` are told to people beside the counts. `interrupted`: the user ended it, which is what the exit code says.
     """
 
     model: str
@@ -66,6 +66,7 @@ class CheckReport:
     reproduce: str = ""
     error: StreamproofError | None = None
     notes: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -81,6 +82,8 @@ class CheckReport:
     @property
     def exit_code(self) -> Exit:
         """What the process ends with; of several violations safety comes first, then deadlock, then termination."""
+        if self.interrupted:
+            return Exit.INTERRUPTED
         match self.verdict:
             case Verdict.HOLDS:
                 return Exit.HOLDS

@@ -89,7 +89,8 @@ def _advice(search: Search, prop: Property, stopped: str | None) -> str:
         return f"the solver gave up after {so_far(search.given_up[prop])}; raise the timeout, or use check"
     covered = so_far(search.depth)
     if stopped is not None:
-        return f"{stopped}: {nothing(prop)} in {covered}"
+        more = "run it again to the end" if stopped == INTERRUPTED else "allow more time, or use check"
+        return f"{stopped}: {nothing(prop)} in {covered}; {more}"
     if search.blind:
         return f"the solver gave up on evaluation errors after {covered}; raise the timeout, or use check"
     return f"{nothing(prop)} in {covered}; raise the depth, prove it by induction, or use check"

@@ -79,7 +79,7 @@ class Replay:
                     if self._interpreter.holds(prop, before, after):
                         return None
         except EvaluationError as error:
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, str(error))
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
         because = (
             f"false after {steps}" if after is None else f"broken by step {len(trace.steps)}, {trace.steps[-1].label}"
         )
@@ -94,7 +94,7 @@ class Replay:
             try:
                 after = self._interpreter.take(instance, state)
             except EvaluationError as error:
-                return str(error)
+                return error.told
             if after is not None:
                 stray = self._stray(instance, after)
                 if stray is not None:

@@ -5,8 +5,11 @@ The numbers are TLC's where TLC has one, so pipelines that read them keep workin
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
+from pathlib import Path
 
 
 class Exit(IntEnum):
@@ -38,6 +41,25 @@ class Loc:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    @property
+    def short(self) -> str:
+        """As short as it stays clear: from the package's folder, or else from the working folder."""
+        return f"{_short(self.file, os.getcwd())}:{self.line}"
+
+
+@lru_cache(maxsize=1024)
+def _short(file: str, folder: str) -> str:
+    # The package form does not depend on where the package is installed, so text files compare across machines.
+    path = Path(file)
+    top = path.parent
+    while (top / "__init__.py").is_file():
+        top = top.parent
+    if top != path.parent:
+        return path.relative_to(top).as_posix()
+    if path.is_absolute() and path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    return file
+
 
 class StreamproofError(Exception):
     """Base of every error shown to a user as one sentence; `remedy` says what to do instead."""
@@ -51,7 +73,14 @@ class StreamproofError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        where = f"{self.loc}: " if self.loc else ""
+        return self._text(f"{self.loc}: " if self.loc else "")
+
+    @property
+    def told(self) -> str:
+        """As `str` gives it, with the place as short as it stays clear."""
+        return self._text(f"{self.loc.short}: " if self.loc else "")
+
+    def _text(self, where: str) -> str:
         then = f"\n  {self.remedy}" if self.remedy else ""
         return f"{where}{self.message}{then}"
 

@@ -6,11 +6,8 @@ same as styled lines, which the console colours.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from streamproof.system.errors import Loc, StreamproofError
@@ -85,26 +82,12 @@ def counterexample(
 
 def source(loc: Loc | None) -> str:
     """``file:line`` as short as it stays clear: from the package's folder, or else from the working folder."""
-    return "" if loc is None else f"{_short(loc.file, os.getcwd())}:{loc.line}"
+    return "" if loc is None else loc.short
 
 
 def parameters_text(parameters: Mapping[str, Any]) -> str:
     """``a=1, b=2`` in the order given."""
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
-
-
-@lru_cache(maxsize=1024)
-def _short(file: str, folder: str) -> str:
-    # The package form does not depend on where the package is installed, so text files compare across machines.
-    path = Path(file)
-    top = path.parent
-    while (top / "__init__.py").is_file():
-        top = top.parent
-    if top != path.parent:
-        return path.relative_to(top).as_posix()
-    if path.is_absolute() and path.is_relative_to(folder):
-        return path.relative_to(folder).as_posix()
-    return file
 
 
 def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
