@@ -45,6 +45,8 @@ class Independence:
     """Per instance, from terms of the next state to terms of this one."""
     _enabled: list[Assuming] = field(init=False)
     """Per instance, what terms come to where it is enabled."""
+    _sizes: list[int] = field(init=False)
+    """Per instance, how many terms its guard and updates are made of."""
     _pairs: Effort = field(default_factory=lambda: Effort(EFFORT))
     _enabling: Effort = field(default_factory=lambda: Effort(EFFORT))
 
@@ -62,6 +64,10 @@ class Independence:
             for updates in self.updates
         ]
         self._enabled = [Assuming(rule.guard) for rule in self.rules]
+        self._sizes = [
+            sum(1 for _ in e.subterms(*rule.guard, *updates.values()))
+            for rule, updates in zip(self.rules, self.updates, strict=True)
+        ]
 
     def _bits(self, names: Iterable[str]) -> int:
         return sum(1 << self._place[name] for name in names)
@@ -83,9 +89,8 @@ class Independence:
                 near |= touched[variable]
             for variable in bits(self._reads[one]):
                 near |= self._writers[variable]
-            for other in bits(near >> (one + 1)):
-                other += one + 1
-                if not self._accord(one, other):
+            for other in bits(near >> (one + 1) << (one + 1)):
+                if self._pairs.left <= 0 or not self._accord(one, other):
                     found[one] |= 1 << other
                     found[other] |= 1 << one
         return tuple(found)
@@ -95,11 +100,13 @@ class Independence:
         writers = 0
         for name in e.variables(term):
             writers |= self._writers[self._place[name]]
-        return sum(1 << number for number in bits(writers) if self._may_make(number, as_term(term, positive)))
+        wanted = as_term(term, positive)
+        size = sum(1 for _ in e.subterms(wanted))
+        return sum(1 << number for number in bits(writers) if self._may_make(number, wanted, size))
 
-    def _may_make(self, number: int, wanted: Expr) -> bool:
+    def _may_make(self, number: int, wanted: Expr, size: int) -> bool:
         try:
-            self._enabling.spend(sum(1 for _ in e.subterms(wanted, *self.rules[number].guard)))
+            self._enabling.spend(size + self._sizes[number])
         except Undecided:
             return True
         after = self._after[number](wanted)
@@ -112,6 +119,7 @@ class Independence:
     def _accord(self, one: int, other: int) -> bool:
         rules, updates = (self.rules[one], self.rules[other]), (self.updates[one], self.updates[other])
         try:
+            self._pairs.spend(self._sizes[one] + self._sizes[other])
             return self._compose(self._enabled[one].fork(), rules, updates, (self._after[one], self._after[other]))
         except Undecided:
             return False
@@ -127,7 +135,6 @@ class Independence:
 
         Raises `Undecided`.
         """
-        self._pairs.spend(sum(1 for _ in e.subterms(*(t for rule in rules for t in (*rule.guard, *rule.after)))))
         correct = (b.not_(rules[0].faults), b.not_(rules[1].faults))
         for condition in (*rules[1].guard, *correct):
             if here.assume(condition) is b.FALSE:
