@@ -62,21 +62,20 @@ def holds(condition: Condition, truth: int) -> bool:
             assert_never(condition)
 
 
-def necessary(condition: Condition, truth: int, cost: Cost) -> int:
-    """A necessary set of a condition that is false where the atoms marked in `truth` are true; a cheap one."""
-    match condition:
-        case Literal(enablers=enablers):
-            return enablers
-        case Every(parts):
-            sets = [necessary(part, truth, cost) for part in parts if not holds(part, truth)]
-            return min(sets, key=cost)
-        case Some(parts):
-            found = 0
-            for part in parts:
-                found |= necessary(part, truth, cost)
-            return found
-        case _:
-            assert_never(condition)
+def necessary(condition: Condition, truth: int, cost: Cost) -> int | None:
+    """A cheap necessary set of a condition where the atoms marked in `truth` are true; None where it is true itself."""
+    if isinstance(condition, Literal):
+        return None if bool(truth & condition.bit) is condition.positive else condition.enablers
+    if isinstance(condition, Every):
+        sets = [found for part in condition.parts if (found := necessary(part, truth, cost)) is not None]
+        return min(sets, key=cost, default=None)
+    union = 0
+    for part in condition.parts:
+        found = necessary(part, truth, cost)
+        if found is None:
+            return None
+        union |= found
+    return union
 
 
 @dataclass(slots=True)

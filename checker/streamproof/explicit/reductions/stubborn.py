@@ -107,9 +107,10 @@ class StubbornSets:
     def _stubborn(self, truth: int, enabled: int) -> int:
         base = 0
         for goal in self._open:
-            if holds(goal.condition, truth):
+            needed = necessary(goal.condition, truth, _Cost(enabled, base))
+            if needed is None:
                 return enabled
-            base |= necessary(goal.condition, truth, _Cost(enabled, base))
+            base |= needed
         base = self._closed(base, truth, enabled)
         if base & enabled or not self.progress or not enabled:
             return base
@@ -124,8 +125,8 @@ class StubbornSets:
             low = todo & -todo
             todo ^= low
             number = low.bit_length() - 1
-            waits = not enabled & low
-            more = necessary(self.guards[number], truth, _Cost(enabled, found)) if waits else self.dependent[number]
+            waits = necessary(self.guards[number], truth, _Cost(enabled, found))
+            more = self.dependent[number] if waits is None else waits
             todo |= more & ~found
             found |= more
             if found & enabled == enabled:
