@@ -1,4 +1,4 @@
-"""The stored graph, made ready for the search of fair cycles: steps that change nothing are left out, fair ones sorted."""
+"""The stored graph, made ready for the search of fair cycles: which steps take what is owed, which states satisfy what."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST_OBLIGATIONS = (1 << 15) - 1
 
 @dataclass(frozen=True)
 class Arena:
-    """Every step that changes the state. Staying where one is, which is always possible, is not written down."""
+    """The steps, with what they are owed. Staying where one is is possible in every state, and takes nothing; so do the
+    steps that change nothing."""
 
     graph: StateGraph
     sources: Numbers
-    targets: Numbers
-    offsets: npt.NDArray[np.int64]
+    """Per step, the state that it leaves."""
     owed: npt.NDArray[np.int16]
     """Per step: the position of the obligation whose instance takes it, or -1."""
     obligations: tuple[Obligation, ...]
@@ -44,20 +44,27 @@ class Arena:
                 f"fairness is owed to {len(obligations):,} action instances",
                 remedy=f"at most {MOST_OBLIGATIONS:,}: choose smaller parameters, or fairness for fewer actions",
             )
-        sources = np.repeat(np.arange(graph.states, dtype=np.int32), np.diff(graph.offsets))
-        targets, taken, offsets = graph.targets, graph.instances, graph.offsets
-        moving = sources != targets
-        if not moving.all():
-            sources, targets, taken = sources[moving], targets[moving], taken[moving]
-            offsets = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=graph.states)))).astype(np.int64)
+        degrees = np.diff(graph.offsets)
+        sources = np.repeat(np.arange(graph.states, dtype=np.int32), degrees)
         owner = np.full(instances, -1, dtype=np.int16)
         for at, obligation in enumerate(obligations):
             owner[list(obligation.numbers)] = at
-        owed = owner[taken]
+        owed = owner[graph.instances]
+        owed[sources == graph.targets] = -1
         fair = np.zeros(graph.states, dtype=np.bool_)
-        if obligations:
-            fair[sources[owed >= 0]] = True
-        return cls(graph, sources, targets, offsets, owed, tuple(obligations), fair)
+        if obligations and graph.steps:
+            fair[degrees > 0] = np.maximum.reduceat(owed, graph.offsets[:-1][degrees > 0]) >= 0
+        return cls(graph, sources, owed, tuple(obligations), fair)
+
+    @property
+    def targets(self) -> Numbers:
+        """Per step, the state that it leads to."""
+        return self.graph.targets
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where the steps of each state begin; one more at the end."""
+        return self.graph.offsets
 
     @property
     def states(self) -> int:

@@ -111,6 +111,10 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
 
 def _fewer(offsets: npt.NDArray[np.signedinteger[Any]], edges: Mask, nodes: Mask) -> Numbers:
     """Where the edges of each node begin when only these edges and nodes are left; no edge of another node is."""
-    counted = np.zeros(len(edges) + 1, dtype=np.int32)
-    np.cumsum(edges, out=counted[1:])
-    return np.append(counted[offsets[:-1][nodes]], counted[-1])
+    counts = np.zeros(len(nodes), dtype=np.int32)
+    filled = np.diff(offsets) > 0
+    if len(edges):
+        counts[filled] = np.add.reduceat(edges, offsets[:-1][filled], dtype=np.int32)
+    found = np.zeros(np.count_nonzero(nodes) + 1, dtype=np.int32)
+    np.cumsum(counts[nodes], out=found[1:])
+    return found
