@@ -23,6 +23,8 @@ A *model* is a class: its annotated attributes are parameters, ``state()`` decla
 ``streamproof check counter.py`` explores it; ``Counter.system()`` is the transition system as a value.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from streamproof.language.declare import (
     ANY,
     Array,
@@ -59,7 +61,20 @@ from streamproof.system.errors import EvaluationError, ModelError, StreamproofEr
 from streamproof.system.model import System
 from streamproof.system.version import VERSION
 
+if TYPE_CHECKING:
+    from streamproof.language.native import Native
+
 __version__ = VERSION
+
+
+def __getattr__(name: str) -> Any:
+    """`Native` is loaded when it is used: no check needs it."""
+    if name == "Native":
+        from streamproof.language.native import Native
+
+        return Native
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "ANY",
@@ -73,6 +88,7 @@ __all__ = [
     "EvaluationError",
     "Model",
     "ModelError",
+    "Native",
     "Option",
     "Queue",
     "Range",

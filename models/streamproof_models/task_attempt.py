@@ -41,6 +41,7 @@ class TaskAttempt(Model):
     may_cut: bool = True
     """Whether the connection to the TaskManager can be lost."""
 
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"partitions": (0, None)}
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "small": {},
         "medium": {"partitions": 3},

@@ -12,7 +12,7 @@ from streamproof import entries
 
 HEAVY = (
     "email", "importlib.metadata", "jinja2", "llvmlite", "networkx", "numpy", "pyarrow", "pyspark", "rich",
-    "scipy", "socket", "tempfile", "z3",
+    "scipy", "socket", "streamproof.language.native", "tempfile", "z3",
 )  # fmt: skip
 LOADED = f"""
 import sys

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import pytest
 
+import streamproof
 from streamproof import (
     ANY,
     STRONG,
@@ -29,7 +30,9 @@ from streamproof import (
     step,
     terminal,
 )
-from streamproof.system import Fairness, Interpreter, Kind, ModelError
+from streamproof.language.native import Native
+from streamproof.system import Conjunct, Fairness, Interpreter, Kind, ModelError
+from streamproof.system.build import TRUE
 
 
 class Pump(Model):
@@ -273,6 +276,30 @@ def test_wrong_parameters(given: dict[str, object], message: str) -> None:
     """Unknown names and values of another type are refused."""
     with pytest.raises(UsageError, match=message):
         Pump.system(**given)
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("s.n < 3", "not s.n < 3"),
+        ("not s.up", "s.up"),
+        ("not any(s.up for s in x)", "any(s.up for s in x)"),
+        ("not (s.a or s.b)  [k=1]", "(s.a or s.b)  [k=1]"),
+        ("s.a or not s.b  [k=1]", "not (s.a or not s.b)  [k=1]"),
+        ("a if b else c", "not (a if b else c)"),
+        ("nothing Python reads", "not (nothing Python reads)"),
+    ],
+)
+def test_the_text_for_where_a_condition_is_false(text: str, denied: str) -> None:
+    """Neither a double negation nor one that binds to a part of the condition only."""
+    assert Conjunct(TRUE, text, None).denied == denied
+
+
+def test_native_execution_is_found_at_the_door() -> None:
+    """`streamproof.Native` is there without being loaded before somebody asks; other names are not."""
+    assert streamproof.Native is Native
+    with pytest.raises(AttributeError, match="module 'streamproof' has no attribute 'Naive'"):
+        _ = streamproof.Naive
 
 
 class Limited(Model):

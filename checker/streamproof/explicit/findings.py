@@ -99,7 +99,7 @@ class _Judge:
             failing = self.interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
             because = f"broken by step {len(trace) - 1}, {instance.label}"
         if failing is not None and failing.text and len(prop.conjuncts) > 1:
-            because += f": not {failing.text}"
+            because += f": {failing.denied}"
         return _violated(prop, trace, because)
 
     def _covered(self, prop: Property) -> Finding:

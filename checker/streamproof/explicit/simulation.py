@@ -177,7 +177,7 @@ def _of_event(run: Walks, prop: Property, event: Event) -> Finding:
         failing = interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
         because = f"broken by step {last + 1}, {instance.label}"
     if failing is not None and failing.text and len(prop.conjuncts) > 1:
-        because += f": not {failing.text}"
+        because += f": {failing.denied}"
     return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
 
 

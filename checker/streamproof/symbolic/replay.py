@@ -85,7 +85,7 @@ class Replay:
         )
         failing = self._interpreter.failing(prop.conjuncts, before, after)
         if failing is not None and failing.text and len(prop.conjuncts) > 1:
-            because += f": not {failing.text}"
+            because += f": {failing.denied}"
         return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
 
     def mistake(self, state: State) -> str:

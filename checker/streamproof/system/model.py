@@ -8,6 +8,7 @@ replaces the variables named in `updates`, all at once. A `Check` that comes out
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -58,6 +59,23 @@ class Conjunct:
     expr: Expr
     text: str
     loc: Loc | None
+
+    @property
+    def denied(self) -> str:
+        """The text for where it is false: what is written as a negation loses its ``not``."""
+        written, gap, note = self.text.partition("  [")
+        try:
+            tree = ast.parse(written, mode="eval").body
+        except (SyntaxError, ValueError):
+            return f"not ({written}){gap}{note}"
+        match tree:
+            case ast.UnaryOp(op=ast.Not()):
+                said = written.removeprefix("not").strip()
+            case ast.BoolOp() | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
+                said = f"not ({written})"
+            case _:
+                said = f"not {written}"
+        return said + gap + note
 
 
 @dataclass(frozen=True, slots=True)
