@@ -96,6 +96,13 @@ def bundled(name: str, title: str, properties: tuple[str, ...] = (), *, huge: bo
     return Task(title, (name, *words), lambda: select(name, None, None, given, ()).system(), properties, huge)
 
 
+def sized(name: str, size: str) -> Task:
+    """A model of the registry at one of its sizes."""
+    from streamproof.cli.selection import select
+
+    return Task(f"{name}, {size}", (name, "--size", size), lambda: select(name, None, size, (), ()).system())
+
+
 def local(file: str, title: str) -> Task:
     """A model beside this file."""
     from streamproof.cli.selection import select
@@ -110,7 +117,7 @@ def tasks() -> Iterator[Task]:
     yield bundled("reference.ewd840", "EWD 840, N = 4", n=4)
     yield bundled("reference.two_phase_commit", "two-phase commit, 6 resource managers", resource_managers=6)
     yield bundled("failover", "failover, default")
-    yield bundled("failover", "failover, medium", topology="two-stages")
+    yield sized("failover", "medium")
     yield bundled("reference.ewd998", "EWD 998, N = 3", safra, n=3)
     yield bundled("reference.two_phase_commit", "two-phase commit, 8", resource_managers=8)
     yield bundled("reference.two_phase_commit", "two-phase commit, 9", resource_managers=9)

@@ -177,11 +177,15 @@ class CompiledSearch:
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""
         from streamproof.explicit.compiled.edges import Numbering, state_graph
-        from streamproof.explicit.rounds import first_round
+        from streamproof.explicit.compiled.peel import has_cycle
 
         numbering = Numbering(self)
-        found = first_round(state_graph(self, numbering))
-        return None if found is None else [numbering.number(dense) for dense in found]
+        graph = state_graph(self, numbering)
+        if not has_cycle(graph):
+            return None
+        from streamproof.explicit.rounds import first_round
+
+        return [numbering.number(dense) for dense in first_round(graph) or ()]
 
     def graph(self) -> StateGraph:
         """Every step between the known states."""
