@@ -186,7 +186,7 @@ class _Run:
         for line in self._lines(self._searching()):
             reading.line(line)
         seconds = Seconds(spin, cc, time.perf_counter() - begun)
-        return reading.report(seconds, tuple(self.commands), self.goal)
+        return reading.report(seconds, tuple(self.commands), self.goal, breadth_first=not self.deep)
 
     def _lines(self, command: list[str]) -> Iterator[str]:
         """What a command prints, as it prints it. Ends the command after the time that the options allow."""
@@ -243,15 +243,16 @@ class _Reading:
             if number is not None:
                 self.numbers.setdefault(name, number[1])
 
-    def report(self, seconds: Seconds, commands: tuple[str, ...], goal: Goal) -> Report:
+    def report(self, seconds: Seconds, commands: tuple[str, ...], goal: Goal, *, breadth_first: bool) -> Report:
         if not {"stored", "matched", "depth"} <= self.numbers.keys():
             raise SystemFailure(f"Spin's search ended without a report: {self.last}")
-        counts = [self.numbers.get("nominal", self.numbers["stored"]), self.numbers["matched"]]
+        inside = self.numbers.get("atomic", "0") if breadth_first else "0"
+        counts = (self.numbers["stored"], inside, self.numbers["matched"])
         if goal is Goal.CYCLES and self.found and self.truncated == _NOT_COMPLETED:
             self.truncated = None  # it stopped at what it found
         return Report(
-            stored=int(float(counts[0])),
-            matched=int(float(counts[1])),
+            stored=int(float(self.numbers["stored"])) - int(float(inside)),
+            matched=int(float(self.numbers["matched"])),
             depth=int(self.numbers["depth"]),
             found=self.found,
             truncated=self.truncated,
@@ -275,7 +276,7 @@ _CUT_SHORT = (
 _EVENT = re.compile(r"pan:\d+: (?P<what>.*) \(at depth (?P<depth>\d+)\)")
 _NUMBERS = {
     "stored": re.compile(r"^\s*(\S+) states, stored"),
-    "nominal": re.compile(r"^\s*(\S+) nominal states \(stored-atomic\)"),
+    "atomic": re.compile(r"^\s*(\S+) atomic steps"),
     "matched": re.compile(r"^\s*(\S+) states, matched"),
     "depth": re.compile(r"depth reached (\d+)"),
     "megabytes": re.compile(r"^\s*(\S+)\s+total actual memory usage"),
