@@ -96,7 +96,8 @@ class Model:
                 raise UsageError(f"{name}={value!r} is not a value of type {kind.__name__}", remedy=_example(kind))
             setattr(self, name, value)
         self._within_limits()
-        ordinary(self.setup, "setup()", place(type(self).setup))
+        if type(self).setup is not Model.setup:
+            ordinary(self.setup, "setup()", place(type(self).setup))
 
     def _within_limits(self) -> None:
         """Raises `UsageError` for a parameter that is outside its limits."""
