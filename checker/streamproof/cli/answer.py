@@ -15,9 +15,9 @@ from streamproof.cli.outputs import Folder, people, write_json
 from streamproof.cli.selection import Selection
 from streamproof.registry import first_line
 from streamproof.report.console import print_check
-from streamproof.report.memory import peak_bytes
 from streamproof.report.model import CheckReport, Result, Seconds
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.system.memory import peak_bytes
 from streamproof.system.model import System
 from streamproof.system.verdict import Finding, Verdict
 

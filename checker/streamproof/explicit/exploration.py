@@ -10,11 +10,12 @@ from pathlib import Path
 from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.findings import Mistake, judge
 from streamproof.explicit.found import Found
-from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, peak_bytes
+from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget
 from streamproof.explicit.reductions.plan import Plan, plan
 from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, SystemFailure, UsageError
+from streamproof.system.memory import peak_bytes
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress, Reduction

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -97,12 +95,6 @@ class Budget:
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def peak_bytes() -> int:
-    """The most memory this process has ever held."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def resident_bytes() -> int:

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import os
-import resource
-import sys
 from pathlib import Path
 
-# The kernel counts in kibibytes on Linux and in bytes on macOS.
-_UNIT = 1 if sys.platform == "darwin" else 1024
-
-
-def peak_bytes() -> int:
-    """The largest resident memory so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT
+from streamproof.system.memory import peak_bytes
 
 
 def resident_bytes() -> int:

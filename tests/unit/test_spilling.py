@@ -1,0 +1,312 @@
+"""Searches that go on on disk: the same results as in memory, and never more memory than allowed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamproof.explicit import explore
+from streamproof.explicit.compiled import layout, runs, spill, table, worker
+from streamproof.explicit.compiled.collect import Sizes
+from streamproof.explicit.compiled.runs import Part, Run, key_kind, keys_of, merged
+from streamproof.explicit.compiled.spill import SpillingSearch
+from streamproof.explicit.compiled.spool import Spool
+from streamproof.explicit.limits import Budget
+from streamproof.system import Exit, Kind, StreamproofError, System, SystemFailure, UsageError, Verdict
+from streamproof.system.testing import random_system
+from streamproof_models.reference.ewd840 import Ewd840
+from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
+
+ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)
+FULL = TwoPhaseCommit.system(resource_managers=5)
+"""8,832 states in 17 levels."""
+
+
+class Spilling:
+    """Makes searches spill early, in small pieces, and counts those that did."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        self._patch = monkeypatch
+        to_disk = SpillingSearch._to_disk
+
+        def counted(search: SpillingSearch, states: int) -> bool:
+            self.times += 1
+            return to_disk(search, states)
+
+        monkeypatch.setattr(SpillingSearch, "_to_disk", counted)
+        monkeypatch.setattr(table.Table, "_affordable", lambda *_: False)
+        monkeypatch.setattr(runs, "STRIDE", 8)
+
+    def after(self, states: int, *, fill: int, piece: int, merge: int) -> None:
+        """From now on spill after about so many states."""
+        self._patch.setattr(table, "FIRST_CAPACITY", states)
+        self._patch.setattr(Sizes, "within", staticmethod(lambda room, words: Sizes(fill, piece, merge)))
+
+
+@pytest.fixture
+def spilling(monkeypatch: pytest.MonkeyPatch) -> Spilling:
+    """Searches with a folder to spill to begin to do so after some 400 states."""
+    forced = Spilling(monkeypatch)
+    forced.after(512, fill=300, piece=128, merge=500)
+    return forced
+
+
+def outcome(system: System, **options: Any) -> object:
+    """All that must be the same; properties of endless behaviours are only decided in memory."""
+    try:
+        found = explore(system, tier="compiled", **options)
+    except StreamproofError as error:
+        return str(error)
+    return (
+        found.counts,
+        found.counts.queue,
+        found.counts.out_degree,
+        found.stopped,
+        found.coverage,
+        [f for f in found.findings if f.kind not in ENDLESS],
+        None if found.mistake is None else found.mistake.trace,
+        list(found.states()),
+    )
+
+
+@pytest.mark.parametrize("bits", [64, 6], ids=["one-word", "wide"])
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_random_systems_spill_without_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int, first: int
+) -> None:
+    """Wherever memory ends and however small the pieces, with limits on states and depth: nothing differs."""
+    monkeypatch.setattr(layout, "WORD", bits)
+    systems = [(seed, random_system(Random(seed))) for seed in range(first, first + 50)]
+    limits: list[dict[str, Any]] = [
+        Random(seed).choice([{}, {}, {"max_states": seed + 1}, {"max_depth": 3}, {"stop_when_decided": True}])
+        for seed, _ in systems
+    ]
+    expected = [outcome(system, **options) for (_, system), options in zip(systems, limits, strict=True)]
+    forced = Spilling(monkeypatch)
+    for (seed, system), options, wanted in zip(systems, limits, expected, strict=True):
+        draw = Random(seed)
+        forced.after(
+            draw.choice([1, 8, 24, 60]),
+            fill=draw.choice([1, 5, 20, 100]),
+            piece=draw.choice([1, 3, 10, 100]),
+            merge=draw.choice([1, 10, 100]),
+        )
+        assert outcome(system, spill=tmp_path, **options) == wanted, f"seed {seed}"
+    assert forced.times >= 20
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("system", [FULL, Ewd840.system()], ids=["two_phase_commit", "ewd840"])
+def test_bundled_models(tmp_path: Path, spilling: Spilling, system: System) -> None:
+    """Counts, levels, the order of states and findings of models with thousands of states."""
+    spilled = outcome(system, spill=tmp_path)
+    assert spilling.times == 1
+    spilling.after(1 << 20, fill=0, piece=0, merge=0)
+    assert spilled == outcome(system)
+
+
+def test_limits_on_states_are_exact(tmp_path: Path, spilling: Spilling) -> None:
+    """At any limit the search ends with the very state at which it ends in memory."""
+    spilled = [outcome(FULL, spill=tmp_path, max_states=most) for most in range(1000, 8000, 701)]
+    spilling.after(1 << 20, fill=0, piece=0, merge=0)
+    assert spilled == [outcome(FULL, max_states=most) for most in range(1000, 8000, 701)]
+
+
+def test_endless_behaviours_stay_undecided(tmp_path: Path, spilling: Spilling) -> None:
+    """Termination needs the graph in memory: it is inconclusive and says why; all else is decided."""
+    system = Ewd840.system()
+    found = explore(system, spill=tmp_path, tier="compiled")
+    assert found.complete
+    for finding in found.findings:
+        assert (finding.verdict is Verdict.INCONCLUSIVE) == (finding.kind in ENDLESS)
+    endless = [f for f in found.findings if f.kind in ENDLESS]
+    assert endless
+    for finding in endless:
+        assert finding.because.startswith("endless behaviours are decided on the graph of all states in memory")
+
+
+def test_a_limit_on_time_holds_on_disk(tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When time is up the level that was begun is finished as far as it was expanded, and counts agree."""
+    asked = count()
+    monkeypatch.setattr(Budget, "elapsed", property(lambda self: next(asked)))
+    found = explore(FULL, spill=tmp_path, tier="compiled", time_limit=60.0)
+    assert found.stopped == "time_limit"
+    assert spilling.times == 1
+    assert sum(found.counts.levels) == found.counts.distinct == len(list(found.states()))
+    assert 400 < found.counts.distinct < 8832
+    assert sum(found.coverage.generated.values()) == found.counts.generated - found.counts.levels[0]
+    assert sum(found.coverage.distinct.values()) == found.counts.distinct - found.counts.levels[0]
+
+
+def test_an_interrupt_goes_back_to_the_end_of_a_level(
+    tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle of a merge: what complete levels showed is the answer, and no file is left."""
+    whole = explore(FULL, spill=tmp_path, tier="compiled")
+    calls = count()
+
+    def broken(*parts: Any) -> Iterator[Any]:
+        for piece in merged(*parts):
+            if next(calls) == 40:
+                raise KeyboardInterrupt
+            yield piece
+
+    monkeypatch.setattr(spill, "merged", broken)
+    found = explore(FULL, spill=tmp_path, tier="compiled")
+    assert found.stopped == "interrupted"
+    depth = found.counts.depth
+    assert 3 < depth < whole.counts.depth
+    assert found.counts.levels == whole.counts.levels[:depth]
+    assert found.counts.queue == found.counts.levels[-1]
+    assert list(found.states()) == list(whole.states())[: found.counts.distinct]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is named, what to do is said, and nothing is left in it."""
+    write, calls = os.pwrite, count()
+
+    def full(file: int, data: Any, place: int) -> int:
+        if next(calls) == 100:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data, place)
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(SystemFailure, match=f"cannot spill to {tmp_path}: No space left on device") as caught:
+        explore(FULL, spill=tmp_path, tier="compiled")
+    assert caught.value.exit_code is Exit.SYSTEM
+    assert caught.value.remedy == "--spill DIR names a folder on a disk with room"
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path, spilling: Spilling) -> None:
+    """A folder that is in use for other things may be named; one that does not exist is made."""
+    (tmp_path / "thesis.tex").write_text("precious")
+    explore(FULL, spill=tmp_path, tier="compiled")
+    explore(FULL, spill=tmp_path / "new" / "folder", tier="compiled")
+    assert spilling.times == 2
+    assert (tmp_path / "thesis.tex").read_text() == "precious"
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["folder", "new", "thesis.tex"]
+
+
+def test_a_folder_that_will_not_do_is_refused_at_once(tmp_path: Path) -> None:
+    """Before anything is searched, however small the model."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemFailure, match=r"cannot spill to .*file: File exists"):
+        explore(FULL, spill=tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tier": "python"}, "only the compiled tier spills"),
+        ({"por": True}, "only the compiled tier spills"),
+        ({"workers": 2}, "has one worker"),
+        ({"checkpoint": Path("kept")}, "in no checkpoint"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    """Spilling is for one thread of compiled code, without reduction and checkpoint; the rest is refused by name."""
+    with pytest.raises(UsageError, match=message):
+        explore(FULL, spill=tmp_path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [1, 3])
+def test_runs_tell_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: int) -> None:
+    """Membership by blocks, and merging with the first part first, against sets and dictionaries."""
+    monkeypatch.setattr(runs, "STRIDE", 4)
+    draw = np.random.default_rng(7)
+    for size in (0, 1, 3, 4, 5, 50, 300):
+        rows = draw.integers(0, 5, size=(size, words), dtype=np.uint64) << np.uint64(56)
+        rows[:, -1] += draw.integers(0, 200, size=size, dtype=np.uint64)
+        keys = np.unique(keys_of(rows))
+        run = Run(tmp_path, words)
+        for at in range(0, len(keys), 7):
+            run.append(keys[at : at + 7])
+        others = draw.integers(0, 5, size=(200, words), dtype=np.uint64) << np.uint64(56)
+        others[:, -1] += draw.integers(0, 200, size=200, dtype=np.uint64)
+        wanted = np.unique(keys_of(others))
+        members = set(keys.tolist())
+        assert run.known(wanted, 16).tolist() == [key in members for key in wanted.tolist()]
+        file = Spool(tmp_path, key_kind(words))
+        file.append(wanted)
+        first: dict[Any, tuple[int, int]] = {}
+        for part, values in enumerate((wanted[50:], keys, wanted[:100])):
+            for place, key in enumerate(values.tolist()):
+                first.setdefault(key, (part, place + (50 if part == 0 else 0)))
+        parts = [Part(file, 50, len(wanted)), Part(run, 0, run.count), Part(file, 0, 100)]
+        got = [
+            (key, (which, note))
+            for pieces in merged(parts, 16)
+            for key, which, note in zip(*(x.tolist() for x in pieces), strict=True)
+        ]
+        assert got == sorted(first.items())
+
+
+def test_tables_grow_less_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doubling would need more than is allowed; smaller steps and fuller tables hold the whole state space."""
+    whole = outcome(FULL)
+    monkeypatch.setattr(table, "FIRST_CAPACITY", 64)
+    monkeypatch.setattr(worker, "BATCH", 1)
+    monkeypatch.setattr(Budget, "allows", lambda self, more: more <= 30_000)
+    assert outcome(FULL) == whole
+    with monkeypatch.context() as without:
+        without.setattr(table, "FRUGAL", ())
+        assert explore(FULL, tier="compiled").stopped == "memory"
+
+
+def run(*words: str, folder: Path) -> tuple[int, dict[str, Any]]:
+    """A check in a process of its own: exit code and JSON."""
+    command = [sys.executable, "-m", "streamproof", "check", *words, "-q", "--json", "-"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_a_limit_on_memory_ends_inconclusive(tmp_path: Path) -> None:
+    """A search of ten million states with 150 MB: exit code 160, what was covered, and no more memory than that."""
+    words = ("reference.two_phase_commit", "-p", "resource_managers=9", "--memory", "150MB")
+    code, answer = run(*words, folder=tmp_path)
+    assert (code, answer["verdict"]) == (160, "inconclusive")
+    assert answer["memory"]["peak_bytes"] < 165_000_000
+    assert 1_000_000 < answer["states"]["distinct"] < 10_340_352
+    assert (
+        "this process holds the 150MB it may; raise it (--memory), go on on disk (--spill DIR)"
+        in answer["properties"][0]["because"]
+    )
+    assert answer["reproduce"].endswith("--memory 150MB")
+
+
+@pytest.mark.parametrize("text", ["0", "4XB", "-1GB", "much"])
+def test_amounts_that_are_none(tmp_path: Path, text: str) -> None:
+    """They are named, and examples given."""
+    command = [sys.executable, "-m", "streamproof", "check", "reference.die_hard", f"--memory={text}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"'{text}' is no amount of memory; write it as 500MB, 4GB or 4GiB" in done.stderr
+
+
+@pytest.mark.long
+def test_ten_million_states_in_a_quarter_of_a_gigabyte(tmp_path: Path) -> None:
+    """The counts are those of the search in memory, which takes 100 MB more; memory stays below the limit."""
+    folder = tmp_path / "spill"
+    words = ("reference.two_phase_commit", "-p", "resource_managers=9", "--memory", "250MB", "--spill", str(folder))
+    code, answer = run(*words, folder=tmp_path)
+    assert (code, answer["verdict"]) == (0, "holds")
+    counts = answer["states"]
+    assert (counts["distinct"], counts["generated"], counts["depth"]) == (10_340_352, 123_558_402, 29)
+    assert answer["memory"]["peak_bytes"] < 275_000_000
+    assert not list(folder.iterdir())
