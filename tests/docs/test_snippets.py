@@ -9,7 +9,8 @@ A comment above a fenced block, invisible to readers, says what the block is:
 * ``<!-- run, any numbers -->``: likewise, and a number that is shown stands for any number (a solver's choice);
 * ``<!-- rule -->``: part of a rule, for `test_language.py`;
 * ``<!-- not run: REASON -->``: none of these, because of REASON;
-* ``<!-- needs tests/data -->``: what the document's commands read of this repository.
+* ``<!-- needs tests/data -->``: what the document's commands read of this repository;
+* ``<!-- runs spin -->``: a program they run, without which the document is not tested.
 
 The blocks of one document share a folder and are taken in order.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -145,6 +147,8 @@ def with_marks() -> Iterator[object]:
         found = [b for b in blocks(text) if b.verb == "run"]
         if found:
             marks = [pytest.mark.spark] if any(STARTS_SPARK.search(b.body) for b in found) else []
+            missing = [p for p in re.findall(r"^<!-- runs (\S+) -->$", text, re.M) if shutil.which(p) is None]
+            marks += [pytest.mark.skipif(True, reason=f"runs {', '.join(missing)}: not installed")] if missing else []
             yield pytest.param(name, id=name, marks=marks)
 
 

@@ -136,9 +136,9 @@ class _Export:
         return Promela(text, self.asked, self.opening, self.candidates, total + len(self.asked))
 
     def _head(self) -> Iterator[str]:
-        name = _comment(self.original.name)
+        title = " ".join(filter(None, (self.original.name, self.original.variant)))
         given = ", ".join(f"{k}={v}" for k, v in self.original.parameters.items())
-        yield f"/* {name}{f' ({_comment(given)})' if given else ''}, written by streamproof export"
+        yield f"/* {_comment(f'{title} ({given})' if given else title)}, written by streamproof export"
         yield " *"
         yield " * Count states and transitions, level by level:"
         yield f" *   spin -a {' '.join(SPIN_OPTIONS)} FILE && cc -O2 -DBFS -DSAFETY -DNOREDUCE -o pan pan.c && ./pan -E"
@@ -151,6 +151,10 @@ class _Export:
         for prop in self.original.properties:
             if prop.name in self.asked:
                 yield f" *   -D{self.asked[prop.name].macro}  {_HOW[prop.kind]}"
+        left_out = [p.name for p in self.original.properties if p.name not in self.asked]
+        if left_out:
+            yield " *"
+            yield f" * Left out, because Spin has no such fairness: {_comment(', '.join(left_out))}."
         yield " */"
 
     def _declarations(self) -> Iterator[str]:
