@@ -1,4 +1,4 @@
-"""What backtracking failover promises of whole behaviours, under weak fairness of the job's own actions, and who breaks it."""
+"""What failover promises of whole behaviours, under weak fairness of the actions of the job, and who breaks it."""
 
 from __future__ import annotations
 

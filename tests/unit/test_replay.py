@@ -208,7 +208,7 @@ def test_meaning_comes_from_the_system_not_from_the_trace(relay: System) -> None
     [
         (0, 0, None, "the trace has no state"),
         (2, 0, None, "2 states need 1 steps, the trace has 0"),
-        (1, 0, 0, "1 states need 1 steps, the trace has 0"),
+        (2, 1, 0, "2 states need 2 steps, the trace has 1"),
         (1, 1, 3, "the loop goes back to state 3, the trace has 0 to 0"),
     ],
 )

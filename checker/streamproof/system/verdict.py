@@ -39,7 +39,7 @@ class Trace:
     @property
     def stutters(self) -> bool:
         """Whether nothing happens any more after the last state, for ever, though something might."""
-        return self.loop is not None and len(self.steps) < len(self.states)
+        return self.loop is not None and self.loop == len(self.steps) == len(self.states) - 1
 
 
 @dataclass(frozen=True, slots=True)

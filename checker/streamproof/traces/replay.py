@@ -179,8 +179,7 @@ def _shape(system: System, trace: Trace) -> None:
     if not trace.states:
         raise ReplayError("the trace has no state")
     steps = len(trace.states) - (trace.loop is None)
-    stays = trace.stutters and len(trace.steps) == steps - 1 and trace.loop == len(trace.states) - 1
-    if len(trace.steps) != steps and not stays:
+    if len(trace.steps) != steps and not trace.stutters:
         raise ReplayError(f"{len(trace.states)} states need {steps} steps, the trace has {len(trace.steps)}")
     if trace.loop is not None and not 0 <= trace.loop < len(trace.states):
         raise ReplayError(f"the loop goes back to state {trace.loop}, the trace has 0 to {len(trace.states) - 1}")
