@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from streamproof.explicit import Exploration, explore
+from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.search import Search
 from streamproof.system import (
     Action,
     Check,
@@ -297,6 +299,37 @@ def test_an_incomplete_search_decides_nothing() -> None:
     """Temporal properties are inconclusive when a limit was met."""
     system = dial(move("turn", WEAK, (0, 1), (1, 2), (2, 3)), ends=Eventually(at(3)))
     assert verdicts(explore(system, max_depth=2)) == {"ends": "inconclusive"}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "because"), [(KeyboardInterrupt, "interrupted"), (MemoryError, "not enough memory")]
+)
+def test_the_second_pass_may_be_cut_short(
+    trouble: type[BaseException], because: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ends the second pass early leaves the temporal properties open, and the others as they were found."""
+
+    def cut(search: Search) -> None:
+        raise trouble
+
+    monkeypatch.setattr(Search, "graph", cut)
+    result = explore(dial(move("turn", WEAK, (0, 1)), ends=Eventually(at(1))))
+    finding = result.finding("ends")
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert because in finding.because
+    assert result.counts.distinct == 2
+
+
+@pytest.mark.parametrize(
+    ("stop", "because"),
+    [(Stop.INTERRUPTED, "interrupted"), (Stop.TIME, "the time limit was met"), (Stop.MEMORY, "the memory was used up")],
+)
+def test_limits_count_for_the_second_pass(stop: Stop, because: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is met between the search and the second pass leaves temporal properties open."""
+    monkeypatch.setattr(Search, "_levels", lambda search, level: monkeypatch.setattr(Budget, "spent", lambda b: stop))
+    finding = explore(dial(move("turn", WEAK, (0, 1)), ends=Eventually(at(1)))).finding("ends")
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.because.startswith(f"all states were found, but not what becomes of them: {because}")
 
 
 def test_what_holds_vacuously() -> None:

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.found import Found
+from streamproof.explicit.limits import Stop
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
 from streamproof.system.errors import TooLarge, UsageError
@@ -14,6 +15,13 @@ from streamproof.system.verdict import Finding, Trace, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit.liveness.decide import Liveness
+
+
+_ENDED = {
+    Stop.INTERRUPTED: "interrupted; run it again to the end",
+    Stop.TIME: "the time limit was met; raise it",
+    Stop.MEMORY: "the memory was used up; choose smaller parameters",
+}
 
 
 class Temporal:
@@ -35,10 +43,20 @@ class Temporal:
                 remedy="leave out --symmetry and --por, or the temporal properties with --property",
             )
         begun = time.perf_counter()
+        spent = self._search.budget.spent()
+        if spent is not None:
+            because = f"all states were found, but not what becomes of them: {_ENDED.get(spent, spent.value)}"
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
         try:
             return self._decided(prop, simple)
         except TooLarge as limit:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, str(limit))
+        except MemoryError:
+            because = "there is not enough memory for the graph of states; choose smaller parameters"
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+        except KeyboardInterrupt:
+            because = "interrupted while it was decided on the graph of states; run it again to the end"
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
         finally:
             self.seconds += time.perf_counter() - begun
 
