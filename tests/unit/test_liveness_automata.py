@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamproof.explicit.graph import strong_components
+from streamproof.explicit.liveness.arena import refuse_more_steps
 from streamproof.explicit.liveness.automaton import Automaton, automaton
 from streamproof.explicit.liveness.tableau import tableau
 from streamproof.system import BOOL, TooLarge
@@ -90,6 +91,13 @@ def test_too_many_conditions() -> None:
     many = OrF(tuple(Always(Atom(b.var(f"x{k}", BOOL))) for k in range(13)))
     with pytest.raises(TooLarge, match="a temporal formula with 13 different conditions on states"):
         tableau(many)
+
+
+def test_too_many_steps() -> None:
+    """Steps are numbered in 32 bits; a graph with more is refused, not decided wrongly."""
+    refuse_more_steps((1 << 31) - 1)
+    with pytest.raises(TooLarge, match="a graph of 2,147,483,648 steps, for a temporal property"):
+        refuse_more_steps(1 << 31)
 
 
 def test_components_of_a_graph_with_parallel_edges() -> None:

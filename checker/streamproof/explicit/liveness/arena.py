@@ -19,6 +19,14 @@ Numbers = npt.NDArray[np.int32]
 MOST_OBLIGATIONS = (1 << 15) - 1
 
 
+def refuse_more_steps(steps: int) -> None:
+    """Raises `TooLarge` when so many steps cannot be numbered in 32 bits."""
+    if steps >= 1 << 31:
+        raise TooLarge(
+            f"a graph of {steps:,} steps, for a temporal property", remedy="at most 2,147,483,647: smaller parameters"
+        )
+
+
 @dataclass(frozen=True)
 class Arena:
     """The steps, with what they are owed. Staying where one is is possible in every state, and takes nothing; so do the
@@ -37,13 +45,14 @@ class Arena:
     def of(cls, graph: StateGraph, obligations: Sequence[Obligation], instances: int) -> Arena:
         """From a stored graph, what is owed fairness, and the number of instances of the system.
 
-        Raises `TooLarge` when more is owed than can be numbered.
+        Raises `TooLarge` when there are more steps, or more is owed, than can be numbered.
         """
         if len(obligations) > MOST_OBLIGATIONS:
             raise TooLarge(
                 f"fairness is owed to {len(obligations):,} action instances",
                 remedy=f"at most {MOST_OBLIGATIONS:,}: choose smaller parameters, or fairness for fewer actions",
             )
+        refuse_more_steps(graph.steps)
         degrees = np.diff(graph.offsets)
         sources = np.repeat(np.arange(graph.states, dtype=np.int32), degrees)
         owner = np.full(instances, -1, dtype=np.int16)

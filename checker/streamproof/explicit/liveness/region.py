@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.graph import strong_components
-from streamproof.explicit.liveness.arena import Arena, Mask, Numbers
+from streamproof.explicit.liveness.arena import Arena, Mask, Numbers, refuse_more_steps
 from streamproof.explicit.liveness.automaton import Automaton
 
 
@@ -71,7 +71,7 @@ class Region:
 def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Sequence[Mask]) -> Region:
     """The nodes of these places, for each of them the states marked, and the edges among them.
 
-    Nodes come place by place, and in the order of the states.
+    Nodes come place by place, and in the order of the states. Raises `TooLarge` for more edges than can be numbered.
     """
     names = np.full((len(places), arena.states), -1, dtype=np.int32)
     total = 0
@@ -102,6 +102,7 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
                 sources.append(names[at][stays])
                 targets.append(names[to][stays])
                 owed.append(np.full(np.count_nonzero(stays), -1, dtype=np.int16))
+    refuse_more_steps(sum(map(len, sources)))
     whole = np.concatenate(sources)
     order = np.argsort(whole, kind="stable")
     offsets = np.zeros(total + 1, dtype=np.int32)
