@@ -393,7 +393,8 @@ def test_a_run_out_of_time_says_so() -> None:
     """What was not decided in time is inconclusive, whatever it would have been."""
     proof = prove(evens(EVEN), seconds=1e-9)
     assert proof.findings[0].verdict is Verdict.INCONCLUSIVE
-    assert proof.findings[0].because == "out of time after 1e-09 s: no violation in no state at all; allow more time, or use check"
+    because = "out of time after 1e-09 s: no violation in no state at all; allow more time, or use check"
+    assert proof.findings[0].because == because
     assert (proof.queries, proof.interrupted) == (0, False)
 
 
