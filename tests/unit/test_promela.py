@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -180,6 +181,25 @@ def test_division_rounds_down_and_by_zero_is_zero() -> None:
         )
     )
     assert run(model, QUICK, ["CHECK_ALL"]).found.keys() == {"assertion violated found_never_ready"}
+
+
+@needs_spin
+def test_steps_that_are_never_possible_are_left_out() -> None:
+    """A model in which nothing can happen is still one."""
+    report = run(export(system(Variable("n", SMALL, (0,)), guard=b.FALSE)), QUICK)
+    assert (report.stored, report.matched, report.depth, dict(report.found)) == (1, 0, 0, {})
+
+
+@needs_spin
+def test_what_spin_or_the_compiler_refuses_is_said() -> None:
+    """The first error is shown with the command."""
+    model = export(system(Variable("n", SMALL, (0,))))
+    with pytest.raises(
+        SystemFailure, match=r"spin failed: spin: model\.pml:\d+, Error: .*\n  the command was: spin -a"
+    ):
+        run(replace(model, text=model.text + "}"), QUICK)
+    with pytest.raises(SystemFailure, match=r"cc failed: .*error.*\n  the command was: cc"):
+        run(model, replace(QUICK, optimise="--no-such-option"))
 
 
 @needs_spin

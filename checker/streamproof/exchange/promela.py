@@ -116,9 +116,8 @@ class _Export:
             raise ModelError(f"{self.original.name} has no initial state")
 
     def document(self) -> Promela:
-        body = [*self._choice(), "do", *self._instances(), *self._mistakes(), *self._properties()]
-        if not self.system.instances:
-            body.append(":: d_step { false -> skip }")
+        options = [*self._instances(), *self._mistakes()] or [":: d_step { false -> skip }"]
+        body = [*self._choice(), "do", *options, *self._properties()]
         text = "\n".join(
             (
                 *self._head(),

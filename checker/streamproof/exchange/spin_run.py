@@ -175,8 +175,9 @@ class _Run:
         """Run a command that is to write a file; gives the seconds it took."""
         begun = time.perf_counter()
         lines = [line for line in self._lines(command) if line]
-        if not (self.folder / result).exists():
-            said = next((line for line in lines if "rror" in line), next(iter(lines), "nothing was said"))
+        wrong = next((line for line in lines if "rror" in line), None)  # spin goes on, and leaves half a program
+        if wrong is not None or not (self.folder / result).exists():
+            said = wrong or next(iter(lines), "nothing was said")
             raise SystemFailure(f"{command[0]} failed: {said}", remedy=f"the command was: {' '.join(command)}")
         return time.perf_counter() - begun
 
