@@ -134,7 +134,7 @@ class Sizes:
         fill = 8 * words_of_state + 6 + int(8 / LOAD) + 12 + 2 * key
         merge = 5 * key + 60
         return Sizes(
-            fill=int(0.5 * room) // fill,
+            fill=int(0.6 * room) // fill,
             piece=min(1 << 16, max(64, room // 40 // (16 * words_of_state))),
             merge=min(1 << 21, int(0.2 * room) // merge),
         )

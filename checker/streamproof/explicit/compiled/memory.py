@@ -57,6 +57,12 @@ class Reserve:
             self._map.close()
 
 
+def give_back() -> None:
+    """Hand memory that was freed, but kept for later, back to the system, where the C library can do that."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 class Block:
     """A fixed array of 64-bit words that compiled code and Python share."""
 

@@ -223,6 +223,8 @@ class CompiledSearch:
     def _abandon(self) -> None:
         """After an interrupt in the middle of a level: what was found there counts."""
         self.levels[-1:] = [self.known - sum(self.levels[:-1])]
+        if len(self.levels) == 1:
+            self.initial = self.known
         self._look()
 
     def _blocks(self, first: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
@@ -362,6 +364,10 @@ class CompiledSearch:
         self._pace = max(1, min(2 * self._pace, wanted, MOST_BATCHES))
         self.levels[-1] = self.known - known
         self.stopped = self.budget.spent()
+        self._report()
+
+    def _report(self) -> None:
+        """Tell about progress, once a second."""
         elapsed = self.budget.elapsed
         if self.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed

@@ -9,7 +9,7 @@ numbers, predecessors and counts are those of the search in memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +20,11 @@ import numpy as np
 from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.collect import Candidates, Fill, Sizes, collecting
 from streamproof.explicit.compiled.layout import packed
+from streamproof.explicit.compiled.memory import give_back
 from streamproof.explicit.compiled.runs import Part, Run, joined, keys_of, merged
 from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
 from streamproof.explicit.compiled.spool import Array, Spool
+from streamproof.explicit.compiled.steps import Facts
 from streamproof.explicit.limits import Stop, resident_bytes
 from streamproof.explicit.search import starts
 from streamproof.system.errors import TooLarge
@@ -31,8 +33,10 @@ from streamproof.system.model import State
 if TYPE_CHECKING:
     from streamproof.explicit.graph import StateGraph
 
-LEAST_ROOM = 24 << 20
-"""Bytes beside what the process holds anyway, without which nothing goes on."""
+LEAST_ROOM = 16 << 20
+"""Bytes for sorting, without which nothing goes on."""
+CODE_BYTES = 32 << 20
+"""What compiling another loop may take."""
 NO_PARENT = 0xFFFFFFFF
 
 
@@ -74,8 +78,8 @@ class Disk:
             run.append(np.sort(keys_of(states)))
             self._enter(run, at + len(states), merge)
 
-    def fresh(self, found: Candidates, merge: int) -> tuple[Spool, list[int]]:
-        """The candidates that are not known.
+    def fresh(self, found: Candidates, merge: int, pulse: Callable[[], None]) -> tuple[Spool, list[int]]:
+        """The candidates that are not known; calls `pulse` now and then.
 
         Gives a file with their places in their fill, in the part of the file that is the fill's, and how many there are
         in each. They get a run of their own, and have to be appended.
@@ -87,6 +91,7 @@ class Disk:
         total = 0
         parts = [Part(found.keys, first, last, found.places) for first, last in found.fills]
         for keys, which, places in merged(parts, size):
+            pulse()
             open_ = np.arange(len(keys))
             for known in self._runs:
                 open_ = open_[~known.known(keys[open_], merge)]
@@ -210,8 +215,27 @@ class SpillingSearch(CompiledSearch):
     def _abandon(self) -> None:
         if self._disk is None or self._marked is None:
             super()._abandon()
-        else:
-            self._back()
+            return
+        self._note_steps()
+        stuck, events = self.stuck, self.events
+        if stuck < 0:
+            stuck = self._first(Facts.STUCK)
+        self._back()
+        # What is wrong with a state that is kept, or with a step from it, stays found.
+        self.stuck = stuck
+        self.events = {k: event for k, event in events.items() if event.state < self.known}
+
+    def _after(self, begun: float, known: int) -> None:
+        super()._after(begun, known)
+        if self._disk is not None and self.stopped is Stop.MEMORY:
+            give_back()
+            self.stopped = self.budget.spent()
+
+    def _pulse(self) -> None:
+        """Now and then while files are merged; raises `KeyboardInterrupt` when that is not wanted any more."""
+        self._report()
+        if self.budget.interrupted:
+            raise KeyboardInterrupt
 
     def _to_disk(self, count: int) -> bool:
         """Write the first so many states to disk, and give their memory back; False when that would not help."""
@@ -219,7 +243,7 @@ class SpillingSearch(CompiledSearch):
         table, words = worker.table, self.layout.words
         most = self.budget.max_bytes or 1 << 62
         held = 8 * table.slots + (8 * words + 4) * table.count
-        if resident_bytes() - held + LEAST_ROOM > most:
+        if resident_bytes() - held + CODE_BYTES + LEAST_ROOM > most:
             return False
         disk = Disk(self.folder, words)
         for first in range(0, count, 1 << 16):
@@ -231,6 +255,8 @@ class SpillingSearch(CompiledSearch):
         # From here on nothing asks the table any more, whatever interrupts this.
         self._disk = disk
         table.close()
+        collecting(words)
+        give_back()
         degree = table.value("DEGREE")
         self._sizes = Sizes.within(max(LEAST_ROOM, most - resident_bytes()), words)
         table.set(BATCH=max(1, min(table.value("BATCH"), self._sizes.fill // degree)), COUNT=0)
@@ -295,7 +321,7 @@ class SpillingSearch(CompiledSearch):
         most = min(self.budget.max_states, MOST_STATES)
         cut: int | None = None
         news = np.zeros(len(self.system.instances), dtype=np.int64)
-        spool, counts = self._disk.fresh(found, self._sizes.merge)
+        spool, counts = self._disk.fresh(found, self._sizes.merge, self._pulse)
         with closing(spool):
             for (first, last), count in zip(found.fills, counts, strict=True):
                 places = np.sort(spool.read(first, first + count)).astype(np.int64) + first
