@@ -139,7 +139,7 @@ def test_states_survive_packing(monkeypatch: pytest.MonkeyPatch) -> None:
             for state in _corners(scalarised.system):
                 assert places.unpack(places.pack(state)) == state
                 assert tuple(layout.packed(places, [state, state])) == places.pack(state) * 2
-                assert any(places.pack(state)) or places.words > 1
+                assert places.pack(state)[0]
 
 
 def _corners(system: System) -> list[tuple[Any, ...]]:

@@ -35,13 +35,17 @@ if TYPE_CHECKING:
     TABLE = CAPACITY = LOG = PARENTS = COUNT = NEXT = LAST = ROOM = MOST_STATES = OUT = ACTIONS = ENDS = FACTS = (
         EXPAND
     ) = 0
-    NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = ME = BOX = 0
+    NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = ME = BOX = RECENT = (
+        KEPT
+    ) = RECENTLY = 0
 
 CONTROL = (
     "TABLE", "CAPACITY", "LOG", "PARENTS", "COUNT", "NEXT", "LAST", "ROOM", "MOST_STATES", "OUT", "ACTIONS", "ENDS", "FACTS",
-    "EXPAND", "NEWS", "BATCH", "DEGREE", "HASHES", "SCRATCH", "IDS", "OFFSETS", "TARGETS", "LABELS", "EDGES", "ME", "BOX",
+    "EXPAND", "NEWS", "BATCH", "DEGREE", "HASHES", "SCRATCH", "IDS", "OFFSETS", "TARGETS", "LABELS", "EDGES", "ME", "BOX", "RECENT", "KEPT",
 )  # fmt: skip
 """The words of the control block, by position."""
+RECENT_STATES = 1 << 16
+"""Entries of the table of recent successors, which stays in the processor's second cache."""
 GOING, FULL, STOPPED = 0, 1, 2
 """What `search` gives: time is up or the level is done; the table has to grow; a limit or a mistake was met."""
 
@@ -58,6 +62,7 @@ def constants(words_of_state: int, shards: int = 1) -> dict[str, int]:
         "AHEAD": 32,
         "SPAN": 1 << 16,
         "FAULTY": 3,
+        "RECENTLY": RECENT_STATES - 1,
     }
 
 
@@ -134,13 +139,46 @@ def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -
     return 1
 
 
+def _sift(c: words, states: word) -> word:
+    """Hash the successors of a batch of states, and leave out those that a small table of recent ones holds.
+
+    A successor that has been seen has been kept, so what is left out is known. Writes hashes to ``HASHES`` and, to ``KEPT``, the
+    source's place in the batch (upper half) and the successor's (lower half); gives how many there are.
+    """
+    out = words_at(c[OUT])
+    ends = halves_at(c[ENDS])
+    hashes = words_at(c[HASHES])
+    kept = words_at(c[KEPT])
+    recent = words_at(c[RECENT])
+    i = 0
+    k = 0
+    for s in range(states):
+        end = ends[s]
+        while i < end:
+            h = _hash(out, i * WORDS)
+            hashes[k] = h
+            kept[k] = (s << 32) | i
+            if WORDS == 1:
+                place = h & RECENTLY
+                different = recent[place] != h
+                recent[place] = h
+            else:
+                place = (h & RECENTLY) * WORDS
+                different = _same(recent, place, out, i * WORDS) == 0
+                for j in range(WORDS):
+                    recent[place + j] = out[i * WORDS + j]
+            k += different
+            i += 1
+    return k
+
+
 def search(c: words, batches: word) -> word:
     """Expand so many batches of the level from ``NEXT`` to ``LAST``, and keep the states that are new."""
     out = words_at(c[OUT])
     actions = shorts_at(c[ACTIONS])
-    ends = halves_at(c[ENDS])
     facts = words_at(c[FACTS])
     hashes = words_at(c[HASHES])
+    kept = words_at(c[KEPT])
     news = words_at(c[NEWS])
     table = words_at(c[TABLE])
     log = words_at(c[LOG])
@@ -155,23 +193,18 @@ def search(c: words, batches: word) -> word:
             return 1
         n = 1 if count + n * c[DEGREE] > c[MOST_STATES] else n
         done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
-        total = ends[done - 1]
-        for i in range(total):
-            hashes[i] = _hash(out, i * WORDS)
-        for i in range(AHEAD):
-            prefetch(table, _home(hashes[i], capacity))
-        i = 0
-        for s in range(done):
-            end = ends[s]
-            while i < end:
-                prefetch(table, _home(hashes[i + AHEAD], capacity))
-                if WORDS > 1:
-                    soon = table[_home(hashes[i + AHEAD // 2], capacity)]
-                    prefetch(log, (soon & LOW) * WORDS)
-                if _put(c, hashes[i], out, i * WORDS, first + s, count):
-                    news[actions[i]] += 1
-                    count += 1
-                i += 1
+        total = _sift(c, done)
+        for k in range(AHEAD):
+            prefetch(table, _home(hashes[k], capacity))
+        for k in range(total):
+            prefetch(table, _home(hashes[k + AHEAD], capacity))
+            if WORDS > 1:
+                soon = table[_home(hashes[k + AHEAD // 2], capacity)]
+                prefetch(log, (soon & LOW) * WORDS)
+            i = kept[k] & LOW
+            if _put(c, hashes[k], out, i * WORDS, first + (kept[k] >> 32), count):
+                news[actions[i]] += 1
+                count += 1
         c[COUNT] = count
         c[NEXT] = first + done
         if facts[FAULTY] != NONE or count > c[MOST_STATES]:
@@ -187,7 +220,8 @@ def scatter(c: words, boxes: words, batches: word) -> word:
     """
     out = words_at(c[OUT])
     actions = shorts_at(c[ACTIONS])
-    ends = halves_at(c[ENDS])
+    hashes = words_at(c[HASHES])
+    kept = words_at(c[KEPT])
     facts = words_at(c[FACTS])
     log = words_at(c[LOG])
     while batches > 0 and c[NEXT] < c[LAST]:
@@ -199,22 +233,18 @@ def scatter(c: words, boxes: words, batches: word) -> word:
             if boxes[4 * d + 3] + n * c[DEGREE] > c[BOX]:
                 return 1
         done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
-        i = 0
-        for s in range(done):
-            end = ends[s]
-            parent = (first + s) * SHARDS + c[ME]
-            while i < end:
-                d = 4 * _owner(_hash(out, i * WORDS))
-                k = boxes[d + 3]
-                states = words_at(boxes[d])
-                parents = halves_at(boxes[d + 1])
-                labels = shorts_at(boxes[d + 2])
-                for j in range(WORDS):
-                    states[k * WORDS + j] = out[i * WORDS + j]
-                parents[k] = parent
-                labels[k] = actions[i]
-                boxes[d + 3] = k + 1
-                i += 1
+        for sifted in range(_sift(c, done)):
+            i = kept[sifted] & LOW
+            d = 4 * _owner(hashes[sifted])
+            k = boxes[d + 3]
+            states = words_at(boxes[d])
+            parents = halves_at(boxes[d + 1])
+            labels = shorts_at(boxes[d + 2])
+            for j in range(WORDS):
+                states[k * WORDS + j] = out[i * WORDS + j]
+            parents[k] = (first + (kept[sifted] >> 32)) * SHARDS + c[ME]
+            labels[k] = actions[i]
+            boxes[d + 3] = k + 1
         c[NEXT] = first + done
         if facts[FAULTY] != NONE:
             return 2
@@ -407,6 +437,7 @@ KERNELS = (
     _owner,
     _same,
     _put,
+    _sift,
     search,
     scatter,
     gather,

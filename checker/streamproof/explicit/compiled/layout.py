@@ -13,7 +13,7 @@ from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Valu
 
 WORD = 64
 MARK = 1 << (WORD - 1)
-"""Set in every state of one word, so that no state is zero, which means an empty place of the table."""
+"""Set in the first word of every state, so that no state is zero, which means an empty place of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Layout:
 
     def pack(self, state: State) -> tuple[int, ...]:
         """The words of a state."""
-        words = [MARK if self.words == 1 else 0, *[0] * (self.words - 1)]
+        words = [MARK, *[0] * (self.words - 1)]
         for field, value in zip(self.fields.values(), state, strict=True):
             words[field.word] |= field.code(value) << field.shift
         return tuple(words)
@@ -74,7 +74,7 @@ class Layout:
     def packer(self) -> Callable[[Iterable[State]], list[int]]:
         """A generated function that packs many states: the words, one after the other."""
         names = [f"v{at}" for at in range(len(self.fields))]
-        terms = [[str(MARK if self.words == 1 else 0)] for _ in range(self.words)]
+        terms = [[str(0 if at else MARK)] for at in range(self.words)]
         codes: list[str] = []
         for name, field in zip(names, self.fields.values(), strict=True):
             match field.sort:
@@ -110,14 +110,14 @@ def layout(system: System) -> Layout:
     """
     sizes = {v.name: max(cardinality(v.sort) - 1, 0).bit_length() for v in system.variables}
     total = sum(sizes.values())
-    free = [WORD - 1] if total < WORD else [WORD]
+    free = [WORD - 1]
     fields: dict[str, Field] = {}
     for v in system.variables:
         bits = sizes[v.name]
         word = next((at for at, room in enumerate(free) if room >= bits), len(free))
         if word == len(free):
             free.append(WORD)
-        start = (WORD - 1 if total < WORD else WORD) - free[word]
+        start = (WORD if word else WORD - 1) - free[word]
         free[word] -= bits
         low = v.sort.lo if isinstance(v.sort, RangeSort) else 0
         fields[v.name] = Field(v.sort, word, start, bits, low)  # type: ignore[arg-type]

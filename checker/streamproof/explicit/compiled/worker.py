@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamproof.explicit.compiled.kernels import RECENT_STATES
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.steps import NONE, Facts
 from streamproof.explicit.compiled.table import Table
@@ -9,7 +10,7 @@ from streamproof.explicit.limits import Budget
 
 OUT_SPACE = 1 << 16
 """Successors of one batch, at most."""
-BATCH = 256
+BATCH = 1024
 BOX_SPACE = 1 << 18
 """Successors that wait for another worker, at most."""
 
@@ -29,8 +30,10 @@ class Worker:
             Reserve((OUT_SPACE + degree) * 2 + (1 << 16)),
             Reserve(BATCH * 4 + (1 << 16)),
             Reserve(largest * 8 + (1 << 16)),
+            Reserve((OUT_SPACE + degree) * 8 + (1 << 16)),
+            Reserve(RECENT_STATES * 8 * words),
         ]
-        out, actions, ends, hashes = self._parts
+        out, actions, ends, hashes, kept, recent = self._parts
         self.boxes: Block | None = None
         if workers > 1:
             self.boxes = self._new_boxes(workers, words)
@@ -39,6 +42,8 @@ class Worker:
             ACTIONS=actions.address,
             ENDS=ends.address,
             HASHES=hashes.address,
+            KEPT=kept.address,
+            RECENT=recent.address,
             FACTS=self.facts.address,
             EXPAND=expand,
             NEWS=self.news.address,
