@@ -3,7 +3,8 @@
     python benchmarks/liveness_scale.py [STATES]
 
 The graph is drawn, not explored: six steps from each state, forwards mostly, by thirty instances, of which twenty are owed
-weak fairness and two strong fairness. The seconds, of processor time, are those of the second pass without the storing of the graph.
+weak fairness and two strong fairness. The seconds, of processor time, are those of the second pass without the storing of
+the graph.
 """
 
 from __future__ import annotations

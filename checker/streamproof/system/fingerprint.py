@@ -15,8 +15,8 @@ from streamproof.system.model import Check, Conjunct, Property, System
 def fingerprint(system: System, *more: str) -> str:
     """The SHA-256, in hexadecimal, of everything that a verdict depends on, and of `more`.
 
-    Variables with their sorts and initial values, instances with guards, updates and checks, fairness, properties. Places in the
-    source, documentation and lemmas do not count.
+    Variables with their sorts and initial values, instances with guards, updates and checks, fairness, properties. Places in
+    the source, documentation and lemmas do not count.
     """
     digest = hashlib.sha256()
     numbers: dict[e.Expr, int] = {}

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 CONTROL = (
     "TABLE", "CAPACITY", "LOG", "PARENTS", "COUNT", "NEXT", "LAST", "ROOM", "MOST_STATES", "OUT", "ACTIONS", "ENDS", "FACTS",
-    "EXPAND", "NEWS", "BATCH", "DEGREE", "HASHES", "SCRATCH", "IDS", "OFFSETS", "TARGETS", "LABELS", "EDGES", "ME", "BOX", "RECENT", "KEPT",
+    "EXPAND", "NEWS", "BATCH", "DEGREE", "HASHES", "SCRATCH", "IDS", "OFFSETS", "TARGETS", "LABELS", "EDGES",
+    "ME", "BOX", "RECENT", "KEPT",
 )  # fmt: skip
 """The words of the control block, by position."""
 RECENT_STATES = 1 << 16
@@ -142,8 +143,8 @@ def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -
 def _sift(c: words, states: word) -> word:
     """Hash the successors of a batch of states, and leave out those that a small table of recent ones holds.
 
-    A successor that has been seen has been kept, so what is left out is known. Writes hashes to ``HASHES`` and, to ``KEPT``, the
-    source's place in the batch (upper half) and the successor's (lower half); gives how many there are.
+    A successor that has been seen has been kept, so what is left out is known. Writes hashes to ``HASHES`` and, to
+    ``KEPT``, the source's place in the batch (upper half) and the successor's (lower half); gives how many there are.
     """
     out = words_at(c[OUT])
     ends = halves_at(c[ENDS])
