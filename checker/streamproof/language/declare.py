@@ -144,7 +144,7 @@ def Symmetric(*members: str | int, init: Any = None) -> Decl:
     """
     names: tuple[Any, ...] = members
     if members and isinstance(members[0], int) and not isinstance(members[0], bool):
-        count, *rest = members
+        count, rest = members[0], members[1:]
         if count < 1 or len(rest) > 1 or not all(isinstance(name, str) for name in rest):
             raise ModelError(
                 f"Symmetric({', '.join(map(repr, members))}) is no list of names",
