@@ -63,7 +63,7 @@ def state_graph(search: CompiledSearch, numbering: Numbering) -> StateGraph:
     Raises `TooLarge` when the steps do not fit into the memory that the search may use.
     """
     states, steps = search.known, sum(search.generated)
-    needed = 8 * steps + 8 * (states + 1) + (0 if search.threads == 1 else 24 * states)
+    needed = 8 * steps + 24 * (states + 1) + (0 if search.threads == 1 else 24 * states)
     if not search.budget.allows(needed) or states >= 1 << 31:
         raise TooLarge(
             f"the {steps:,} steps of this graph need {needed / 2**30:.1f} GiB",
@@ -80,7 +80,7 @@ def state_graph(search: CompiledSearch, numbering: Numbering) -> StateGraph:
     fixed = fixed_code(search.layout.words)
     ids = None
     if search.layout.words == 1:
-        ids = Reserve(4 * table.slots, huge=True)
+        ids = Reserve(16 * table.slots, huge=True)
         table.set(IDS=ids.address)
         fixed.function("number", 3)(table.control.address, 0, states)
     kept = table.control.slice(0, len(kernels.CONTROL))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     ) = 0
     NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = ME = BOX = RECENT = (
         KEPT
-    ) = RECENTLY = 0
+    ) = RECENTLY = STRIDE = 0
 
 CONTROL = (
     "TABLE", "CAPACITY", "LOG", "PARENTS", "COUNT", "NEXT", "LAST", "ROOM", "MOST_STATES", "OUT", "ACTIONS", "ENDS", "FACTS",
@@ -64,6 +64,7 @@ def constants(words_of_state: int, shards: int = 1) -> dict[str, int]:
         "SPAN": 1 << 16,
         "FAULTY": 3,
         "RECENTLY": RECENT_STATES - 1,
+        "STRIDE": 2 if words_of_state == 1 else 1,
     }
 
 
@@ -341,35 +342,35 @@ def index(c: words, first: word, last: word) -> word:
 
 
 def number(c: words, first: word, last: word) -> word:
-    """Write the number of each state of the log beside its entry, in ``IDS``; only states of one word need it."""
-    table = words_at(c[TABLE])
+    """Make a table of entries with their numbers, in ``IDS``: two words a slot. Only states of one word need it."""
     log = words_at(c[LOG])
-    ids = halves_at(c[IDS])
+    ids = words_at(c[IDS])
     capacity = c[CAPACITY]
     for i in range(first, last):
         if i + AHEAD < last:
-            prefetch(table, _home(_hash(log, i + AHEAD), capacity))
+            prefetch(ids, 2 * _home(_hash(log, i + AHEAD), capacity))
         h = _hash(log, i)
-        slot = _home(h, capacity)
-        while table[slot] != h:
-            slot += 1
-        ids[slot] = i
+        slot = 2 * _home(h, capacity)
+        while ids[slot] != 0:
+            slot += 2
+        ids[slot] = h
+        ids[slot + 1] = i
     return 0
 
 
 def _find(c: words, h: word, state: words, at: word) -> word:
     """The number of a known state, or `NONE`."""
-    table = words_at(c[TABLE])
     slot = _home(h, c[CAPACITY])
-    entry = table[slot]
     if WORDS == 1:
-        ids = halves_at(c[IDS])
-        while entry != h:
-            if entry == 0:
+        ids = words_at(c[IDS])
+        slot = 2 * slot
+        while ids[slot] != h:
+            if ids[slot] == 0:
                 return NONE
-            slot += 1
-            entry = table[slot]
-        return ids[slot]
+            slot += 2
+        return ids[slot + 1]
+    table = words_at(c[TABLE])
+    entry = table[slot]
     log = words_at(c[LOG])
     while entry != 0:
         if (entry & TAG) == (h & TAG) and _same(log, ((entry & LOW) - 1) * WORDS, state, at):
@@ -389,6 +390,7 @@ def edges(c: words, batches: word) -> word:
     ends = halves_at(c[ENDS])
     hashes = words_at(c[HASHES])
     table = words_at(c[TABLE])
+    places = words_at(c[IDS] if WORDS == 1 else c[TABLE])
     log = words_at(c[LOG])
     offsets = words_at(c[OFFSETS])
     targets = halves_at(c[TARGETS])
@@ -407,18 +409,14 @@ def edges(c: words, batches: word) -> word:
         for i in range(total):
             hashes[i] = _hash(out, i * WORDS)
         for i in range(AHEAD):
-            prefetch(table, _home(hashes[i], capacity))
+            prefetch(places, STRIDE * _home(hashes[i], capacity))
         i = 0
         for s in range(done):
             end = ends[s]
             while i < end:
-                prefetch(table, _home(hashes[i + AHEAD], capacity))
-                if WORDS == 1:
-                    ids = halves_at(c[IDS])
-                    prefetch(ids, _home(hashes[i + AHEAD], capacity))
-                else:
-                    soon = table[_home(hashes[i + AHEAD // 2], capacity)]
-                    prefetch(log, (soon & LOW) * WORDS)
+                prefetch(places, STRIDE * _home(hashes[i + AHEAD], capacity))
+                if WORDS > 1:
+                    prefetch(log, (table[_home(hashes[i + AHEAD // 2], capacity)] & LOW) * WORDS)
                 found = _find(c, hashes[i], out, i * WORDS)
                 if found != NONE:
                     targets[written] = found
