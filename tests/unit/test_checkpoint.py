@@ -122,6 +122,42 @@ def test_what_is_no_checkpoint_is_told(tmp_path: Path) -> None:
         explore(SYSTEM, resume=tmp_path)
 
 
+def test_damage_to_the_small_file_is_noticed(tmp_path: Path) -> None:
+    """A changed number in it is told too."""
+    cut(tmp_path, 100)
+    path = tmp_path / "checkpoint.json"
+    document = json.loads(path.read_text())
+    document["mark"]["next"][0] += 1
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"checkpoint.json is damaged"):
+        explore(SYSTEM, resume=tmp_path)
+
+
+def test_a_finished_run_and_one_at_its_beginning_resume(tmp_path: Path) -> None:
+    """There is a checkpoint from the first level on, and one at the end."""
+    whole = explore(SYSTEM, checkpoint=tmp_path / "whole")
+    assert everything(explore(SYSTEM, resume=tmp_path / "whole")) == everything(whole)
+    assert cut(tmp_path / "first", 1).stopped == "max_states"
+    assert everything(explore(SYSTEM, resume=tmp_path / "first")) == everything(whole)
+
+
+def test_a_limit_below_what_was_reached_counts(tmp_path: Path) -> None:
+    """A resumed run that is deeper than max_depth goes no further."""
+    cut(tmp_path, 3000)
+    assert explore(SYSTEM, resume=tmp_path, max_depth=3).stopped == "max_depth"
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    """While one run writes to a folder, another is refused."""
+    import fcntl
+
+    cut(tmp_path, 100)
+    with (tmp_path / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another run"):
+            explore(SYSTEM, resume=tmp_path)
+
+
 def test_a_checkpoint_is_not_overwritten(tmp_path: Path) -> None:
     """A new run does not begin over an older one's folder."""
     cut(tmp_path, 100)

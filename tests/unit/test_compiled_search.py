@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,9 +15,10 @@ from streamproof.explicit.compiled.peel import has_cycle
 from streamproof.explicit.cycles import Graph, find_cycle
 from streamproof.explicit.graph import StateGraph
 from streamproof.explicit.rounds import first_round
-from streamproof.system import Kind, StreamproofError, System, TooLarge, UsageError, Verdict
+from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
 from streamproof.system.scalarise import scalarise
 from streamproof.system.testing import random_system
+from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
@@ -121,10 +123,24 @@ def test_auto_changes_over_when_the_state_space_is_large() -> None:
     assert explore(TwoPhaseCommit.system(resource_managers=6)).tier == "compiled"
 
 
+def test_lassos_of_several_workers_are_confirmed() -> None:
+    """Violated temporal properties and termination come with a lasso, for any number of workers."""
+    system = AsyncTerminationDetection.system(n=3)
+    unfair = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
+    for workers in (1, 2, 3):
+        found = explore(unfair, tier="compiled", workers=workers)
+        (live,) = (f for f in found.findings if f.kind is Kind.TEMPORAL)
+        assert live.verdict is Verdict.VIOLATED
+        assert live.trace is not None
+        assert live.trace.loop is not None
+
+
 def test_unknown_tiers_and_too_many_workers_are_refused() -> None:
     """The message names what there is."""
     with pytest.raises(UsageError, match="auto, python, compiled"):
         explore(Ewd840.system(), tier="fortran")
+    with pytest.raises(UsageError, match="only the compiled tier has workers"):
+        explore(Ewd840.system(), tier="python", workers=2)
     with pytest.raises(UsageError, match="from 1 to 64"):
         explore(Ewd840.system(), workers=0)
 

@@ -115,6 +115,10 @@ def explore(
         raise UsageError(f"there is no tier {tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
     if not 1 <= workers <= MOST_WORKERS:
         raise UsageError(f"workers must be from 1 to {MOST_WORKERS}, got {workers}", remedy="one for each core is best")
+    if workers > 1 and (tier == PYTHON or symmetry or por):
+        raise UsageError(
+            "only the compiled tier has workers", remedy="leave out --workers, or what keeps to generated Python"
+        )
     storage = _storage(checkpoint, resume, checkpoint_seconds, tier, reduced=symmetry or por)
     if spill is not None:
         _expect_spilling(spill, tier, workers, storage, reduced=symmetry or por)

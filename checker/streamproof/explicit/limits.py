@@ -79,7 +79,7 @@ class Budget:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Ctrl-C asks for a stop at the next safe point; a second one raises `KeyboardInterrupt` as usual."""
+        """Ctrl-C or SIGTERM asks for a stop at the next safe point; a second one raises `KeyboardInterrupt` as usual."""
         usual = threading.current_thread() is threading.main_thread()
         if not usual or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             yield
@@ -90,11 +90,13 @@ class Budget:
                 signal.default_int_handler(number, frame)
             self.interrupted = True
 
+        before = signal.signal(signal.SIGTERM, ask)
         signal.signal(signal.SIGINT, ask)
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGTERM, before)
 
 
 def resident_bytes() -> int:

@@ -158,7 +158,7 @@ class Search:
         while level and not self.stopped:
             if self._all_decided():
                 self.stopped = Stop.DECIDED
-            elif len(self.levels) == self.budget.max_depth:
+            elif self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth:
                 self.stopped = Stop.DEPTH
             else:
                 level = self._level(level)

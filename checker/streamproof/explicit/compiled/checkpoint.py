@@ -7,13 +7,15 @@ killed, the folder holds a checkpoint.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from streamproof.explicit.found import Event
 from streamproof.system.errors import InputError, SystemFailure, UsageError
@@ -58,7 +60,9 @@ class Checkpoints:
         """States of each worker that the files hold."""
         self._sums = [[0, 0] for _ in range(search.threads)]
         """Running checksums of each worker's two files."""
+        self._lock: IO[str] | None = None
         if resume:
+            self._hold()
             self._load()
         elif (folder / MANIFEST).exists():
             raise UsageError(
@@ -67,6 +71,11 @@ class Checkpoints:
             )
         else:
             self._begin()
+
+    def close(self) -> None:
+        """Let other runs into the folder."""
+        if self._lock is not None:
+            self._lock.close()
 
     def write(self, mark: Mark) -> None:
         """Bring the folder up to the state of the search that `mark` tells of."""
@@ -93,10 +102,26 @@ class Checkpoints:
     def _names(self, worker: int) -> tuple[str, str]:
         return f"states-{worker}.bin", f"predecessors-{worker}.bin"
 
+    def _hold(self) -> None:
+        """Keep other runs out of the folder as long as this process lives. Raises `UsageError` when one is in it."""
+        if not self._folder.is_dir():
+            return
+        with suppress(OSError):
+            self._lock = (self._folder / "lock").open("w")
+        if self._lock is None:
+            return
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(
+                f"another run writes its checkpoints to {self._folder}", remedy="name another folder"
+            ) from None
+
     def _begin(self) -> None:
         """Empty files: what an earlier run left without finishing a first checkpoint is nobody's."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            self._hold()
             for me in range(self._search.threads):
                 for name in self._names(me):
                     (self._folder / name).write_bytes(b"")
@@ -106,7 +131,7 @@ class Checkpoints:
             ) from None
 
     def _replace(self, mark: Mark) -> None:
-        document = {
+        document: dict[str, Any] = {
             "format": FORMAT,
             "version": self._version,
             "model": self._search.system.name,
@@ -115,6 +140,7 @@ class Checkpoints:
             "checksums": self._sums,
             "mark": asdict(mark),
         }
+        document["checksum"] = _sum(document)
         path = self._folder / MANIFEST
         waiting = path.with_suffix(".part")
         with waiting.open("w", encoding="utf-8") as file:
@@ -161,6 +187,8 @@ class Checkpoints:
             raise InputError(f"{path} is no checkpoint: {error}", remedy="start anew with --checkpoint") from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise InputError(f"{path} is no checkpoint of this kind", remedy="start anew with --checkpoint")
+        if document.pop("checksum", None) != _sum(document):
+            raise InputError(f"{path} is damaged", remedy="start anew with --checkpoint")
         return document
 
     def _read(self, me: int, kind: int, path: Path, count: int) -> int:
@@ -179,6 +207,11 @@ class Checkpoints:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}", remedy="start anew") from None
         return total
+
+
+def _sum(document: Mapping[str, Any]) -> int:
+    """The checksum of the small file, itself left out."""
+    return zlib.crc32(json.dumps(json.loads(json.dumps(document)), sort_keys=True).encode())
 
 
 def _mark(data: Mapping[str, Any]) -> Mark:

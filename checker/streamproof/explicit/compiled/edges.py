@@ -109,6 +109,7 @@ def state_graph(search: CompiledSearch, numbering: Numbering) -> StateGraph:
         state=lambda dense: search.state(numbering.number(dense)),
         path=lambda dense: [numbering.dense(n) for n in search.path(numbering.number(dense))],
         evaluate=lambda conditions: evaluate(search, numbering, conditions),
+        number=numbering.number,
     )
 
 

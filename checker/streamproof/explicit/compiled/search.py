@@ -197,14 +197,21 @@ class CompiledSearch:
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
-        self._written = time.monotonic()
+        try:
+            self._run()
+        finally:
+            if self.checkpoints is not None:
+                self.checkpoints.close()
+
+    def _run(self) -> None:
+        self._written = float("-inf") if not self.ends else time.monotonic()
         try:
             if not self.ends:
                 self._start()
             while not self.stopped and self._queue:
                 if self._all_decided():
                     self.stopped = Stop.DECIDED
-                elif len(self.levels) == self.budget.max_depth:
+                elif self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth:
                     self.stopped = Stop.DEPTH
                 else:
                     self._checkpoint(self.checkpoint_seconds)
@@ -212,7 +219,7 @@ class CompiledSearch:
         except KeyboardInterrupt:
             self.stopped = Stop.INTERRUPTED
             self._abandon()
-        if self.stopped in (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED, Stop.STATES, Stop.DEPTH):
+        if self.stopped is not Stop.MISTAKE:
             self._checkpoint(0.0)
 
     @property

@@ -221,4 +221,8 @@ class Emitter:
     def _expect_small(self, term: Expr) -> None:
         sort = term.sort
         if isinstance(sort, RangeSort) and not -LARGEST <= sort.lo <= sort.hi <= LARGEST:
-            raise TooLarge(f"a term reaches {max(-sort.lo, sort.hi)}", remedy="machine words end at 2^62")
+            raise TooLarge(
+                f"a term reaches {max(-sort.lo, sort.hi)}, and machine words end at 2^62",
+                loc=term.loc,
+                remedy="leave out --tier compiled, --checkpoint and --resume: generated Python takes any integer",
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.found import Found
@@ -29,6 +30,7 @@ class Temporal:
 
     def __init__(self, search: Found, plan: Plan, witnesses: Witnesses) -> None:
         self._search, self._plan, self._witnesses = search, plan, witnesses
+        self._number: Callable[[int], int] = int
         self._liveness: Liveness | None = None
         self.seconds = 0.0
 
@@ -64,11 +66,13 @@ class Temporal:
         from streamproof.explicit.liveness.decide import Liveness
 
         if self._liveness is None:
-            self._liveness = Liveness(self._search.system, self._search.graph())
+            graph = self._search.graph()
+            self._liveness, self._number = Liveness(self._search.system, graph), graph.number
         assert simple.formula is not None, "a temporal property has a formula"
         answer = self._liveness.decide(simple.formula)
         if answer.lasso is not None:
-            trace = self._witnesses.lasso(answer.lasso.stem, answer.lasso.cycle)
+            stem, cycle = ([self._number(state) for state in part] for part in (answer.lasso.stem, answer.lasso.cycle))
+            trace = self._witnesses.lasso(stem, cycle)
             fair = self._witnesses.fair(prop, trace)
             return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, _shown(trace), fair=fair)
         states = _count(self._liveness.states, "state")
