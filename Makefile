@@ -40,8 +40,12 @@ lint-types: $(STAMP)
 lint-layers: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
-bench: $(STAMP)  ## run every benchmark; each prints its table
-	@for file in benchmarks/[!_]*.py; do printf '\n== %s\n' "$$file"; $(BIN)/python "$$file" || exit; done
+bench: $(STAMP)  ## run every benchmark, Spin beside the explorer; each prints its table; writes docs/performance.md
+	@for file in benchmarks/[!_]*.py; do \
+	  printf '\n== %s\n' "$$file"; \
+	  case $$file in */explorer.py) more='--huge --write' ;; *) more= ;; esac; \
+	  $(BIN)/python "$$file" $$more || exit; \
+	done
 
 lock:  ## rewrite constraints.txt with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear build/lock

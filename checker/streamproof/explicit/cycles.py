@@ -46,7 +46,7 @@ def find_cycle(graph: Graph) -> list[int] | None:
     as possible, and it is the shortest one through that state.
     """
     left = _not_sorted(graph)
-    on_cycles = [part for part in _components(graph, left) if len(part) > 1 or part[0] in graph.successors(part[0])]
+    on_cycles = [part for part in components(graph, left) if len(part) > 1 or part[0] in graph.successors(part[0])]
     if not on_cycles:
         return None
     component = min(on_cycles, key=min)
@@ -70,7 +70,7 @@ def _not_sorted(graph: Graph) -> bytearray:
     return left
 
 
-def _components(graph: Graph, among: bytearray) -> Iterator[list[int]]:
+def components(graph: Graph, among: bytearray) -> Iterator[list[int]]:
     """The strongly connected components of the marked states (Tarjan's algorithm, without recursion)."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}

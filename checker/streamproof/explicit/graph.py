@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from streamproof.explicit.cycles import Graph, components
 from streamproof.system.expr import Expr
 from streamproof.system.model import State
+
+SMALL = 20_000
+"""Graphs of at most so many nodes and edges are done with before SciPy would be loaded."""
 
 
 def strong_components(
@@ -20,10 +25,12 @@ def strong_components(
 
     The edges of node `k` lead to ``targets[offsets[k]:offsets[k + 1]]``; neither array is changed.
     """
+    nodes = len(offsets) - 1
+    if max(nodes, len(targets)) <= SMALL:
+        return _components_in_python(offsets, targets)
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    nodes = len(offsets) - 1
     # Given parallel edges, `connected_components` (scipy 1.17) may never come back: they are made one first.
     marks = np.zeros(len(targets), dtype=np.int8)
     simple = csr_array((marks, targets.copy(), offsets.astype(np.int32)), shape=(nodes, nodes), copy=False)
@@ -33,6 +40,19 @@ def strong_components(
     matrix = csr_array((weights, simple.indices, simple.indptr), shape=(nodes, nodes), copy=False)
     count, of = connected_components(matrix, directed=True, connection="strong")
     return int(count), of
+
+
+def _components_in_python(
+    offsets: npt.NDArray[np.signedinteger[Any]], targets: npt.NDArray[np.int32]
+) -> tuple[int, npt.NDArray[np.int32]]:
+    nodes = len(offsets) - 1
+    graph = Graph(array("q", offsets.tolist()), array("i", targets.tolist()))
+    of = np.zeros(nodes, dtype=np.int32)
+    count = 0
+    for part in components(graph, bytearray(b"\x01" * nodes)):
+        of[part] = count
+        count += 1
+    return count, of
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.graph import strong_components
+from streamproof.explicit.graph import SMALL, strong_components
 from streamproof.explicit.liveness.arena import Arena, Mask, Numbers, refuse_more_steps
 from streamproof.explicit.liveness.automaton import Automaton
 
@@ -47,6 +47,8 @@ class Region:
 
     def reached(self, entries: Numbers) -> tuple[Numbers, Numbers]:
         """The nodes that can be reached from `entries`, nearest first, and the node before each; -1 before an entry."""
+        if max(self.nodes, len(self.targets)) <= SMALL:
+            return self._reached_in_python(entries)
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import breadth_first_order
 
@@ -58,6 +60,19 @@ class Region:
         order, before = breadth_first_order(matrix, self.nodes, directed=True)
         before = np.where(before == self.nodes, -1, np.maximum(before, -1))[: self.nodes].astype(np.int32)
         return order[1:].astype(np.int32), before
+
+    def _reached_in_python(self, entries: Numbers) -> tuple[Numbers, Numbers]:
+        offsets, targets = self.offsets.tolist(), self.targets.tolist()
+        before = dict.fromkeys(entries.tolist(), -1)
+        order = list(before)
+        for node in order:
+            for target in targets[offsets[node] : offsets[node + 1]]:
+                if target not in before:
+                    before[target] = node
+                    order.append(target)
+        found = np.full(self.nodes, -1, dtype=np.int32)
+        found[order] = list(before.values())
+        return np.array(order, dtype=np.int32), found
 
     def only(self, kept: Mask) -> Region:
         """The part of the region with these nodes; they keep their order."""
