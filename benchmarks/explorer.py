@@ -17,6 +17,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -70,9 +71,11 @@ def _run(task: Task, workers: int) -> Measured:
     command = [sys.executable, "-m", "streamproof", "check", *task.words, *chosen, "--workers", str(workers)]
     # As on a user's machine: Python may keep its bytecode, and nothing of ours is kept.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"STREAMPROOF_CACHE": ""}
-    begun = time.perf_counter()
-    done = subprocess.run([*command, "-q", "--json", "-"], capture_output=True, text=True, env=environment, check=False)
-    seconds = time.perf_counter() - begun
+    command += ["-q", "--json", "-"]
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=folder)
+        seconds = time.perf_counter() - begun
     try:
         answer = json.loads(done.stdout)
     except ValueError:
@@ -104,12 +107,12 @@ def sized(name: str, size: str) -> Task:
     return Task(f"{name}, {size}", (name, "--size", size), lambda: select(name, None, size, (), ()).system())
 
 
-def local(file: str, title: str) -> Task:
+def local(file: str, title: str, properties: tuple[str, ...]) -> Task:
     """A model beside this file."""
     from streamproof.cli.selection import select
 
     path = str(HERE / "measured" / file)
-    return Task(title, (path,), lambda: select(path, None, None, (), ()).system())
+    return Task(title, (path,), lambda: select(path, None, None, (), ()).system(), properties)
 
 
 def tasks() -> Iterator[Task]:
@@ -125,8 +128,8 @@ def tasks() -> Iterator[Task]:
     yield bundled("reference.ewd998", "EWD 998, N = 3", safra, n=3)
     yield bundled("reference.two_phase_commit", "two-phase commit, 8", resource_managers=8)
     yield bundled("reference.two_phase_commit", "two-phase commit, 9", resource_managers=9)
-    yield local("credit.py", "credit (one word)")
-    yield local("ring.py", "ring (two words)")
+    yield local("credit.py", "credit (one word)", ("conserved", "deadlock"))
+    yield local("ring.py", "ring (two words)", ("detected_is_right",))
     yield bundled("reference.two_phase_commit", "two-phase commit, 10", huge=True, resource_managers=10)
     yield bundled("reference.ewd998", "EWD 998, N = 4", safra, huge=True, n=4)
 

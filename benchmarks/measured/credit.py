@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamproof import Array, Model, Range, State, action, invariant, require
+from streamproof import WEAK, Array, Model, Range, State, action, invariant, leads_to, require, temporal
 
 
 class CreditBench(Model):
@@ -26,13 +26,13 @@ class CreditBench(Model):
             pool=Range(0, self.floating, init=self.floating),
         )
 
-    @action(c="channels")
+    @action(c="channels", fairness=WEAK)
     def produce(self, s, c):
         """The producer hands over one more message."""
         require(s.backlog[c] < self.depth)
         s.backlog[c] += 1
 
-    @action(c="channels")
+    @action(c="channels", fairness=WEAK)
     def send(self, s, c):
         """A message is sent for a credit."""
         require(s.backlog[c] > 0 and s.credit[c] > 0)
@@ -40,21 +40,21 @@ class CreditBench(Model):
         s.credit[c] -= 1
         s.wire[c] += 1
 
-    @action(c="channels")
+    @action(c="channels", fairness=WEAK)
     def receive(self, s, c):
         """A message fills a buffer."""
         require(s.wire[c] > 0)
         s.wire[c] -= 1
         s.filled[c] += 1
 
-    @action(c="channels")
+    @action(c="channels", fairness=WEAK)
     def recycle(self, s, c):
         """A consumed buffer is announced as credit again."""
         require(s.filled[c] > 0)
         s.filled[c] -= 1
         s.credit[c] += 1
 
-    @action(c="channels")
+    @action(c="channels", fairness=WEAK)
     def borrow(self, s, c):
         """A channel with a backlog gets a floating buffer."""
         require(s.pool > 0 and s.backlog[c] > s.credit[c])
@@ -62,7 +62,7 @@ class CreditBench(Model):
         s.extra[c] += 1
         s.credit[c] += 1
 
-    @action(c="channels")
+    @action(c="channels", fairness=WEAK)
     def give_back(self, s, c):
         """A consumed floating buffer goes back to the pool."""
         require(s.filled[c] > 0 and s.extra[c] > 0)
@@ -77,3 +77,8 @@ class CreditBench(Model):
             all(s.credit[c] + s.wire[c] + s.filled[c] == self.exclusive + s.extra[c] for c in range(self.channels))
             and s.pool + sum(s.extra[c] for c in range(self.channels)) == self.floating
         )
+
+    @temporal
+    def served(self, s):
+        """A full backlog is served."""
+        return leads_to(s.backlog[0] == self.depth, s.wire[0] > 0)
