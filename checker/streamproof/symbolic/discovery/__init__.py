@@ -1,0 +1,5 @@
+"""Invariants that nobody wrote: candidates read off the rules and off explored states, all of them to be proved."""
+
+from streamproof.symbolic.discovery.laws import Law, laws
+
+__all__ = ["Law", "laws"]

@@ -1,0 +1,83 @@
+"""Numeric terms as linear forms over what cannot be taken apart further."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from streamproof.symbolic.discovery.linear import Number, plus, scaled
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.model import Variable
+from streamproof.system.sorts import BoolSort, EnumSort
+
+Form: TypeAlias = dict[Expr, Number]
+"""Terms with their factors; the constant is the factor of the term 1."""
+
+ONE = b.num(1)
+
+
+def form(term: Expr) -> Form:
+    """A numeric term as a linear form; products and quotients of variables stay whole."""
+    match term:
+        case e.Const(value=value):
+            return {ONE: value} if value else {}
+        case e.Add(left=x, right=y):
+            return plus(form(x), form(y))
+        case e.Sub(left=x, right=y):
+            return plus(form(x), form(y), -1)
+        case e.Mul(left=e.Const(value=value), right=x) | e.Mul(left=x, right=e.Const(value=value)):
+            return scaled(form(x), value)
+        case e.Ite(cond=c, then=e.Const(value=x), other=e.Const(value=y)):
+            return plus(scaled(flag(c), x - y), {ONE: y} if y else {})
+        case _:
+            return {term: 1}
+
+
+def flag(condition: Expr) -> Form:
+    """A condition as a number: 1 where it is true, 0 where it is false."""
+    match condition:
+        case e.Const(value=value):
+            return {ONE: 1} if value else {}
+        case e.Not(arg=inner):
+            return plus({ONE: 1}, flag(inner), -1)
+        case e.Eq(left=left, right=e.Const(value=value)) if isinstance(left.sort, EnumSort):
+            members = left.sort.members
+            if value != members[0]:
+                return {condition: 1}
+            # One of the values it is: so the first follows from the others, and no law says no more than that.
+            others: Form = {b.eq(left, b.const(left.sort, m)): -1 for m in members[1:]}
+            return plus({ONE: 1}, others)
+        case _:
+            return {condition: 1}
+
+
+def features(variable: Variable) -> tuple[Expr, ...]:
+    """What a scalar variable contributes to sums: itself, or for each of its values but the first whether it has it."""
+    own = b.var(variable.name, variable.sort)
+    match variable.sort:
+        case EnumSort(members):
+            return tuple(b.eq(own, b.const(variable.sort, m)) for m in members[1:])
+        case _:
+            return (own,)
+
+
+def amount(feature: Expr) -> Form:
+    """What a feature, or what it became by substitution, amounts to."""
+    return flag(feature) if isinstance(feature.sort, BoolSort) else form(feature)
+
+
+def as_term(weights: Mapping[Expr, Number] | Iterable[tuple[Expr, Number]]) -> Expr:
+    """The sum that a linear form with whole factors stands for."""
+    pairs = list(weights.items() if isinstance(weights, Mapping) else weights)
+    ones = [(t, n) for t, n in pairs if t is ONE]
+    total: Expr | None = None
+    for term, factor in [*(p for p in pairs if p[0] is not ONE), *ones]:
+        number = b.ite(term, b.num(1), b.num(0)) if isinstance(term.sort, BoolSort) else term
+        size = b.num(int(abs(factor))) if term is ONE else b.mul(b.num(int(abs(factor))), number)
+        if total is None:
+            total = size if factor > 0 else b.sub(b.num(0), size)
+        else:
+            total = b.add(total, size) if factor > 0 else b.sub(total, size)
+    return b.num(0) if total is None else total

@@ -1,0 +1,118 @@
+"""Conservation laws: weighted sums that no step changes, as the place invariants of Petri nets.
+
+What a step adds to each variable is read off the rules, case by case, as a linear form; a law is a choice of weights for
+which what is added cancels out in every case, identically. All of them are found, up to combination: they are the null space
+of the cases. Flags count as 0 or 1, and each value of an enumeration as a flag of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from streamproof.symbolic.discovery.cases import cases
+from streamproof.symbolic.discovery.forms import ONE, Form, amount, as_term, features, form
+from streamproof.symbolic.discovery.linear import Span, null_space, plus, scaled
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.model import System
+from streamproof.system.sorts import BoolSort, EnumSort
+from streamproof.system.substitute import Substitution
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The sum of `coefficients` (a weight for each numeric variable, flag, or value of an enumeration) never changes.
+
+    `total` is what it amounts to in the initial states: a number, or a term in variables that no step writes. None where
+    initial states differ in it, or do not say it.
+    """
+
+    coefficients: Mapping[Expr, int]
+    total: Expr | None
+
+    @property
+    def sum(self) -> Expr:
+        """The sum as a term."""
+        return as_term(self.coefficients)
+
+    @property
+    def claim(self) -> Expr | None:
+        """That the sum is what it is at first; None where that is not known."""
+        return None if self.total is None else b.eq(self.sum, self.total)
+
+
+def laws(system: System) -> tuple[Law, ...]:
+    """The conservation laws of a scalar `system` (see `scalarise`), none of which follows from the others.
+
+    They are true up to the first mistake of the model, and to be proved like every other candidate.
+    """
+    written = {name for instance in system.instances for name, _ in instance.updates}
+    places = tuple(f for v in system.variables if v.name in written for f in features(v))
+    return tuple(
+        Law(*_with_total(system, weights, written)) for weights in null_space(_equations(system, places), places)
+    )
+
+
+def _equations(system: System, places: tuple[Expr, ...]) -> Iterator[Mapping[Expr, int | Fraction]]:
+    """Conditions on the weights of the places: one for each case of each instance and each part of what it adds."""
+    sorts = {v.name: v.sort for v in system.variables}
+    for instance in system.instances:
+        for case in cases(instance):
+            known = Substitution(case.known)
+            after = Substitution({b.var(name, sorts[name]): value for name, value in case.updates.items()})
+            parts: dict[Expr, dict[Expr, int | Fraction]] = {}
+            for place in places:
+                if not e.variables(place) & case.updates.keys():
+                    continue
+                added = plus(amount(known(after(place))), amount(known(place)), -1)
+                for part, factor in added.items():
+                    parts.setdefault(part, {})[place] = factor
+            yield from parts.values()
+
+
+def _with_total(
+    system: System, weights: Mapping[Expr, int], written: set[str]
+) -> tuple[Mapping[Expr, int], Expr | None]:
+    """The weights and the total; both multiplied where the total would be a fraction."""
+    whole: Form = {}
+    for place, weight in weights.items():
+        whole = plus(whole, scaled(amount(place), weight))
+    rest = _beginning(system, written).reduced(whole)
+    if any(e.variables(part) & written or isinstance(part.sort, BoolSort) for part in rest):
+        return weights, None
+    by = math.lcm(*(Fraction(f).denominator for f in rest.values()))
+    return {place: by * weight for place, weight in weights.items()}, as_term(scaled(rest, by))
+
+
+def _beginning(system: System, written: set[str]) -> Span[Expr]:
+    """What is known of initial states, as linear forms that are 0 in all of them; what steps write is eliminated first."""
+    equations: list[Form] = []
+    for v in system.variables:
+        if len(set(v.initial)) == 1:
+            fixed = Substitution({b.var(v.name, v.sort): b.const(v.sort, v.initial[0])})
+            equations += [plus(amount(f), amount(fixed(f)), -1) for f in features(v)]
+    conjuncts = system.initially.args if isinstance(system.initially, e.And) else (system.initially,)
+    for conjunct in conjuncts:
+        match conjunct:
+            case e.Eq(left=x, right=y) if not isinstance(x.sort, BoolSort) and _numeric(x, y):
+                equations.append(plus(form(x), form(y), -1))
+            case e.Var() | e.Eq():
+                equations.append(plus(amount(conjunct), {ONE: -1}))
+            case e.Not(arg=e.Var() | e.Eq() as inner):
+                equations.append(amount(inner))
+            case _:
+                pass
+    parts = dict.fromkeys(part for equation in equations for part in equation if part is not ONE)
+    order = [p for p in parts if e.variables(p) & written] + [p for p in parts if not e.variables(p) & written]
+    span: Span[Expr] = Span(order)
+    for equation in equations:
+        span.add(equation)
+    return span
+
+
+def _numeric(*terms: Expr) -> bool:
+    return not any(isinstance(t.sort, BoolSort | EnumSort) for t in terms)

@@ -1,0 +1,114 @@
+"""Linear algebra over the rationals, exactly: sparse vectors, elimination, the null space.
+
+A vector is a mapping from keys (any hashable) to numbers, zeros left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+Number = int | Fraction
+
+
+def plus(one: Mapping[K, Number], other: Mapping[K, Number], times: Number = 1) -> dict[K, Number]:
+    """`one + times * other`."""
+    total = dict(one)
+    for key, value in other.items():
+        total[key] = total.get(key, 0) + times * value
+        if not total[key]:
+            del total[key]
+    return total
+
+
+def scaled(vector: Mapping[K, Number], by: Number) -> dict[K, Number]:
+    """`by * vector`."""
+    return {key: by * value for key, value in vector.items()} if by else {}
+
+
+def primitive(vector: Mapping[K, Number]) -> dict[K, int]:
+    """The shortest integer vector of the same direction whose first entry is positive."""
+    if not vector:
+        return {}
+    fractions = {key: Fraction(value) for key, value in vector.items()}
+    denominator = math.lcm(*(f.denominator for f in fractions.values()))
+    whole = {key: int(f * denominator) for key, f in fractions.items()}
+    divisor = math.gcd(*whole.values())
+    sign = 1 if next(iter(whole.values())) > 0 else -1
+    return {key: sign * value // divisor for key, value in whole.items()}
+
+
+class Span(Generic[K]):
+    """The space that vectors span, in reduced echelon form: every pivot appears in one row, with entry 1.
+
+    `order` lists the keys that may be pivots; earlier ones are taken first. A vector without any of them adds nothing.
+    """
+
+    def __init__(self, order: Iterable[K]) -> None:
+        self._rank = {key: n for n, key in enumerate(order)}
+        self.rows: dict[K, dict[K, Number]] = {}
+
+    def add(self, vector: Mapping[K, Number]) -> bool:
+        """Whether the vector was outside the span, which now has it."""
+        rest = self.reduced(vector)
+        candidates = [key for key in rest if key in self._rank]
+        if not candidates:
+            return False
+        pivot = min(candidates, key=self._rank.__getitem__)
+        row = scaled(rest, Fraction(1) / rest[pivot])
+        for key, other in self.rows.items():
+            if pivot in other:
+                self.rows[key] = plus(other, row, -other[pivot])
+        self.rows[pivot] = row
+        return True
+
+    def reduced(self, vector: Mapping[K, Number]) -> dict[K, Number]:
+        """What is left of a vector when every pivot has been eliminated from it."""
+        rest = dict(vector)
+        for key in list(rest):
+            if key in self.rows and key in rest:
+                rest = plus(rest, self.rows[key], -rest[key])
+        return rest
+
+
+def null_space(equations: Iterable[Mapping[K, Number]], unknowns: Sequence[K]) -> tuple[dict[K, int], ...]:
+    """A basis of all assignments to the `unknowns` that solve every equation ``sum(entry * unknown) = 0``.
+
+    Vectors are primitive and made sparse: no combination of two of them has fewer entries than the longer one.
+    """
+    span: Span[K] = Span(unknowns)
+    for equation in equations:
+        span.add(equation)
+    basis: list[dict[K, int]] = []
+    for free in unknowns:
+        if free not in span.rows:
+            vector: dict[K, Number] = {free: 1}
+            for pivot, row in span.rows.items():
+                if free in row:
+                    vector[pivot] = -row[free]
+            basis.append(primitive({key: vector[key] for key in unknowns if key in vector}))
+    return tuple(_sparser(basis, unknowns))
+
+
+def _sparser(basis: list[dict[K, int]], order: Sequence[K]) -> list[dict[K, int]]:
+    """The same space by vectors with fewer entries, as far as combining pairs of them goes."""
+    improved = True
+    while improved:
+        improved = False
+        for n, one in enumerate(basis):
+            for other in basis:
+                shared = [key for key in order if key in one and key in other]
+                if other is one or not shared or len(other) > 2 * len(one):
+                    continue
+                for key in shared:
+                    rest = plus(scaled(one, other[key]), other, -one[key])
+                    if len(rest) < len(one):
+                        one = primitive({k: rest[k] for k in order if k in rest})
+                        improved = True
+                        break
+            basis[n] = one
+    return basis
