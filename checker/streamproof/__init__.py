@@ -1,7 +1,8 @@
 """streamproof: prove and refute the coordination protocols of stream processors, and check real runs against them.
 
 A *model* is a class: its annotated attributes are parameters, ``state()`` declares the variables, methods marked
-``@action`` are the rules, and methods marked ``@invariant``, ``@step``, ``@reachable``, ``@temporal`` say what must hold.
+``@action`` are the rules, and methods marked ``@invariant``, ``@step``, ``@reachable``, ``@temporal``, ``@refines`` say what
+must hold.
 
     from streamproof import Model, Range, State, action, invariant, require
 
@@ -56,6 +57,7 @@ from streamproof.language.primitives import (
     temporal,
     terminal,
 )
+from streamproof.language.refinement import refines
 from streamproof.language.temporal import always, eventually, leads_to, until
 from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
 from streamproof.system.model import System
@@ -111,6 +113,7 @@ __all__ = [
     "leads_to",
     "lemma",
     "reachable",
+    "refines",
     "require",
     "step",
     "temporal",

@@ -24,7 +24,8 @@ from streamproof import entries
 from streamproof.entries import Entry
 from streamproof.language.compile import DEADLOCK, TERMINATION
 from streamproof.language.model import Model, Spec, marked
-from streamproof.language.primitives import MARK, PropertyMark
+from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
+from streamproof.language.refinement import promised
 from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
 from streamproof.system.model import Kind, System
 
@@ -75,11 +76,12 @@ class Target:
         cls = self.variant(variant)
         own = [(name, mark, f) for name, (mark, f) in marked(cls).items()]
         own += [(f.__name__, getattr(f, MARK, None), f) for f in self.spec.properties]
-        found = [
-            Listed(name, mark.kind, first_line(function.__doc__))
-            for name, mark, function in own
-            if isinstance(mark, PropertyMark) and not mark.lemma
-        ]
+        found: list[Listed] = []
+        for name, mark, function in own:
+            if isinstance(mark, PropertyMark) and not mark.lemma:
+                found.append(Listed(name, mark.kind, first_line(function.__doc__)))
+            elif isinstance(mark, RefinementMark):
+                found += [Listed(p.name, p.kind, p.doc) for p in promised(name, mark, first_line(function.__doc__))]
         if cls.check_deadlock:
             found.append(
                 Listed(DEADLOCK, Kind.DEADLOCK, "Every reachable state has a successor or is a declared legal end.")

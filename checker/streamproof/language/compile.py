@@ -16,7 +16,15 @@ from streamproof.language.elements import in_order
 from streamproof.language.frames import ordinary
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import RESERVED, Model, class_place, marked
-from streamproof.language.primitives import MARK, ActionMark, InitiallyMark, PropertyMark, TerminalMark
+from streamproof.language.primitives import (
+    MARK,
+    ActionMark,
+    InitiallyMark,
+    PropertyMark,
+    RefinementMark,
+    TerminalMark,
+)
+from streamproof.language.refinement import promised, refined
 from streamproof.language.sources import decoration, place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.unchanged import Unchanged
@@ -34,10 +42,14 @@ STACK = 8_000
 """Frames that lowering may use: calls of the model nest, and each takes some of ours."""
 
 
-def compile_model(model: Model, properties: Iterable[Callable[..., Any]] = (), *, termination: bool = False) -> System:
-    """The transition system of `model` with its own properties and the given ones. Raises `ModelError` at a mistake."""
+def compile_model(
+    model: Model, properties: Iterable[Callable[..., Any]] = (), *, termination: bool = False, bare: bool = False
+) -> System:
+    """The transition system of `model` with its own properties and the given ones. Raises `ModelError` at a mistake.
+
+    `bare`: without properties and lemmas, as what another model refines."""
     with _deep():
-        return _Compiler(model).run(tuple(properties), termination)
+        return _Compiler(model, bare).run(tuple(properties), termination)
 
 
 def reached(
@@ -70,8 +82,9 @@ def _deep() -> Iterator[None]:
 
 
 class _Compiler:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, bare: bool = False) -> None:
         self.model = model
+        self.bare = bare
         home = place(type(model).state)
         if not inspect.signature(type(model).state).parameters:
             raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
@@ -98,6 +111,7 @@ class _Compiler:
         props: list[Property] = []
         lemmas: list[Property] = []
         initially: Expr = b.TRUE
+        refinements: list[tuple[str, RefinementMark, types.FunctionType, int]] = []
         ends: list[Expr] = []
         end_checks: list[Check] = []
         for name, (mark, function) in found.items():
@@ -111,8 +125,10 @@ class _Compiler:
                 case ActionMark():
                     action = self._action(name, mark, function, unchanged)
                     actions.extend([action] if action else [])
-                case PropertyMark():
+                case PropertyMark() if not self.bare:
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
+                case RefinementMark() if not self.bare:
+                    refinements.append((name, mark, function, len(props)))
                 case TerminalMark():
                     cond, _, checks = self._predicate(function, 1)
                     ends.append(cond)
@@ -128,21 +144,26 @@ class _Compiler:
             )
         for function in extra:
             mark = getattr(function, MARK, None)
+            if isinstance(mark, RefinementMark) and isinstance(function, types.FunctionType):
+                refinements.append((function.__name__, mark, function, len(props)))
+                continue
             if not isinstance(mark, PropertyMark):
                 raise ModelError(
                     f"{function.__name__} is not marked as a property",
                     loc=place(function),
-                    remedy="decorate it with @invariant, @step, @reachable, @temporal or @lemma",
+                    remedy="decorate it with @invariant, @step, @reachable, @temporal, @lemma or @refines(...)",
                 )
             (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
-        if self.model.check_deadlock:
+        for name, mark, function, at in reversed(refinements):
+            props[at:at] = refined(self.model, self.sorts, self._variables(), initially, name, mark, function)
+        if self.model.check_deadlock and not self.bare:
             doc = "Every reachable state has a successor or is a declared legal end."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(end_checks), doc=doc))
         if termination:
             props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="No behaviour goes on for ever."))
         return System(
             name=type(self.model).title(),
-            variables=tuple(Variable(n, d.sort, d.first, d.loc) for n, d in self.declarations.items()),
+            variables=self._variables(),
             actions=tuple(actions),
             properties=tuple(props),
             initially=initially,
@@ -152,13 +173,22 @@ class _Compiler:
             lemmas=tuple(lemmas),
         )
 
+    def _variables(self) -> tuple[Variable, ...]:
+        return tuple(Variable(n, d.sort, d.first, d.loc) for n, d in self.declarations.items())
+
     def _refuse_clashes(self, found: dict[str, Any], extra: tuple[Callable[..., Any], ...]) -> None:
         parameters = type(self.model).parameters()
         seen: dict[str, str] = dict.fromkeys(parameters, "a parameter")
         entries = [(n, "a state variable", self.place) for n in self.sorts]
-        kinds = {ActionMark: "an action", PropertyMark: "a property"}
+        kinds = {ActionMark: "an action", PropertyMark: "a property", RefinementMark: "a property"}
         entries += [(n, kinds.get(type(m), "a predicate"), place(f)) for n, (m, f) in found.items()]
         entries += [(f.__name__, "a property", place(f)) for f in extra]
+        marks = [(n, m, f) for n, (m, f) in found.items()] + [(f.__name__, getattr(f, MARK, None), f) for f in extra]
+        for n, m, f in marks:
+            if isinstance(m, RefinementMark):
+                entries += [
+                    (p.name, f"a property of the refinement {n}", place(f)) for p in promised(n, m) if p.name != n
+                ]
         for name, kind, loc in entries:
             if name in (DEADLOCK, TERMINATION):
                 raise ModelError(f"{name!r} is the name of a built-in property", loc=loc, remedy="choose another name")

@@ -16,7 +16,7 @@ from streamproof.language.temporal import formula, is_formula
 from streamproof.language.terms import Cell, Ref, Several, StateRef, Term, describe, is_expr, known, symbolic
 from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
 from streamproof.system.model import Conjunct
@@ -355,6 +355,16 @@ class Lowering(Functions):
             )
         cond = boolean(places.plain(self.world, frame.result), where(frame, last))
         return cond, (Conjunct(cond, node.name, where(frame, node)),)
+
+    def returned(self, function: Any, args: list[Term]) -> tuple[Term, Loc]:
+        """What a function of the state gives back, with every place read, and where."""
+        frame = self.enter(function, args, {}, 0, None)
+        node = definition(underlying(function))
+        self.block(node.body, frame)
+        loc = where(frame, node.body[-1])
+        if frame.returned is not b.TRUE and not returns_always(node.body):
+            raise ModelError(f"{node.name}() does not return on every path", loc=loc, remedy="end with 'return ...'")
+        return places.resolved(self.world, frame.result), loc
 
     def behaviour(self, function: Any, args: list[Term]) -> Formula:
         """What a temporal property says of behaviours."""

@@ -41,6 +41,18 @@ class PropertyMark:
 
 
 @dataclass(frozen=True, slots=True)
+class RefinementMark:
+    """What `refines` notes: the model or `Spec` refined, its variant, its parameters as given, and which variables of it are
+    which of ours, where the function does not say."""
+
+    spec: Any
+    variant: str | None
+    parameters: tuple[tuple[str, Any], ...]
+    named: tuple[tuple[str, str], ...] | None = None
+    """Abstract variables with concrete ones; None: the function gives the mapping."""
+
+
+@dataclass(frozen=True, slots=True)
 class TerminalMark:
     """What `terminal` notes."""
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from streamproof.system import expr as e
-from streamproof.system.formula import atoms, written
+from streamproof.system.formula import atoms, recurring, written
 from streamproof.system.model import Check, Conjunct, Property, System
 
 
@@ -52,6 +52,7 @@ def _property(numbers: dict[e.Expr, int], prop: Property) -> Iterator[str]:
     yield f"property {prop.name} {prop.kind.value} {'' if formula is None else written(formula)}"
     if formula is not None:
         yield from _terms(numbers, "atoms", *(atom.expr for atom in atoms(formula)))
+        yield from _terms(numbers, "steps", *(part.step for part in recurring(formula)))
     yield from _terms(numbers, "expression", prop.expr)
     yield from _conjuncts(numbers, prop.conjuncts)
     yield from _checks(numbers, prop.checks)

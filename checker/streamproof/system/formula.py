@@ -1,4 +1,4 @@
-"""Temporal formulas: what is said of whole behaviours. A closed union over conditions on single states.
+"""Temporal formulas: what is said of whole behaviours. A closed union over conditions on single states, and one on steps.
 
 A behaviour is an infinite sequence of states; one that ends stays in its last state for ever. There is no "next", so
 no formula can tell how often a state is repeated: stuttering changes no truth value. The meaning is in `temporal`.
@@ -82,16 +82,27 @@ class LeadsTo:
     right: Formula
 
 
-Formula: TypeAlias = Atom | NotF | AndF | OrF | Always | Eventually | Until | Release | LeadsTo
+@dataclass(frozen=True, slots=True)
+class Recurs:
+    """Again and again there is a step that changes the state and makes `step`, which also reads the next state, true.
 
-FORMULAS = (Atom, NotF, AndF, OrF, Always, Eventually, Until, Release, LeadsTo)
+    What fairness promises of an action; `recurrence` says the same by conditions on states."""
+
+    step: Expr
+    text: str = field(default="", compare=False)
+    loc: Loc | None = field(default=None, compare=False)
+
+
+Formula: TypeAlias = Atom | NotF | AndF | OrF | Always | Eventually | Until | Release | LeadsTo | Recurs
+
+FORMULAS = (Atom, NotF, AndF, OrF, Always, Eventually, Until, Release, LeadsTo, Recurs)
 """The same, for `isinstance`."""
 
 
 def parts(formula: Formula) -> tuple[Formula, ...]:
     """The direct subformulas, from left to right."""
     match formula:
-        case Atom():
+        case Atom() | Recurs():
             return ()
         case NotF(arg) | Always(arg) | Eventually(arg):
             return (arg,)
@@ -111,8 +122,29 @@ def atoms(formula: Formula) -> Iterator[Atom]:
         yield from atoms(part)
 
 
+def recurring(formula: Formula) -> Iterator[Recurs]:
+    """The conditions on steps, from left to right, repeated ones included."""
+    if isinstance(formula, Recurs):
+        yield formula
+    for part in parts(formula):
+        yield from recurring(part)
+
+
+def claims(formula: Formula) -> Iterator[Formula]:
+    """The conjuncts of a formula, those under a common *always* included."""
+    match formula:
+        case AndF(args):
+            for arg in args:
+                yield from claims(arg)
+        case Always(AndF(args)):
+            for arg in args:
+                yield from claims(Always(arg))
+        case _:
+            yield formula
+
+
 def rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:
-    """The same formula with `change` applied to the term of every atom."""
+    """The same formula with `change` applied to the term of every atom and of every condition on steps."""
     match formula:
         case Atom(expr, text, loc):
             return Atom(change(expr), text, loc)
@@ -132,6 +164,8 @@ def rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:
             return Release(rewritten(left, change), rewritten(right, change))
         case LeadsTo(left, right):
             return LeadsTo(rewritten(left, change), rewritten(right, change))
+        case Recurs(step, text, loc):
+            return Recurs(change(step), text, loc)
         case _:
             assert_never(formula)
 
@@ -157,6 +191,8 @@ def written(formula: Formula) -> str:
             return f"release({written(left)}, {written(right)})"
         case LeadsTo(left, right):
             return f"leads_to({written(left)}, {written(right)})"
+        case Recurs(step, text):
+            return f"recurs({text or repr(step)})"
         case _:
             assert_never(formula)
 

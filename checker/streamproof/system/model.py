@@ -143,6 +143,8 @@ class Property:
     doc: str = ""
     formula: Formula | None = None
     """What a temporal property says; None for every other kind."""
+    views: tuple[tuple[str, Expr], ...] = ()
+    """What a trace of it shows beside the variables, each with its name: of a refinement, the abstract state."""
 
 
 @dataclass(frozen=True)

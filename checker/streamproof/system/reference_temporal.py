@@ -3,7 +3,8 @@
 The method is that of O. Lichtenstein and A. Pnueli (1985). A node is a state together with a guess which subformulas are
 true from there on; an edge joins two nodes when the state can follow, or stays the same, and the guesses fit each other.
 The formula can be violated when a node that guesses it false leads to a set of nodes that a fair behaviour can visit for
-ever and in which no promise of an *until* is put off for ever.
+ever and in which no promise of an *until* is put off for ever. Whether steps of a kind recur is guessed once for the whole
+behaviour: if so, the set must have one, if not, it must do without.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from streamproof.system.formula import (
     LeadsTo,
     NotF,
     OrF,
+    Recurs,
     Release,
     Until,
+    recurring,
 )
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Fairness, State, System
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Guess: TypeAlias = tuple[bool, ...]
-"""For each *until*, in a fixed order, whether it is true from here on."""
+"""For each *until*, in a fixed order, whether it is true from here on; for each condition on steps, whether it recurs."""
 
 Node: TypeAlias = tuple[State, Guess]
 
@@ -45,43 +48,44 @@ def can_be_violated(system: System, formula: Formula, initial: Sequence[State], 
     """
     import networkx as nx
 
-    return _Tableau(system, _plain(formula)).violated(nx.DiGraph(), initial, states)
+    return _Tableau(system, plain(formula)).violated(nx.DiGraph(), initial, states)
 
 
-def _plain(formula: Formula) -> Formula:
+def plain(formula: Formula) -> Formula:
     """The same with no other operators than *not*, *and* and *until*."""
     true = AndF(())
     match formula:
-        case Atom():
+        case Atom() | Recurs():
             return formula
         case NotF(arg):
-            return NotF(_plain(arg))
+            return NotF(plain(arg))
         case AndF(args):
-            return AndF(tuple(map(_plain, args)))
+            return AndF(tuple(map(plain, args)))
         case OrF(args):
-            return NotF(AndF(tuple(NotF(_plain(arg)) for arg in args)))
+            return NotF(AndF(tuple(NotF(plain(arg)) for arg in args)))
         case Eventually(arg):
-            return Until(true, _plain(arg))
+            return Until(true, plain(arg))
         case Always(arg):
-            return NotF(Until(true, NotF(_plain(arg))))
+            return NotF(Until(true, NotF(plain(arg))))
         case Until(left, right):
-            return Until(_plain(left), _plain(right))
+            return Until(plain(left), plain(right))
         case Release(left, right):
-            return NotF(Until(NotF(_plain(left)), NotF(_plain(right))))
+            return NotF(Until(NotF(plain(left)), NotF(plain(right))))
         case LeadsTo(left, right):
-            return _plain(Always(OrF((NotF(left), Eventually(right)))))
+            return plain(Always(OrF((NotF(left), Eventually(right)))))
 
 
-def _untils(formula: Formula) -> Iterator[Until]:
+def untils(formula: Formula) -> Iterator[Until]:
+    """The *untils* of a plain formula, inner ones first; like ones may come again."""
     match formula:
         case NotF(arg):
-            yield from _untils(arg)
+            yield from untils(arg)
         case AndF(args):
             for arg in args:
-                yield from _untils(arg)
+                yield from untils(arg)
         case Until(left, right):
-            yield from _untils(left)
-            yield from _untils(right)
+            yield from untils(left)
+            yield from untils(right)
             yield formula
         case _:
             return
@@ -99,7 +103,8 @@ class _Tableau:
     def __init__(self, system: System, formula: Formula) -> None:
         self.system, self.formula = system, formula
         self.interpreter = Interpreter(system)
-        self.untils = tuple(dict.fromkeys(_untils(formula)))
+        self.untils = tuple(dict.fromkeys(untils(formula)))
+        self.steps = tuple(dict.fromkeys(recurring(formula)))
         self.owed: tuple[Obligation, ...] = obligations(system)
 
     def violated(self, graph: nx.DiGraph[Node], initial: Sequence[State], states: Sequence[State]) -> bool:
@@ -107,7 +112,7 @@ class _Tableau:
         follow: dict[State, set[State]] = {state: {state} for state in states}
         for before, after in facts.takes:
             follow[before].add(after)
-        guesses = tuple(product((False, True), repeat=len(self.untils)))
+        guesses = tuple(product((False, True), repeat=len(self.untils) + len(self.steps)))
         for state in states:
             for guess in guesses:
                 graph.add_node((state, guess))
@@ -145,12 +150,15 @@ class _Tableau:
                 return all(self._true(arg, node) for arg in args)
             case Until():
                 return node[1][self.untils.index(formula)]
+            case Recurs():
+                return node[1][len(self.untils) + self.steps.index(formula)]
             case _:
                 raise AssertionError("only plain formulas are left")
 
     def _fits(self, node: Node, then: Guess) -> bool:
         """Whether what is guessed now follows from what is true now and guessed next."""
-        return all(
+        always = len(self.untils)
+        return node[1][always:] == then[always:] and all(
             node[1][at] == (self._true(until.right, node) or (self._true(until.left, node) and then[at]))
             for at, until in enumerate(self.untils)
         )
@@ -168,6 +176,18 @@ class _Tableau:
                 for at, until in enumerate(self.untils)
             ):
                 continue
+            barred = [edge for edge in inner.edges if self._barred(edge)]
+            if barred:
+                rest = inner.copy()
+                rest.remove_edges_from(barred)
+                yield from self._fair(rest, facts)
+                continue
+            if not all(
+                not node[1][len(self.untils) + at] or any(self._makes(step, edge) for edge in inner.edges)
+                for node in list(component)[:1]
+                for at, step in enumerate(self.steps)
+            ):
+                continue
             taken: set[int] = set()
             for (before, _), (after, _) in inner.edges:
                 taken |= facts.takes.get((before, after), frozenset())
@@ -181,6 +201,16 @@ class _Tableau:
                 yield from component
             else:
                 yield from self._fair(graph.subgraph(left).copy(), facts)
+
+    def _makes(self, step: Recurs, edge: tuple[Node, Node]) -> bool:
+        """Whether an edge is a step that changes the state and is one of those that the condition means."""
+        (before, _), (after, _) = edge
+        return before != after and bool(self.interpreter.value(step.step, before, after))
+
+    def _barred(self, edge: tuple[Node, Node]) -> bool:
+        """Whether an edge is a step of a kind that is guessed not to recur."""
+        guesses = edge[0][1][len(self.untils) :]
+        return any(not g and self._makes(step, edge) for g, step in zip(guesses, self.steps, strict=True))
 
 
 def _below(graph: nx.DiGraph[Node], node: Node) -> set[Node]:

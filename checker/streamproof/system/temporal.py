@@ -22,6 +22,7 @@ from streamproof.system.formula import (
     LeadsTo,
     NotF,
     OrF,
+    Recurs,
     Release,
     Until,
 )
@@ -99,6 +100,8 @@ class _Lasso:
                 return not self.until(NotF(left), NotF(right), at)
             case LeadsTo(left, right):
                 return all(not self.true(left, k) or self.true(Eventually(right), k) for k in self.future(at))
+            case Recurs(step):
+                return any(self.interpreter.value(step, before, after) for _, before, after in _cycle(self.trace))
             case _:
                 assert_never(formula)
 

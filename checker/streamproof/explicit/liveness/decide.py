@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamproof.explicit.graph import StateGraph
@@ -12,7 +11,8 @@ from streamproof.explicit.liveness.fair import fair_components
 from streamproof.explicit.liveness.lasso import Lasso, find_lasso
 from streamproof.explicit.liveness.reach import Reach
 from streamproof.explicit.liveness.tableau import state_term, tableau
-from streamproof.system.formula import Always, AndF, Formula, LeadsTo, NotF
+from streamproof.system.formula import Always, Formula, LeadsTo, NotF
+from streamproof.system.formula import claims as parts_of
 from streamproof.system.model import System
 from streamproof.system.temporal import obligations
 
@@ -46,7 +46,7 @@ class Liveness:
 
         The parts of a conjunction are decided one by one, so that each of them has a small automaton.
         """
-        claims = tuple(_claims(formula))
+        claims = tuple(parts_of(formula))
         for claim in claims:
             lasso = self._refute(claim)
             if lasso is not None:
@@ -71,16 +71,3 @@ class Liveness:
         inner = claim.arg if isinstance(claim, Always) else claim
         condition = state_term(inner.left) if isinstance(inner, LeadsTo) else None
         return condition is not None and not bool(self._arena.graph.evaluate([condition]).any())
-
-
-def _claims(formula: Formula) -> Iterator[Formula]:
-    """The conjuncts of a formula, those under a common *always* included."""
-    match formula:
-        case AndF(args):
-            for arg in args:
-                yield from _claims(arg)
-        case Always(AndF(args)):
-            for arg in args:
-                yield from _claims(Always(arg))
-        case _:
-            yield formula

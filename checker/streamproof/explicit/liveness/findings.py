@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Stop
+from streamproof.explicit.liveness import recurring
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
 from streamproof.system.errors import TooLarge, UsageError
+from streamproof.system.formula import recurring as steps_of
 from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Trace, Verdict
 
@@ -65,10 +67,12 @@ class Temporal:
     def _decided(self, prop: Property, simple: Property) -> Finding:
         from streamproof.explicit.liveness.decide import Liveness
 
+        assert simple.formula is not None, "a temporal property has a formula"
+        if any(steps_of(simple.formula)):
+            return recurring.finding(prop, self._search, self._witnesses.fair)
         if self._liveness is None:
             graph = self._search.graph()
             self._liveness, self._number = Liveness(self._search.system, graph), graph.number
-        assert simple.formula is not None, "a temporal property has a formula"
         answer = self._liveness.decide(simple.formula)
         if answer.lasso is not None:
             stem, cycle = ([self._number(state) for state in part] for part in (answer.lasso.stem, answer.lasso.cycle))

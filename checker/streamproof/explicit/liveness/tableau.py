@@ -27,6 +27,7 @@ from streamproof.system.formula import (
     LeadsTo,
     NotF,
     OrF,
+    Recurs,
     Release,
     Until,
     parts,
@@ -215,6 +216,8 @@ class _Expansion:
                 return self.normal(Always(OrF((NotF(left), Eventually(right)))), wanted)
             case Atom():
                 raise AssertionError("an atom is a condition on one state")
+            case Recurs():
+                raise AssertionError("conditions on steps are brought to conditions on states before")
             case _:
                 assert_never(formula)
 

@@ -1,0 +1,191 @@
+"""`refines`: what an author writes to claim that a model implements another one, and what the claim is made of."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from streamproof.language import places
+from streamproof.language.frames import caller
+from streamproof.language.lowering import Lowering
+from streamproof.language.model import Model, Spec, class_place, marked
+from streamproof.language.primitives import MARK, ActionMark, RefinementMark
+from streamproof.language.sources import place
+from streamproof.language.terms import StateRef, describe
+from streamproof.language.world import World
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.model import Fairness, Kind, Property, System, Variable
+from streamproof.system.refinement import FAIRNESS, START, Refinement
+from streamproof.system.sorts import Sort
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def refines(
+    spec: Any,
+    mapping: Callable[..., Any] | Mapping[str, str] | None = None,
+    /,
+    *,
+    variant: str | None = None,
+    **parameters: Any,
+) -> Any:
+    """Claims that the model refines `spec`, a `Model` class or a `Spec`, seen through a mapping of the states.
+
+    `mapping` is a function ``(self, s)`` that returns a dict with the value of every variable of `spec`, or a dict from
+    variables of `spec` to variables of the model; variables of the same name and sort need not be mentioned. Without it,
+    `refines(...)` is the decorator of such a function. Parameters of `spec`: a value, or the name of an attribute of the
+    model.
+
+    The claim consists of the properties NAME_start (initial states), NAME (steps) and, where `spec` demands fairness,
+    NAME_fairness. Raises `ModelError` for a `spec` that is no model.
+    """
+    loc = caller()
+    if not isinstance(spec, Spec) and not (isinstance(spec, type) and issubclass(spec, Model)):
+        raise ModelError(
+            f"refines({spec!r}) names no model",
+            loc=loc,
+            remedy="give a Model class or a Spec: @refines(TransactionCommit)",
+        )
+    given = tuple(parameters.items())
+    if mapping is None:
+
+        def mark(function: F) -> F:
+            setattr(function, MARK, RefinementMark(spec, variant, given))
+            return function
+
+        return mark
+    if isinstance(mapping, types.FunctionType):
+        setattr(mapping, MARK, RefinementMark(spec, variant, given))
+        return mapping
+    if isinstance(mapping, Mapping) and all(isinstance(v, str) for v in mapping.values()):
+        same = _carrier()
+        setattr(same, MARK, RefinementMark(spec, variant, given, tuple(mapping.items())))
+        return same
+    raise ModelError(
+        f"{mapping!r} is no mapping of states",
+        loc=loc,
+        remedy="write def seen(self, s): return dict(variable=value, ...), or {'variable': 'one of ours'}",
+    )
+
+
+def _carrier() -> types.FunctionType:
+    """A function that only carries a mark: the mapping is in it."""
+
+    def same_names(self: Any, s: Any) -> None:
+        """Refines another model."""
+
+    assert isinstance(same_names, types.FunctionType)
+    return same_names
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """One property of a refinement, as it can be told without compiling the model."""
+
+    name: str
+    kind: Kind
+    doc: str
+
+
+def promised(name: str, mark: RefinementMark, doc: str = "") -> tuple[Promised, ...]:
+    """The properties that a refinement called `name` consists of, in their order."""
+    cls = _model(mark)
+    into = cls.title()
+    found = [
+        Promised(name + START, Kind.INVARIANT, f"Every initial state is mapped to an initial state of {into}."),
+        Promised(
+            name, Kind.STEP, doc or f"Every step is mapped to a step of {into}, or changes nothing of what is mapped."
+        ),
+    ]
+    fair = any(isinstance(m, ActionMark) and m.fairness is not Fairness.NONE for m, _ in marked(cls).values())
+    if fair:
+        found.append(Promised(name + FAIRNESS, Kind.TEMPORAL, f"The fairness that {into} demands is kept."))
+    return tuple(found)
+
+
+def refined(
+    model: Model,
+    sorts: dict[str, Sort],
+    variables: tuple[Variable, ...],
+    initially: Expr,
+    name: str,
+    mark: RefinementMark,
+    function: types.FunctionType,
+) -> tuple[Property, ...]:
+    """The properties of a refinement by a model with these variables and this initial condition. Raises `ModelError`."""
+    abstract = _abstract(model, mark, place(function))
+    world = World(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
+    loc = place(function) or Loc("?", 0)
+    given: Mapping[str, Any]
+    if mark.named is None:
+        given, loc = _function(world, model, function)
+    else:
+        given = {}
+        for theirs, ours in mark.named:
+            if ours not in sorts:
+                raise ModelError(
+                    f"{name} maps {theirs!r} to {ours!r}, which is no variable",
+                    loc=class_place(type(model)),
+                    remedy=f"the variables: {', '.join(sorts)}",
+                )
+            given = {**given, theirs: b.var(ours, sorts[ours])}
+    known = {v.name: v.sort for v in abstract.variables}
+    for key in given:
+        if key not in known:
+            raise ModelError(
+                f"{name} gives a value for {key!r}, which is no variable of {abstract.name}",
+                loc=loc,
+                remedy=f"its variables: {', '.join(known)}",
+            )
+    mapping: dict[str, Expr] = {}
+    for theirs, sort in known.items():
+        if theirs not in given and theirs not in sorts:
+            raise ModelError(
+                f"{name} does not say what {theirs!r} of {abstract.name} is",
+                loc=loc,
+                remedy=f"give it a value of {sort} in the dict that is returned",
+            )
+        value = given[theirs] if theirs in given else b.var(theirs, sorts[theirs])
+        term = places.fitted(world, value, sort, loc, f"{theirs} of {abstract.name}")
+        outside = b.not_(b.in_domain(term, sort))
+        world.check(outside, f"{theirs} of {abstract.name} leaves {sort}", loc, (theirs, term))
+        mapping[theirs] = term
+    doc = promised(name, mark, (function.__doc__ or "").strip() if mark.named is None else "")[1].doc
+    checks = tuple(p.check for p in world.checks)
+    return Refinement(name, variables, initially, abstract, mapping, checks, place(function), doc).properties()
+
+
+def _model(mark: RefinementMark) -> type[Model]:
+    model: type[Model] = mark.spec.model if isinstance(mark.spec, Spec) else mark.spec
+    return model if mark.variant is None else model.variants.get(mark.variant, model)
+
+
+def _abstract(model: Model, mark: RefinementMark, loc: Loc | None) -> System:
+    from streamproof.language.compile import compile_model
+
+    base: type[Model] = mark.spec.model if isinstance(mark.spec, Spec) else mark.spec
+    parameters = {}
+    for name, value in mark.parameters:
+        if name not in base.parameters():
+            raise ModelError(
+                f"{base.title()} has no parameter {name!r}",
+                loc=loc,
+                remedy=f"its parameters: {', '.join(base.parameters()) or 'none'}",
+            )
+        parameters[name] = getattr(model, value) if isinstance(value, str) and hasattr(model, value) else value
+    return compile_model(base.build(mark.variant, **parameters), bare=True)
+
+
+def _function(world: World, model: Model, function: types.FunctionType) -> tuple[Mapping[str, Any], Loc]:
+    value, loc = Lowering(world).returned(function, [model, StateRef()])
+    if not isinstance(value, Mapping):
+        raise ModelError(
+            f"{function.__name__}() returns {describe(value)}",
+            loc=loc,
+            remedy="return a dict with a value for every variable of the abstract model: return dict(n=s.n, ...)",
+        )
+    return value, loc

@@ -1,0 +1,126 @@
+"""What a formula says of steps, said of states: a bit that every step of a kind turns over is turned again and again.
+
+An engine that knows conditions on states only decides the formula on a system with one more bit for each condition on
+steps. The bit follows from what was there before, so fairness, cycles and stuttering are the same with it as without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Recurs,
+    Release,
+    Until,
+    recurring,
+)
+from streamproof.system.model import Instance, Kind, Property, System, Variable
+from streamproof.system.sorts import BOOL
+from streamproof.system.substitute import Substitution
+from streamproof.system.verdict import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A system in which `formula` speaks of states only, and the way back from its behaviours."""
+
+    original: System
+    system: System
+    formula: Formula
+
+    def trace(self, trace: Trace) -> Trace:
+        """The behaviour of the original that a behaviour of `system` is."""
+        width = len(self.original.variables)
+        back = dict(zip(self.system.instances, self.original.instances, strict=True))
+        states = tuple(state[:width] for state in trace.states)
+        return Trace(states, tuple(back[i] for i in trace.steps), trace.loop)
+
+
+def by_states(system: System, formula: Formula, name: str = "formula") -> Counted:
+    """`system` with a bit for each condition on steps in `formula`, whose only property, called `name`, is the formula."""
+    names = _fresh(system, list(dict.fromkeys(recurring(formula))))
+    instances = {i: _turning(system, i, names) for i in system.instances}
+    turned = _formula(formula, names)
+    counted = replace(
+        system,
+        variables=(*system.variables, *(Variable(name, BOOL, (False,)) for name in names.values())),
+        actions=tuple(replace(a, instances=tuple(instances[i] for i in a.instances)) for a in system.actions),
+        properties=(Property(name, Kind.TEMPORAL, b.TRUE, formula=turned),),
+        lemmas=(),
+    )
+    return Counted(system, counted, turned)
+
+
+def after(system: System, instance: Instance) -> Substitution:
+    """Turns a condition on steps into one on the state before, for the steps that `instance` takes."""
+    written = dict(instance.updates)
+    return Substitution({b.next_(v.name, v.sort): written.get(v.name, b.var(v.name, v.sort)) for v in system.variables})
+
+
+def changing(system: System) -> Expr:
+    """The condition on steps that the state is another one afterwards."""
+    return b.or_(b.not_(b.eq(b.next_(v.name, v.sort), b.var(v.name, v.sort))) for v in system.variables)
+
+
+def _fresh(system: System, steps: list[Recurs]) -> dict[Recurs, str]:
+    taken = set(system.index)
+    names: dict[Recurs, str] = {}
+    for step in steps:
+        number = len(names) + 1
+        name = f"turned_{number}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names[step] = name
+    return names
+
+
+def _turning(system: System, instance: Instance, names: Mapping[Recurs, str]) -> Instance:
+    here = after(system, instance)
+    moved = here(changing(system))
+    updates = []
+    for step, name in names.items():
+        bit = b.var(name, BOOL)
+        taken = b.and_((moved, here(step.step)))
+        if taken is not b.FALSE:
+            updates.append((name, b.ite(taken, b.not_(bit), bit)))
+    return replace(instance, updates=(*instance.updates, *updates))
+
+
+def _formula(formula: Formula, names: Mapping[Recurs, str]) -> Formula:
+    def again(part: Formula) -> Formula:
+        return _formula(part, names)
+
+    match formula:
+        case Recurs(_, text, loc):
+            bit = Atom(b.var(names[formula], BOOL), text, loc)
+            return AndF((Always(Eventually(bit)), Always(Eventually(NotF(bit)))))
+        case Atom():
+            return formula
+        case NotF(arg):
+            return NotF(again(arg))
+        case AndF(args):
+            return AndF(tuple(map(again, args)))
+        case OrF(args):
+            return OrF(tuple(map(again, args)))
+        case Always(arg):
+            return Always(again(arg))
+        case Eventually(arg):
+            return Eventually(again(arg))
+        case Until(left, right):
+            return Until(again(left), again(right))
+        case Release(left, right):
+            return Release(again(left), again(right))
+        case LeadsTo(left, right):
+            return LeadsTo(again(left), again(right))
