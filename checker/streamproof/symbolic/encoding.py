@@ -197,6 +197,11 @@ class Encoding:
         """The number of the instance that a model of the solver takes at a position."""
         return next(k for k, t in enumerate(self._taken[position]) if self._z3.is_true(model.eval(t)))
 
+    def takes(self, instance: int, position: int) -> Term:
+        """The instance of this number is taken at a position of a path."""
+        self._reach(position)
+        return self._taken[position][instance]
+
     def _reach(self, position: int) -> None:
         while len(self._states) <= position:
             name = str(len(self._states))

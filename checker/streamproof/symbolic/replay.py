@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from streamproof.symbolic.encoding import Encoding
@@ -35,10 +36,7 @@ class Replay:
     def from_start(self, model: Any, steps: int) -> Trace:
         """The behaviour of so many steps in the model, from an initial state. Raises `ReplayFailure`."""
         trace = self.fragment(model, steps)
-        first = trace.states[0]
-        begins = all(value in v.initial for v, value in self._original.named(first))
-        if not begins or not self._interpreter.value(self._original.initially, first):
-            raise ReplayFailure(f"{first} is not an initial state")
+        self._expect_initial(trace.states[0])
         return trace
 
     def fragment(self, model: Any, steps: int) -> Trace:
@@ -57,6 +55,27 @@ class Replay:
             if taken != after:
                 raise ReplayFailure(f"{instance.label} leads from {before} to {taken}, not to {after}")
         return Trace(states, instances)
+
+    def follow(self, start: State, instances: Sequence[int]) -> Trace:
+        """The behaviour by these instances from a scalar state that must be initial, up to a mistake of the model.
+
+        Raises `ReplayFailure` where one of them is not enabled.
+        """
+        state = self._encoding.scalarised.decode(start)
+        self._expect_initial(state)
+        trace = Trace((state,), ())
+        for number in instances:
+            instance = self._original.instances[number]
+            try:
+                after = self._interpreter.take(instance, trace.states[-1])
+            except EvaluationError:
+                return trace
+            if after is None:
+                raise ReplayFailure(f"{instance.label} cannot be taken in {trace.states[-1]}")
+            if self._stray(instance, after) is not None:
+                return trace
+            trace = Trace((*trace.states, after), (*trace.steps, instance))
+        return trace
 
     def judge(self, prop: Property, trace: Trace) -> Finding | None:
         """What the end of `trace` says of the property: a witness, a violation, a mistake, or (None) nothing."""
@@ -100,6 +119,11 @@ class Replay:
                 if stray is not None:
                     return stray
         raise ReplayFailure(f"no step out of {state} is a mistake")
+
+    def _expect_initial(self, state: State) -> None:
+        begins = all(value in v.initial for v, value in self._original.named(state))
+        if not begins or not self._interpreter.value(self._original.initially, state):
+            raise ReplayFailure(f"{state} is not an initial state")
 
     def _stray(self, instance: Instance, after: State) -> str | None:
         for v, value in self._original.named(after):
