@@ -10,6 +10,13 @@ from pathlib import Path
 import click
 
 from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
+from streamproof.cli.certificate import (
+    certificate_json,
+    certificate_option,
+    certify,
+    expect_certificate,
+    tell_certificate,
+)
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
 from streamproof.cli.outputs import expect_json_writable, expect_writable
 from streamproof.cli.resources import Resources, resource_options
@@ -54,6 +61,7 @@ from streamproof.system.errors import StreamproofError, UsageError
 @click.option("--symmetry", is_flag=True, help="Search one state for all that differ in interchangeable names.")
 @click.option("--por", is_flag=True, help="Partial-order reduction: leave out orders of steps that make no difference.")
 @resource_options
+@certificate_option
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
@@ -74,6 +82,7 @@ def command(
     symmetry: bool,
     por: bool,
     resources: Resources,
+    certificate: Path | None,
     full: bool,
     quiet: bool,
     json_to: str | None,
@@ -98,6 +107,8 @@ def command(
         )
     if dot is not None:
         expect_writable(dot)
+    if certificate is not None:
+        expect_certificate(certificate)
     folder = trace_folder(out, selection)
     words = (*limits.words, "--coverage") if coverage else limits.words
     request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, detailed=coverage)
@@ -106,11 +117,15 @@ def command(
         outcome = run_engine(limits, system, selection.properties, quiet=quiet, detailed=coverage)
         decided = {finding.property for finding in outcome.findings}
         left_out = [p.name for p in selection.listed() if p.name not in decided]
-        code = request.answer(system, outcome, {"not_for_this_engine": left_out})
+        written = None if certificate is None else certify(certificate, selection, system, outcome)
+        more = {} if certificate is None else {"certificate": certificate_json(written)}
+        code = request.answer(system, outcome, {"not_for_this_engine": left_out, **more})
     except StreamproofError as error:
         request.fail(error)
         raise
     tell_left_out(left_out, json_to)
+    if certificate is not None:
+        tell_certificate(written, outcome, json_to)
     if dot is not None:
         _draw(outcome, dot)
     return code

@@ -82,6 +82,8 @@ class Outcome:
     notes: tuple[str, ...] = ()
     reductions: tuple[Reduction, ...] = ()
     liveness_seconds: float = 0.0
+    explored: Exploration | None = None
+    """The search of engines that visit states."""
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""
@@ -147,6 +149,7 @@ def _explicit(
         graph=lambda limit: _graph(found, limit),
         reductions=found.reductions,
         liveness_seconds=found.liveness_seconds,
+        explored=found,
     )
 
 

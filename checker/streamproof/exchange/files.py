@@ -1,4 +1,4 @@
-"""Reading and writing text files, with the errors a user can act on; a file is complete or not there."""
+"""Reading and writing files, with the errors a user can act on; a file is complete or not there."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ def write_text(path: Path, text: str) -> None:
 
     Raises `SystemFailure` when that is impossible; an older file at `path` is then untouched.
     """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """As `write_text`, for any data."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         name = path.parent / f".{path.name}.{os.getpid()}-{time.monotonic_ns():x}"
-        with name.open("x", encoding="utf-8") as file:
+        with name.open("xb") as file:
             try:
-                file.write(text)
+                file.write(data)
                 file.close()
                 os.replace(name, path)
             except BaseException:

@@ -53,6 +53,11 @@ class Exploration:
         """The states found, in the order of discovery: level by level, as many as `counts.levels` says."""
         return map(self._search.scalarised.decode, self._search.states())
 
+    @property
+    def found(self) -> Found:
+        """The search itself: its scalar states by number, and the graph of the steps between them."""
+        return self._search
+
     def detailed_coverage(self) -> Coverage:
         """`coverage` with every guard conjunct counted, in another pass over the states.
 

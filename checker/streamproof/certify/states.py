@@ -1,0 +1,56 @@
+"""The closed set of states, for a certificate: each variable's values in a table, each state the numbers of its values."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from streamproof.certify.writing import data_of, numbers_data
+from streamproof.explicit.found import Found
+from streamproof.system.leaves import decode
+from streamproof.system.model import State
+
+CHUNK = 1 << 15
+"""So many states are turned into columns at once."""
+
+
+class _Numbering(dict[Any, int]):
+    """Numbers for keys, in the order in which they are first asked for."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = len(self)
+        return self[key]
+
+
+def closed_set(found: Found) -> tuple[list[list[Any]], list[bytes]]:
+    """The values of each variable as JSON data, and per variable the numbers of its values in every state.
+
+    States come in the order of discovery, level by level.
+    """
+    scalarised = found.scalarised
+    variables = scalarised.original.variables
+    ends, last = [], 0
+    for variable in variables:
+        last += len(scalarised.leaves[variable.name])
+        ends.append(last)
+    numberings = [_Numbering() for _ in variables]
+    columns = [array("I") for _ in variables]
+    for chunk in _chunks(found.states()):
+        leaves = list(zip(*chunk, strict=True))
+        begin = 0
+        for end, numbering, column in zip(ends, numberings, columns, strict=True):
+            keys: Iterable[Any] = zip(*leaves[begin:end], strict=True) if end > begin else [()] * len(chunk)
+            column.extend(map(numbering.__getitem__, keys))
+            begin = end
+    values = [
+        [data_of(v.sort, decode(v.sort, iter(key))) for key in numbering]
+        for v, numbering in zip(variables, numberings, strict=True)
+    ]
+    return values, [numbers_data(c, len(table)) for c, table in zip(columns, values, strict=True)]
+
+
+def _chunks(states: Iterator[State]) -> Iterator[list[State]]:
+    while chunk := list(islice(states, CHUNK)):
+        yield chunk

@@ -1,0 +1,80 @@
+"""``--certificate FILE``, of the verbs that give verdicts: their evidence, for `verify-certificate`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from streamproof.cli.engines import Outcome
+from streamproof.cli.outputs import expect_writable, people
+from streamproof.cli.selection import Selection
+from streamproof.system.errors import SystemFailure
+from streamproof.system.model import System
+
+if TYPE_CHECKING:
+    from streamproof.certify.evidence import Written
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def certificate_option(function: F) -> F:
+    """The option that writes a certificate."""
+    return click.option(
+        "--certificate",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write the evidence for the verdicts; streamproof verify-certificate FILE checks it.",
+    )(function)
+
+
+def expect_certificate(path: Path) -> None:
+    """Raise `SystemFailure` now for a file that could not be written, or that is not an older certificate."""
+    from streamproof.certify.verifier import MAGIC
+
+    expect_writable(path)
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+    except OSError:
+        return
+    if start not in (b"", MAGIC):
+        raise SystemFailure(f"{path} exists and is no certificate", remedy="name another file, or remove it")
+
+
+def certify(path: Path, selection: Selection, system: System, outcome: Outcome) -> Written | None:
+    """Write the certificate of what an engine found; None, and no file, where it was interrupted or decided nothing.
+
+    Raises `SystemFailure`, `TooLarge`, and `NoRanks` where the verdict is found wrong.
+    """
+    from streamproof.certify.evidence import certify_findings, certify_search
+
+    if outcome.interrupted:
+        return None
+    model, options = selection.target.text, selection.options
+    if outcome.explored is not None:
+        return certify_search(path, model, options, outcome.explored)
+    lack = "bmc leaves nothing that shows it: leave out --engine bmc"
+    return certify_findings(path, system, model, options, outcome.findings, lack)
+
+
+def certificate_json(written: Written | None) -> dict[str, Any] | None:
+    """What the JSON says of a certificate; null where none was written."""
+    if written is None:
+        return None
+    return {"file": str(written.path), "bytes": written.size, "claims": written.claims, "without": written.without}
+
+
+def tell_certificate(written: Written | None, outcome: Outcome, json_to: str | None) -> None:
+    """Say what the certificate shows, how to have it checked, and for which properties there is none."""
+    stream = people(json_to)
+    if written is None:
+        stream.write("no certificate was written: " + ("interrupted" if outcome.interrupted else "nothing") + "\n")
+        return
+    for name, why in written.without.items():
+        stream.write(f"no certificate for {name}: {why}\n")
+    stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(written.without)} verdicts,")
+    stream.write(f" {written.size:,} bytes; streamproof verify-certificate {shlex.quote(str(written.path))}\n")

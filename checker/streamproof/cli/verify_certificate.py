@@ -1,0 +1,106 @@
+"""``streamproof verify-certificate``: accept or reject the evidence for verdicts, without any engine."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.progress import Status
+from streamproof.cli.selection import json_option, select
+from streamproof.cli.verbs import Verb
+from streamproof.system.errors import Exit, InputError, StreamproofError
+from streamproof.system.model import System
+
+
+@click.command(
+    "verify-certificate",
+    cls=Verb,
+    short_help="Accept or reject the evidence for verdicts.",
+    example="streamproof verify-certificate failover.certificate",
+)
+@click.argument("certificate", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--model", metavar="MODEL", help="Where the model is now, if the certificate names another place.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, only the outcome.")
+@json_option
+def command(certificate: Path, model: str | None, quiet: bool, json_to: str | None) -> int:
+    """Check the certificate FILE that check or prove has written, with the interpreter alone.
+
+    Ends with 0 when every claim in it is shown, and with 161 and the reason when one is not. It takes the interpreter's
+    time: some thousand states a second.
+    """
+    from streamproof.certify.verifier import Rejected, verify
+
+    begun = time.perf_counter()
+    expect_json_writable(json_to)
+    data = _read(certificate)
+    with Status(live=not quiet) as status:
+        try:
+            header = verify(data, lambda header: _system(header, model), status)
+        except StreamproofError as error:
+            if json_to is not None and isinstance(error, Rejected):
+                write_json(_document(certificate, data, None, error, begun), json_to)
+            raise
+    if json_to is not None:
+        write_json(_document(certificate, data, header, None, begun), json_to)
+    _tell(certificate, header, begun, json_to)
+    return Exit.HOLDS
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist", remedy="check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder", remedy="name a file in it") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _system(header: Mapping[str, Any], model: str | None) -> System:
+    """The system that a certificate is about, from the model it names or the one given."""
+    given: dict[str, list[str]] = {"--variant": [], "--size": [], "-p": []}
+    words = [str(word) for word in header["options"]]
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        given[option].append(value)
+    variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
+    return select(model or str(header["model"]), variant, size, given["-p"]).system()
+
+
+def _document(
+    path: Path, data: bytes, header: Mapping[str, Any] | None, error: StreamproofError | None, begun: float
+) -> dict[str, Any]:
+    return {
+        "schema": "streamproof.verify-certificate/1",
+        "file": str(path),
+        "bytes": len(data),
+        "accepted": error is None,
+        "because": None if error is None else error.message,
+        "model": None if header is None else header["model"],
+        "options": None if header is None else header["options"],
+        "claims": None if header is None else header["claims"],
+        "counts": None if header is None else header["counts"],
+        "seconds": time.perf_counter() - begun,
+        "exit_code": int(Exit.HOLDS if error is None else error.exit_code),
+    }
+
+
+def _tell(path: Path, header: Mapping[str, Any], begun: float, json_to: str | None) -> None:
+    stream = people(json_to)
+    width = max((len(name) for name in header["claims"]), default=0)
+    for name, verdict in header["claims"].items():
+        stream.write(f"  {name:{width}}  {verdict}\n")
+    counts = header["counts"]
+    if counts is not None:
+        stream.write(
+            f"{counts['generated']} states generated, {counts['distinct']} distinct states, depth {counts['depth']}\n"
+        )
+    asked = " ".join([header["model"], *header["options"]])
+    stream.write(f"accepted: {path} shows this of {asked} ({time.perf_counter() - begun:.2f} s)\n")
+    sys.stdout.flush()
