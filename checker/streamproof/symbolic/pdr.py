@@ -28,6 +28,9 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State
 from streamproof.system.verdict import Finding, Trace
 
+_FRESH = 400
+"""Queries after which a solver is made anew: what earlier ones left behind slows it down."""
+
 
 class Puzzled(Exception):
     """The solver did not know: a longer timeout, or the other kind of numbers, may help."""
@@ -285,24 +288,32 @@ class _Table:
 
     def __init__(self, encoding: Encoding, budget: Budget, position: int, assertions: Sequence[Term]) -> None:
         self._encoding = encoding
+        self._budget = budget
         self._position = position
-        self._solver = Solver(encoding, budget)
-        self._solver.add(*assertions)
+        self._assertions: list[Term] = []
         self._names: dict[Expr, Term] = {}
+        self._queries = 0
+        self._solver = Solver(encoding, budget)
+        self.add(*assertions)
 
-    def add(self, formula: Term) -> None:
-        """Assert a formula."""
-        self._solver.add(formula)
+    def add(self, *formulas: Term) -> None:
+        """Assert formulas."""
+        self._assertions += formulas
+        self._solver.add(*formulas)
 
     def given(self, name: str, formula: Term) -> Term:
         """A switch that turns a formula on."""
         switch = self._encoding.switch(name)
-        self._solver.add(self._encoding.any_of([self._encoding.no(switch), formula]))
+        self.add(self._encoding.any_of([self._encoding.no(switch), formula]))
         return switch
 
     def ask(self, formula: Term | None, cube: Cube, assumptions: Sequence[Term] = ()) -> Answer:
         """Whether `formula` (None: no more than what is asserted) is possible in the cube, under the assumptions."""
         whole = self._encoding.all_of(()) if formula is None else formula
+        self._queries += 1
+        if self._queries % _FRESH == 0:
+            self._solver = Solver(self._encoding, self._budget)
+            self._solver.add(*self._assertions)
         return self._solver.ask(whole, [*map(self._name, cube), *assumptions])
 
     def kept(self, cube: Cube) -> Cube:

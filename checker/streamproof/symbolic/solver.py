@@ -111,6 +111,8 @@ class Solver:
         )
         self._solver.set("random_seed", SEED)
         self._fresh = 0
+        self._spent: list[Term] = []
+        """The switch of the last query, to be turned off by the next, as the solver's model does not outlive assertions."""
         self._model: Any = None
         self._core: Any = ()
 
@@ -123,19 +125,21 @@ class Solver:
         # A switch of its own instead of push and pop keeps what the solver has learned.
         switch = self._encoding.switch(f"query {self._fresh}")
         self._fresh += 1
-        self._solver.add(self._z3.Implies(switch, formula))
-        answer = self._check([switch, *assumptions])
-        self._solver.add(self._encoding.no(switch))
-        return answer
+        self._solver.add(*self._spent, self._z3.Implies(switch, formula))
+        self._spent = [self._encoding.no(switch)]
+        return self._check([switch, *assumptions])
 
     @property
     def model(self) -> Any:
-        """The solver's model of the last query that was possible."""
+        """The solver's model of the last query, which was possible."""
+        # Made when it is asked for: most are not, and making one can take longer than the query.
+        if self._model is None:
+            self._model = self._solver.model()
         return self._model
 
     def true(self, formula: Term) -> bool:
         """Whether that model makes `formula` true."""
-        return bool(self._z3.is_true(self._model.eval(formula, model_completion=True)))
+        return bool(self._z3.is_true(self.model.eval(formula, model_completion=True)))
 
     def core(self, assumptions: Sequence[Term]) -> tuple[int, ...]:
         """Which of the assumptions the last impossible query needed, by position."""
@@ -148,7 +152,7 @@ class Solver:
         self._budget.queries += 1
         answer = self._solver.check(*assumptions)
         if answer == self._z3.sat:
-            self._model = self._solver.model()
+            self._model = None
             return Answer.YES
         if answer == self._z3.unsat:
             self._core = self._solver.unsat_core()
