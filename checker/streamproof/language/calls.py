@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamproof.language import places
+from streamproof.language.amounts import between
 from streamproof.language.elements import distinct, elements, refuse_lazy, sources, unconditional
 from streamproof.language.operators import equal, integer
 from streamproof.language.temporal import formula, is_formula, together
@@ -14,9 +15,9 @@ from streamproof.language.terms import Cell, Ref, Several, Term, describe, is_ex
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Expr, variables
 from streamproof.system.formula import Atom, Formula
-from streamproof.system.sorts import BOOL, ArraySort, QueueSort, SetSort, cardinality
+from streamproof.system.sorts import BOOL, ArraySort, QueueSort, SetSort, TermRange, cardinality
 
 ABSENT: Any = object()
 """No value given for an optional argument."""
@@ -38,6 +39,8 @@ def length(world: World, value: Term, loc: Loc) -> Term:
                 return simple(b.length(whole, loc))
             case SetSort():
                 return simple(b.size(whole, loc))
+            case ArraySort(index=TermRange(least=least, most=most)):
+                return simple(b.add(b.sub(most, least), b.num(1), loc))
             case ArraySort(index, _):
                 return cardinality(index)
     elif isinstance(whole, tuple):
@@ -124,7 +127,7 @@ def builtin(world: World, function: Any, args: list[Term], kwargs: dict[str, Ter
     least, most, names, run = lowered
     name = function.__name__
     for key in kwargs:
-        if key not in names:
+        if key not in names and function is not builtins.dict:
             raise ModelError(
                 f"{name}(..., {key}=...) is not part of the language for values of the state",
                 loc=loc,
@@ -221,6 +224,8 @@ def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc)
 
 
 def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    if world.free and all(isinstance(a, int) or (is_expr(a) and variables(a) <= world.free) for a in args):
+        return between(args, loc)
     raise ModelError(
         "the bounds of a range depend on the state",
         loc=loc,

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from streamproof.language.amounts import Amount, Indices, between, ranging
 from streamproof.language.declare import Decl, State
 from streamproof.language.elements import in_order
 from streamproof.language.frames import ordinary
@@ -26,7 +27,7 @@ from streamproof.language.primitives import (
 )
 from streamproof.language.refinement import promised, refined
 from streamproof.language.sources import decoration, place
-from streamproof.language.terms import StateRef, describe
+from streamproof.language.terms import StateRef, article, describe
 from streamproof.language.unchanged import Unchanged
 from streamproof.language.world import Pick, World
 from streamproof.system import build as b
@@ -34,6 +35,7 @@ from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
 from streamproof.system.sorts import Sort, values
+from streamproof.system.unbounded import Unbounded, endless, ranges
 
 INSTANCE_LIMIT = 200_000
 DEADLOCK = "deadlock"
@@ -49,7 +51,24 @@ def compile_model(
 
     `bare`: without properties and lemmas, as what another model refines."""
     with _deep():
-        return _Compiler(model, bare).run(tuple(properties), termination)
+        compiler = _Compiler(model, bare)
+        for name, decl in compiler.declarations.items():
+            if any(endless(part) for part in ranges(decl.sort)):
+                raise Unbounded(
+                    f"{name} is {article(decl.sort)} {decl.sort}: a search counts states, and there are too many",
+                    loc=decl.loc,
+                    remedy="declare a Range, or prove what must hold: streamproof prove",
+                )
+        return compiler.run(tuple(properties), termination)
+
+
+def compile_unbounded(
+    model: Model, free: frozenset[str], properties: Iterable[Callable[..., Any]]
+) -> tuple[System, Mapping[str, Decl]]:
+    """The rules and properties of a model whose parameters `free` stand for every number, and its declarations."""
+    with _deep():
+        compiler = _Compiler(model, free=free)
+        return compiler.run(tuple(properties), False), compiler.declarations
 
 
 def reached(
@@ -82,13 +101,14 @@ def _deep() -> Iterator[None]:
 
 
 class _Compiler:
-    def __init__(self, model: Model, bare: bool = False) -> None:
+    def __init__(self, model: Model, bare: bool = False, free: frozenset[str] = frozenset()) -> None:
         self.model = model
+        self.free = free
         self.bare = bare
         home = place(type(model).state)
         if not inspect.signature(type(model).state).parameters:
             raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
-        declared = ordinary(model.state, "state()", home)
+        declared = ordinary(ranging(model.state) if free else model.state, "state()", home)
         if not isinstance(declared, State):
             raise ModelError(
                 f"state() of {type(model).__name__} returned {describe(declared)}",
@@ -258,6 +278,9 @@ class _Compiler:
             given = getattr(self.model, given)
         if isinstance(given, types.FunctionType | types.MethodType):
             given = ordinary(partial(given, self.model), what, loc)
+        if isinstance(given, Amount | Indices):
+            over = given if isinstance(given, Indices) else between([given.expr], loc)
+            return [b.var(f"{action}.{parameter}", over.sort, loc)]
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
         if isinstance(given, Decl):
@@ -281,7 +304,7 @@ class _Compiler:
         label = f"{name}({', '.join(f'{n}={v}' for n, v in args)})"
         script: tuple[int, ...] = ()
         while True:
-            world = World(sorts=self.sorts, state=self._state(), label=label, script=script)
+            world = World(sorts=self.sorts, state=self._state(), label=label, script=script, free=self.free)
             Lowering(world).action(function, [self.model, StateRef(), *(v for _, v in args)])
             instance = self._instance(name, args, world)
             if instance is not None:
@@ -317,7 +340,9 @@ class _Compiler:
                 loc=place(function),
                 remedy=f"write def {name}(self, s): there is no next state in it",
             )
-        world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, temporal=True)
+        world = World(
+            sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, temporal=True, free=self.free
+        )
         formula = Lowering(world).behaviour(function, [self.model, StateRef()])
         checks = tuple(p.check for p in world.checks)
         doc = inspect.getdoc(function) or ""
@@ -327,7 +352,7 @@ class _Compiler:
         self, function: Callable[..., Any], states: int
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         name = function.__name__
-        world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False)
+        world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, free=self.free)
         got = list(inspect.signature(function, follow_wrapped=False).parameters)
         if len(got) != 1 + states:
             shape = "(self, s)" if states == 1 else "(self, s, t)"

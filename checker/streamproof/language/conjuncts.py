@@ -41,6 +41,8 @@ def conjuncts(lowering: Functions, node: ast.expr, frame: Frame, suffix: str = "
     if _is_plain_all(lowering, node, frame):
         assert isinstance(node, ast.Call)
         assert isinstance(node.args[0], ast.GeneratorExp)
+        if lowering.indices(node.args[0], frame) is not None:
+            return [(lowering.condition(node, frame), text(node) + suffix, node)]
         return _each(lowering, node.args[0], frame, suffix)
     return [(lowering.condition(node, frame), text(node) + suffix, node)]
 

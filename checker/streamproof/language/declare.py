@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any, Final
 
+from streamproof.language.amounts import Amount, Everywhere, Indices, between, unveiled
 from streamproof.language.coerce import coerce
 from streamproof.language.frames import caller
+from streamproof.language.terms import is_expr
+from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.sorts import (
     BOOL,
@@ -31,6 +34,7 @@ from streamproof.system.sorts import (
     default,
     values,
 )
+from streamproof.system.unbounded import endless, integers, term_range
 
 INITIAL_LIMIT: Final = 5_000_000
 """Most first values one variable may have; more is surely a mistake in a model meant to be explored."""
@@ -79,7 +83,7 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
     if init is None and not isinstance(sort, OptionSort):
         options: Iterable[Value] = otherwise
     elif isinstance(init, _Any):
-        options = values(sort)
+        options = [ANY] if isinstance(sort, RangeSort) and endless(sort) else values(sort)
     elif isinstance(init, AnyOf):
         options = [coerce(sort, v, loc) for v in init.values]
     else:
@@ -112,6 +116,8 @@ def Bool(init: Any = None) -> Decl:
 
 def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
     """An integer from `lo` to `hi`, both included."""
+    if isinstance(lo, Amount) or isinstance(hi, Amount):
+        return _between(lo, hi, init)
     if not isinstance(lo, int) or isinstance(lo, bool) or not isinstance(hi, int) or isinstance(hi, bool):
         given = repr(lo) if hi is None else f"{lo!r} and {hi!r}"
         raise ModelError(f"Range needs two integers, got {given}", loc=caller(), remedy="write Range(0, 3)")
@@ -120,6 +126,25 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     return _decl(sort, init, [lo])
+
+
+def _between(lo: Any, hi: Any, init: Any) -> Decl:
+    """An integer between ends that depend on free parameters."""
+    least, most = (b.num(end) if isinstance(end, int) else unveiled(end) for end in (lo, hi))
+    for end in (least, most):
+        if not is_expr(end):
+            raise ModelError(f"Range needs two integers, got {end!r}", loc=caller(), remedy="write Range(0, 3)")
+    return _decl(term_range(least, most), init, [lo])
+
+
+def Nat(init: Any = None) -> Decl:
+    """An integer of 0 or more, without a bound; for proofs only (``streamproof prove``)."""
+    return _decl(integers(0, None), init, [0])
+
+
+def Int(init: Any = None) -> Decl:
+    """An integer without bounds, 0 first; for proofs only (``streamproof prove``)."""
+    return _decl(integers(None, None), init, [0])
 
 
 def Enum(*members: str, init: Any = None) -> Decl:
@@ -196,6 +221,8 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
     keys = index_sort(index, loc)
     inner = _element(element, loc)
     sort = ArraySort(keys, inner.sort)
+    if isinstance(keys, RangeSort) and endless(keys):
+        return _everywhere(sort, inner, init)
     count = cardinality(keys)
     if init is not None and not isinstance(init, _Any | AnyOf | Mapping) and _is_element(inner.sort, init):
         return _decl(sort, None, [(coerce(inner.sort, init, loc),) * count])
@@ -206,7 +233,23 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
     return _decl(sort, init, ())
 
 
+def _everywhere(sort: ArraySort, inner: Decl, init: Any) -> Decl:
+    """An array of any length; it starts with the same value, or the same choice of values, at every index."""
+    loc = caller()
+    if isinstance(init, _Any | AnyOf | Mapping | list | tuple):
+        raise ModelError(
+            f"the first values of an array with {sort.index} as index are not given one by one",
+            loc=loc,
+            remedy="give one value for every element, or give the element sort an init",
+        )
+    if init is not None:
+        return Decl(sort, (Everywhere((coerce(sort.element, init, loc),)),), loc)
+    return Decl(sort, (Everywhere(inner.first),), loc)
+
+
 def _is_element(sort: Sort, value: Any) -> bool:
+    if isinstance(value, Amount):
+        return isinstance(sort, RangeSort)
     try:
         return contains(sort, coerce(sort, value, None))
     except ModelError:
@@ -216,6 +259,10 @@ def _is_element(sort: Sort, value: Any) -> bool:
 def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
     """The sort an array is indexed by, from what an author writes there."""
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
+        return index.sort
+    if isinstance(index, Amount):
+        index = between([index.expr], loc)
+    if isinstance(index, Indices):
         return index.sort
     if isinstance(index, int) and not isinstance(index, bool) and index > 0:
         return RangeSort(0, index - 1)
@@ -232,6 +279,13 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
 
 def Queue(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
     """A bounded first-in-first-out queue, empty first; ``push``, ``pop``, ``head``, ``len``, indexing from the head."""
+    if isinstance(capacity, Amount):
+        raise ModelError(
+            f"a Queue of capacity {capacity!r}, which is any number, is outside what can be proved for every size",
+            loc=caller(),
+            remedy="where the order does not matter, keep the number of elements in a Range or Nat; "
+            "or give the parameter a value",
+        )
     if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
         raise ModelError(
             f"a Queue needs a capacity of 0 or more, got {capacity!r}",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamproof.language import operators
+from streamproof.language.amounts import Indices
 from streamproof.language.calls import truth
 from streamproof.language.elements import Loop, distinct, unconditional
 from streamproof.language.sources import text
@@ -18,6 +19,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Atom, Formula
+from streamproof.system.unbounded import exists, forall, total
 
 LANGUAGE = "use arithmetic, comparisons, and/or/not, conditional expressions, indexing, comprehensions and calls"
 
@@ -226,6 +228,9 @@ class Displays(ABC):
 
     def quantified(self, node: ast.GeneratorExp, frame: Frame, name: str) -> Term:
         """``all(... for ...)`` or ``any(...)``: stops, as Python does, at the first element that decides."""
+        over = self.indices(node, frame)
+        if over is not None:
+            return self._every(node, over, frame, name)
         parts: list[Expr] = []
         said: list[tuple[Expr, Formula]] = []
 
@@ -245,6 +250,72 @@ class Displays(ABC):
         if parts:
             said.append((b.TRUE, Atom(whole, text(node), where(frame, node))))
         return together(said, where(frame, node), every=name == "all")
+
+    def indices(self, node: ast.GeneratorExp, frame: Frame) -> Indices | None:
+        """What a generator's first loop runs over, if that is any number of indices."""
+        over = self.value(node.generators[0].iter, frame) if self.world.free else None
+        return over if isinstance(over, Indices) else None
+
+    def _over(
+        self,
+        node: ast.GeneratorExp,
+        over: Indices,
+        frame: Frame,
+        judge: Callable[[ast.expr | None, Frame], Expr],
+        no: Expr,
+    ) -> tuple[Expr, Expr]:
+        """The variable of a generator's first loop and what `judge` makes of an element, `no` where there is none.
+
+        `judge` gets a generator of the further loops, or None where there are none, and the frame.
+        """
+        first, rest = node.generators[0], node.generators[1:]
+        loc = where(frame, first.target)
+        if not isinstance(first.target, ast.Name):
+            raise ModelError("an index is one name", loc=loc, remedy="write for c in range(...)")
+        name = first.target.id
+        inner = Frame(frame.function, frame.file, {}, frame.globals, frozenset({name}), parent=frame, depth=frame.depth)
+        further = ast.copy_location(ast.GeneratorExp(node.elt, rest), node) if rest else None
+
+        def run(bound: Expr) -> Expr:
+            inner.locals[name] = bound
+            test: Expr = b.TRUE
+            for condition in first.ifs:
+                one = self.world.under(test, lambda at=condition: self.condition(at, inner), loc)  # type: ignore[misc]
+                test = b.and_((test, one))
+            if test is b.FALSE:
+                return no
+            return b.ite(test, self.world.under(test, lambda: judge(further, inner), loc), no)
+
+        return self.world.every(name, over.sort, run)
+
+    def _every(self, node: ast.GeneratorExp, over: Indices, frame: Frame, name: str) -> Term:
+        """``all`` or ``any`` over any number of indices."""
+        loc = where(frame, node)
+
+        def judge(further: ast.expr | None, inner: Frame) -> Expr:
+            value = self.value(node.elt, inner) if further is None else None
+            if isinstance(further, ast.GeneratorExp):
+                value = self.quantified(further, inner, name)
+            if is_formula(value):
+                raise ModelError(
+                    "temporal formulas over any number of indices", loc=loc, remedy="give the parameter a value"
+                )
+            return truth(self.world, value, name, loc)
+
+        if name == "all":
+            return simple(forall(*self._over(node, over, frame, judge, b.TRUE), loc))
+        return simple(exists(*self._over(node, over, frame, judge, b.FALSE), loc))
+
+    def summed(self, node: ast.GeneratorExp, over: Indices, frame: Frame) -> Term:
+        """``sum`` over any number of indices."""
+        loc = where(frame, node)
+
+        def judge(further: ast.expr | None, inner: Frame) -> Expr:
+            if further is not None:
+                raise ModelError("a sum over two indices", loc=loc, remedy="write a sum of sums: sum(sum(...) for ...)")
+            return operators.integer(self.world, self.value(node.elt, inner), loc, text(node.elt))
+
+        return simple(total(*self._over(node, over, frame, judge, b.num(0)), loc))
 
     def bind(self, target: ast.expr, value: Term, frame: Frame) -> None:
         """Assigns a loop or comprehension variable."""

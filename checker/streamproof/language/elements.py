@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from streamproof.language import places
+from streamproof.language.amounts import Indices
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
@@ -29,6 +30,12 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     whole = places.plain(world, value)
     if is_expr(whole):
         return _of_term(whole, loc)
+    if isinstance(whole, Indices):
+        raise ModelError(
+            f"a loop over {whole.sort}, which has any number of elements",
+            loc=loc,
+            remedy="use all(...), any(...) or sum(...) over it; an action changes an array at its own parameters only",
+        )
     if isinstance(whole, Cases):
         raise ModelError(
             "what is iterated over depends on the state",

@@ -12,6 +12,7 @@ from typing import Any
 
 from streamproof.language import operators
 from streamproof.language.access import Access, near
+from streamproof.language.amounts import unveiled
 from streamproof.language.places import plain
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula
@@ -39,7 +40,7 @@ class Expressions(Access):
 
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""
-        return simple(self._value(node, frame))
+        return simple(unveiled(self._value(node, frame)))
 
     def _value(self, node: ast.expr, frame: Frame) -> Term:
         match node:

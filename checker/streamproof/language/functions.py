@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
+from streamproof.language.amounts import unveiled
 from streamproof.language.elements import elements, in_order, refuse_lazy
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.lift import merge
@@ -32,6 +33,7 @@ from streamproof.language.world import Frame, Halt, Pick, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.sorts import SetSort
+from streamproof.system.unbounded import Undecided
 
 CALL_DEPTH = 60
 
@@ -75,6 +77,10 @@ class Functions(Expressions):
             only = node.args[0]
             if isinstance(only, ast.GeneratorExp):
                 return self.quantified(only, frame, function.__name__)
+        if function is builtins.sum and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
+            over = self.indices(node.args[0], frame)
+            if over is not None:
+                return self.summed(node.args[0], over, frame)
         args = list(self.spread(node.args, frame))
         kwargs: dict[str, Term] = {}
         for k in node.keywords:
@@ -105,8 +111,8 @@ class Functions(Expressions):
         if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
             try:
                 return self._native(function, args, kwargs, loc)
-            except (Disabled, NoPick):  # it requires or chooses: that is for the language to see
-                pass
+            except (Disabled, NoPick, Undecided):  # it requires, chooses or asks for a free parameter's value: that is
+                pass  # for the language to see
         if symbolic(owner):
             raise ModelError(f"{text(node.func)!r} cannot be called here", loc=loc, remedy="write the loop out")
         result = calls.builtin(self.world, function, args, kwargs, loc)
@@ -126,7 +132,7 @@ class Functions(Expressions):
         """An ordinary Python call; lists and dicts that it makes anew become local ones."""
         try:
             result = function(*args, **kwargs)
-        except (Disabled, NoPick):
+        except (Disabled, NoPick, Undecided):
             raise
         except StreamproofError as error:
             raise ModelError(error.message, loc=error.loc or loc, remedy=error.remedy) from None
@@ -139,6 +145,7 @@ class Functions(Expressions):
                 loc=loc,
                 remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
             ) from error
+        result = unveiled(result)
         if isinstance(result, Iterator):
             return Several(tuple((b.TRUE, v) for v in result), once=True)
         if function in (list, sorted) or (function is dict and result is not None):

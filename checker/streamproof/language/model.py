@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
+from streamproof.language.amounts import Amount
 from streamproof.language.declare import State
 from streamproof.language.frames import ordinary
 from streamproof.language.primitives import MARK, PropertyMark
 from streamproof.language.sources import place
 from streamproof.system.errors import Loc, ModelError, UsageError
 from streamproof.system.model import System
+from streamproof.system.unbounded import Parametric
 
 _OWN = {"sizes", "limits", "check_deadlock", "name"}
 
@@ -92,6 +94,9 @@ class Model:
                 remedy = f"give it a type to make it one: {name}: int = ..." if plain else f"its parameters: {known}"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
             kind = hints.get(name)
+            if kind is int and isinstance(value, Amount):
+                setattr(self, name, value)
+                continue
             if kind in (bool, int, str) and type(value) is not kind:
                 raise UsageError(f"{name}={value!r} is not a value of type {kind.__name__}", remedy=_example(kind))
             setattr(self, name, value)
@@ -103,6 +108,8 @@ class Model:
         """Raises `UsageError` for a parameter that is outside its limits."""
         for name, (least, most) in type(self).parameter_limits().items():
             value = getattr(self, name)
+            if isinstance(value, Amount):
+                continue  # within its limits by assumption
             if (least is not None and value < least) or (most is not None and value > most):
                 raise UsageError(
                     f"{type(self).title()} does not allow {name}={value}",
@@ -262,6 +269,17 @@ class Spec:
         if variant is not None:
             parameters = {**self.variant_parameters.get(variant, {}), **parameters}
         return compile_model(self.model.build(variant, **parameters), self.properties, termination=self.termination)
+
+    def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
+        """The transition system in which the parameters `free` stand for every number within their limits.
+
+        Raises `UsageError` for a name that is no parameter or no number, and `ModelError`.
+        """
+        from streamproof.language.sizes import compile_parametric
+
+        if variant is not None:
+            parameters = {**self.variant_parameters.get(variant, {}), **parameters}
+        return compile_parametric(self.model, tuple(free), variant, parameters, self.properties)
 
     def expectation(self, variant: str | None, prop: str) -> str:
         """``holds`` or ``violated``: what is expected of a property."""

@@ -19,6 +19,7 @@ from streamproof.system.sorts import (
     OptionSort,
     RecordSort,
     Sort,
+    TermRange,
     compatible,
     default,
     is_scalar,
@@ -95,6 +96,8 @@ def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) ->
     is_known, host = known(key)
     if is_known and not is_expr(key) and type(host) is not type(default(sort.index)):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
+    if is_known and isinstance(sort.index, TermRange) and isinstance(host, int):
+        key, is_known = b.num(host), False
     if is_known and not is_expr(key):
         if isinstance(sort.index, EnumSort) and host not in sort.index.members:
             raise unknown_member(sort.index, host, loc)

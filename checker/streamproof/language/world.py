@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamproof.language.facts import Facts
@@ -18,7 +18,8 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import FORMULAS
 from streamproof.system.model import Check, Conjunct
-from streamproof.system.sorts import BOOL, Sort
+from streamproof.system.sorts import BOOL, RangeSort, Sort
+from streamproof.system.unbounded import exists
 
 UNROLL_LIMIT = 200_000
 
@@ -95,7 +96,10 @@ class World:
     in_action: bool = True
     temporal: bool = False
     """Whether a temporal property is being lowered."""
+    free: frozenset[str] = frozenset()
+    """The parameters that stand for every number."""
     _cells: int = 0
+    _bound: int = 0
     _facts: Facts = field(default_factory=Facts)
     _checked: set[Expr] = field(default_factory=set)
 
@@ -115,6 +119,20 @@ class World:
     def put(self, cell: Cell, content: Content) -> None:
         """Replaces what a local list or dict holds."""
         self.heap = {**self.heap, cell.number: content}
+
+    # --- indices of any number
+
+    def every(self, name: str, sort: RangeSort, run: Callable[[Expr], Expr]) -> tuple[Expr, Expr]:
+        """A new variable for all values of `sort`, and what `run` makes of it; its checks are for some of the values."""
+        self._bound += 1
+        bound = b.var(f"{name}'{self._bound}", sort)
+        before = len(self.checks)
+        body = run(bound)
+        for at in range(before, len(self.checks)):
+            pending = self.checks[at]
+            check = replace(pending.check, condition=exists(bound, pending.check.condition), operands=())
+            self.checks[at] = PendingCheck(check, pending.after_guards)
+        return bound, body
 
     # --- guards and checks
 

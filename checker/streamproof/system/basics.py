@@ -10,6 +10,7 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, intern
 from streamproof.system.sorts import (
     BOOL,
+    INFINITY,
     ArraySort,
     OptionSort,
     QueueSort,
@@ -243,7 +244,7 @@ def mul(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
     for one, other in ((left, right), (right, left)):
         if isinstance(one, e.Const) and one.value in (0, 1):
             return other if one.value else num(0)
-    ends = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    ends = [x * y if x and y else 0 for x in (a.lo, a.hi) for y in (b.lo, b.hi)]  # no end times 0 is 0
     return intern(e.Mul, RangeSort(min(ends), max(ends)), loc, left, right)
 
 
@@ -253,7 +254,10 @@ def floor_div(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
     if isinstance(left, e.Const) and isinstance(right, e.Const):
         return num(left.value // right.value if right.value else 0)
     divisors = {d for d in (b.lo, b.hi, -1, 1) if d and b.lo <= d <= b.hi}
-    ends = [x // d for x in (a.lo, a.hi) for d in divisors] + [0]
+    if INFINITY in (-a.lo, a.hi, -b.lo, b.hi):
+        ends = [-INFINITY, INFINITY]
+    else:
+        ends = [x // d for x in (a.lo, a.hi) for d in divisors] + [0]
     return intern(e.FloorDiv, RangeSort(min(ends), max(ends)), loc, left, right)
 
 

@@ -37,6 +37,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TermRange,
     cardinality,
     compatible,
     contains,
@@ -186,6 +187,8 @@ def size(set_: Expr, loc: Loc | None = None) -> Expr:
 def in_domain(term: Expr, sort: Sort) -> Expr:
     """Whether the value of `term` is a value of `sort`; TRUE when its own sort already says so."""
     match term.sort, sort:
+        case (RangeSort(), TermRange(least=least, most=most)):
+            return TRUE if term.sort == sort else and_((less_eq(least, term), less_eq(term, most)))
         case (RangeSort(lo, hi), RangeSort(lo2, hi2)):
             low = TRUE if lo2 <= lo else less_eq(num(lo2), term)
             high = TRUE if hi <= hi2 else less_eq(term, num(hi2))

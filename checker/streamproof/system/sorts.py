@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never, cast
 
 from streamproof.system.errors import ModelError
 
@@ -54,7 +54,28 @@ class RangeSort:
             )
 
     def __str__(self) -> str:
-        return f"Range({self.lo}, {self.hi})"
+        if self.hi == INFINITY:
+            return "Nat" if self.lo == 0 else "Int" if self.lo == -INFINITY else f"Int from {self.lo}"
+        return f"Range({self.lo}, {self.hi})" if self.lo > -INFINITY else f"Int to {self.hi}"
+
+
+INFINITY: Final = cast(int, math.inf)
+"""The end of a range that has none. Such ranges are for proofs of every size (`unbounded`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermRange(RangeSort):
+    """Integers from `least` to `most`, which are terms of numbers; `lo` and `hi` are what is known of them.
+
+    Whether a value lies in it is always a question, never known from the sort; it may be empty.
+    """
+
+    least: Any
+    most: Any
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +183,7 @@ def cardinality(sort: Sort) -> int:
         case BoolSort():
             return 2
         case RangeSort(lo, hi):
+            _expect_finite(sort)
             return hi - lo + 1
         case EnumSort(members):
             return len(members)
@@ -185,6 +207,7 @@ def values(sort: Sort) -> Iterator[Value]:
         case BoolSort():
             yield from (False, True)
         case RangeSort(lo, hi):
+            _expect_finite(sort)
             yield from range(lo, hi + 1)
         case EnumSort(members):
             yield from members
@@ -212,7 +235,7 @@ def default(sort: Sort) -> Value:
         case BoolSort():
             return False
         case RangeSort(lo, _):
-            return lo
+            return lo if lo > -INFINITY else 0
         case EnumSort(members):
             return members[0]
         case RecordSort(fields):
@@ -227,6 +250,15 @@ def default(sort: Sort) -> Value:
             return frozenset()
         case _:
             assert_never(sort)
+
+
+def _expect_finite(sort: RangeSort) -> None:
+    """Raises `ModelError` for a range without an end, as proofs for every size have them (see `unbounded`)."""
+    if sort.hi - sort.lo == INFINITY or type(sort) is not RangeSort:
+        raise ModelError(
+            f"the values of {sort} cannot be gone through one by one",
+            remedy="say it with comparisons, all(...), any(...) or sum(...) over range(...), or give the parameter a value",
+        )
 
 
 def contains(sort: Sort, value: Value) -> bool:
@@ -294,7 +326,7 @@ def compatible(a: Sort, b: Sort) -> bool:
 def within(a: Sort, b: Sort) -> bool:
     """Whether every value of `a` is a value of `b`, decided on the sorts alone."""
     match a, b:
-        case (RangeSort(lo, hi), RangeSort(lo2, hi2)):
+        case (RangeSort(lo, hi), RangeSort(lo2, hi2)) if type(b) is RangeSort:
             return lo2 <= lo and hi <= hi2
         case (OptionSort(x), OptionSort(y)) | (SetSort(x), SetSort(y)):
             return within(x, y)

@@ -1,0 +1,103 @@
+"""From a model with free parameters to a `Parametric`: the same text is read once, for every size at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any, get_type_hints
+
+from streamproof.language.amounts import Amount, Everywhere
+from streamproof.language.compile import compile_unbounded
+from streamproof.language.declare import ANY
+from streamproof.language.model import Model
+from streamproof.system import build as b
+from streamproof.system.errors import ModelError, UsageError
+from streamproof.system.expr import Expr, LessEq, Node, intern
+from streamproof.system.sorts import (
+    BOOL,
+    INFINITY,
+    ArraySort,
+    RangeSort,
+    RecordSort,
+    Sort,
+    TermRange,
+    Value,
+    contains,
+    values,
+)
+from streamproof.system.unbounded import Free, Parametric, forall
+
+
+def compile_parametric(
+    cls: type[Model],
+    free: Sequence[str],
+    variant: str | None,
+    parameters: Mapping[str, Any],
+    properties: Sequence[Callable[..., Any]],
+) -> Parametric:
+    """The transition system of a model for every value, within its limits, of the parameters `free`.
+
+    Raises `UsageError` for a name that is no parameter or no number or has a value in `parameters`, and `ModelError`.
+    """
+    chosen = tuple(_free(cls, name, parameters) for name in dict.fromkeys(free))
+    amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
+    model = cls.build(variant, **parameters, **amounts)
+    system, declarations = compile_unbounded(model, frozenset(amounts), properties)
+    numbers = count(1)
+    initial = [system.initially]
+    for name, decl in declarations.items():
+        term = b.var(name, decl.sort)
+        initial.append(b.or_(_starts(term, decl.sort, value, numbers) for value in decl.first))
+    fixed = {name: value for name, value in model.settings().items() if name not in amounts}
+    bare = replace(
+        system,
+        variables=tuple(replace(v, initial=()) for v in system.variables),
+        initially=b.TRUE,
+        parameters={**fixed, **dict.fromkeys(amounts, "any")},
+    )
+    return Parametric(bare, chosen, b.and_(initial), fixed)
+
+
+def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
+    if name not in cls.parameters():
+        known = ", ".join(cls.parameters()) or "none"
+        raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
+    if get_type_hints(cls).get(name) is not int:
+        raise UsageError(f"{name} is no number", remedy="only parameters of type int can be any number")
+    if name in parameters:
+        raise UsageError(f"{name} is to be any number and {parameters[name]}", remedy="leave one of the two out")
+    least, most = cls.parameter_limits().get(name, (None, None))
+    return Free(name, least, most)
+
+
+def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Expr:
+    """That `term` has the first value `value`, in which there may be an `Amount`, `ANY` and `Everywhere`."""
+    if isinstance(value, Amount):
+        return b.eq(term, value.expr)
+    if value is ANY:
+        return b.and_(_literally(term, sort))
+    match sort:
+        case ArraySort(index=TermRange() as index, element=element) if isinstance(value, Everywhere):
+            bound = b.var(f"i'{next(numbers)}", index)
+            return forall(bound, b.or_(_starts(b.select(term, bound), element, v, numbers) for v in value.value))
+        case ArraySort(index, element) if isinstance(value, tuple):
+            keys = [b.const(index, k) for k in values(index)]
+            pairs = zip(keys, value, strict=True)
+            return b.and_(_starts(b.select(term, k), element, v, numbers) for k, v in pairs)
+        case RecordSort(fields) if isinstance(value, tuple):
+            parts = zip(fields, value, strict=True)
+            return b.and_(_starts(b.field(term, n), s, v, numbers) for (n, s), v in parts)
+    if contains(sort, value):
+        return b.eq(term, b.const(sort, value))
+    raise ModelError(f"a first value of {sort} depends on a free parameter", remedy="give the parameter a value")
+
+
+def _literally(term: Expr, sort: Sort) -> Iterator[Expr]:
+    """That a number lies in its range, which its own sort would have simplified away."""
+    assert isinstance(sort, RangeSort)
+    low, high = (sort.least, sort.most) if isinstance(sort, TermRange) else (sort.lo, sort.hi)
+    if isinstance(low, Node) or low > -INFINITY:
+        yield intern(LessEq, BOOL, None, low if isinstance(low, Node) else b.num(low), term)
+    if isinstance(high, Node) or high < INFINITY:
+        yield intern(LessEq, BOOL, None, term, high if isinstance(high, Node) else b.num(high))

@@ -1,0 +1,91 @@
+"""What is to be proved of a parametric system: claims on states and on steps, and that values stay in their sorts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streamproof.system import build as b
+from streamproof.system.expr import Expr, LessEq, Node, Var, intern
+from streamproof.system.model import Kind, Property
+from streamproof.system.sorts import (
+    BOOL,
+    INFINITY,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    RangeSort,
+    RecordSort,
+    Sort,
+    TermRange,
+    values,
+)
+from streamproof.system.unbounded import Parametric, exists, forall
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`condition` holds in every reachable state, or of every step if `step`. `found`: nobody wrote it."""
+
+    name: str
+    condition: Expr
+    step: bool = False
+    found: bool = False
+
+
+def claim(parametric: Parametric, prop: Property) -> Claim | None:
+    """What a property says as a claim, that it makes no mistake included; None for kinds that induction is not for."""
+    checks = [b.not_(c.condition) for c in prop.checks]
+    match prop.kind:
+        case Kind.INVARIANT | Kind.STEP:
+            return Claim(prop.name, b.and_([prop.expr, *checks]), prop.kind is Kind.STEP)
+        case Kind.DEADLOCK:
+            return Claim(prop.name, b.and_([b.or_(_going(parametric)), *checks]))
+        case _:
+            return None
+
+
+def _going(parametric: Parametric) -> Iterator[Expr]:
+    """The ways not to be stuck: an instance is enabled, or ending is legal."""
+    if parametric.system.terminal is not None:
+        yield parametric.system.terminal
+    for instance in parametric.system.instances:
+        enabled = b.and_(c.expr for c in instance.guard)
+        for _, value in instance.args:
+            if isinstance(value, Var):
+                enabled = exists(value, enabled)
+        yield enabled
+
+
+def well_formed(parametric: Parametric) -> Expr:
+    """Every variable has a value of its sort."""
+    return b.and_(inside(b.var(v.name, v.sort), v.sort, 0) for v in parametric.system.variables)
+
+
+def inside(term: Expr, sort: Sort, depth: int) -> Expr:
+    """That a term has a value of `sort`, which its own sort would have simplified away."""
+    match sort:
+        case RangeSort():
+            low, high = (sort.least, sort.most) if isinstance(sort, TermRange) else (sort.lo, sort.hi)
+            parts = []
+            if isinstance(low, Node) or low > -INFINITY:
+                parts.append(intern(LessEq, BOOL, None, low if isinstance(low, Node) else b.num(low), term))
+            if isinstance(high, Node) or high < INFINITY:
+                parts.append(intern(LessEq, BOOL, None, term, high if isinstance(high, Node) else b.num(high)))
+            return b.and_(parts)
+        case EnumSort(members):
+            return b.or_(b.eq(term, b.const(sort, m)) for m in members)
+        case RecordSort(fields):
+            return b.and_(inside(b.field(term, n), s, depth) for n, s in fields)
+        case OptionSort(element):
+            return b.or_((b.is_none(term), inside(b.unwrap(term), element, depth)))
+        case ArraySort(index=TermRange() as index, element=element):
+            bound = b.var(f"at'{depth}", index)
+            return forall(bound, inside(b.select(term, bound), element, depth + 1))
+        case ArraySort(index, element):
+            return b.and_(inside(b.select(term, b.const(index, k)), element, depth) for k in values(index))
+        case BoolSort():
+            return b.TRUE
+        case _:
+            return b.TRUE  # refused where its shape is asked for

@@ -1,0 +1,93 @@
+"""Counterexamples to induction in words: values of parameters, the state before, and the rule that breaks a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from streamproof.symbolic.parametric.steps import SAFE, Asked
+from streamproof.symbolic.parametric.values import Lanes, Shape, View
+from streamproof.system.expr import Var
+from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange, values
+from streamproof.system.unbounded import Parametric
+
+
+@dataclass(frozen=True, slots=True)
+class Cti:
+    """Why the claim `of` is not inductive: at these `parameters`, `step` leads from the state `before` to `after`.
+
+    Names and values are texts; of an array of any length, the elements at the indices that matter. The state before satisfies
+    all that was assumed and **may be unreachable**. Without a `step` the claim is false in an initial state.
+    """
+
+    of: str
+    parameters: tuple[tuple[str, str], ...]
+    step: str | None
+    before: tuple[tuple[str, str], ...]
+    after: tuple[tuple[str, str], ...]
+
+
+def shown(parametric: Parametric, asked: Asked, name: str) -> Cti:
+    """The model that the last question found."""
+    model: Any = asked.model
+    free = tuple((f.name, str(_number(asked.before, model, asked.before.names[f.name]))) for f in parametric.free)
+    arguments = []
+    indices: list[Any] = []
+    if asked.instance is not None:
+        for parameter, value in asked.instance.args:
+            if isinstance(value, Var):
+                term = model.eval(asked.before.names[value.name], model_completion=True)
+                indices.append(term)
+                value = term
+            arguments.append(f"{parameter}={value}")
+        arguments += [f"{n}={v}" for n, v in asked.instance.picks]
+    step = None if asked.instance is None else f"{asked.instance.action}({', '.join(arguments)})"
+    for term in asked.indices:
+        value = model.eval(term, model_completion=True)
+        if not any(value.eq(known) for known in indices):
+            indices.append(value)
+    before = tuple(_state(parametric, asked.before, model, indices))
+    after = () if asked.after is None else tuple(_state(parametric, asked.after, model, indices))
+    return Cti(name if name != SAFE else SAFE, free, step, before, after)
+
+
+def _number(view: View, model: Any, term: Any) -> int:
+    return int(model.eval(term, model_completion=True).as_long())
+
+
+def _state(parametric: Parametric, view: View, model: Any, indices: list[Any]) -> Iterator[tuple[str, str]]:
+    for v in parametric.system.variables:
+        yield from _parts(v.name, v.sort, view, view.names[v.name], model, indices)
+
+
+def _parts(
+    name: str, sort: Sort, view: View, shape: Shape, model: Any, indices: list[Any]
+) -> Iterator[tuple[str, str]]:
+    z3 = view.universe.z3
+    match sort:
+        case ArraySort(index=TermRange(), element=element):
+            assert isinstance(shape, Lanes)
+            from streamproof.symbolic.parametric.values import mapped
+
+            for index in indices:
+                there = mapped(lambda lane, at=index: z3.Select(lane, at), shape.element)
+                yield from _parts(f"{name}[{index}]", element, view, there, model, indices)
+        case ArraySort(index, element):
+            for key, part in zip(values(index), shape, strict=True):
+                yield from _parts(f"{name}[{key}]", element, view, part, model, indices)
+        case RecordSort(fields):
+            for (field, inner), part in zip(fields, shape, strict=True):
+                yield from _parts(f"{name}.{field}", inner, view, part, model, indices)
+        case OptionSort(element):
+            if z3.is_true(model.eval(shape[0], model_completion=True)):
+                yield from _parts(name, element, view, shape[1], model, indices)
+            else:
+                yield name, "None"
+        case BoolSort():
+            yield name, str(z3.is_true(model.eval(shape, model_completion=True)))
+        case EnumSort(members):
+            at = _number(view, model, shape)
+            yield name, members[at] if 0 <= at < len(members) else f"no member ({at})"
+        case _:
+            yield name, str(_number(view, model, shape))

@@ -1,0 +1,270 @@
+"""The questions of an induction: what holds at first, and what one rule of the protocol may break."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from streamproof.symbolic.parametric.claims import Claim, well_formed
+from streamproof.symbolic.parametric.question import Question, in_range, touched
+from streamproof.symbolic.parametric.values import Universe, View
+from streamproof.symbolic.solver import INTERRUPTED, SEED, Answer, Budget, Stopped
+from streamproof.symbolic.theory import Term
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.model import Instance
+from streamproof.system.sorts import ArraySort, TermRange
+from streamproof.system.unbounded import Forall, Parametric, Total
+
+SAFE = "no evaluation error"
+"""The name of the claim that the model makes no mistake and every value stays in its sort."""
+
+
+class Asked:
+    """A solver with claims that may be assumed and goals that may be broken, each behind a switch of its own."""
+
+    def __init__(self, universe: Universe, budget: Budget, instance: Instance | None) -> None:
+        self.universe = universe
+        self.instance = instance
+        self.indices: Sequence[Term] = ()
+        self.before: View
+        self.after: View | None = None
+        self._budget = budget
+        self._facts: list[Term] = []
+        self._assumed: dict[str, Term] = {}
+        self._goals: dict[str, Term] = {}
+        self._solver = universe.z3.Solver(ctx=universe.ctx)
+        self._solver.set("random_seed", SEED)
+        self.model: object = None
+
+    def settle(self, facts: Sequence[Term], assumed: dict[str, Term], goals: dict[str, Term]) -> None:
+        """What is known, what may be assumed, and what would break each goal."""
+        z3, ctx = self.universe.z3, self.universe.ctx
+        self._facts, self._assumed, self._goals = list(facts), assumed, goals
+        self._solver.add(*facts)
+        for name, formula in assumed.items():
+            self._solver.add(z3.Implies(z3.Bool(f"assume {name}", ctx), formula))
+        for name, formula in goals.items():
+            self._solver.add(z3.Implies(z3.Bool(f"break {name}", ctx), formula))
+
+    def broken(self, goals: Collection[str], assuming: Collection[str]) -> tuple[Answer, list[str]]:
+        """Whether one of the goals can be broken where all of `assuming` holds, and which of them are in the model."""
+        z3, ctx = self.universe.z3, self.universe.ctx
+        asked = [g for g in goals if g in self._goals]
+        if not asked:
+            return Answer.NO, []
+        switch = z3.Bool(f"query {self._budget.queries}", ctx)
+        self._solver.add(z3.Implies(switch, z3.Or([z3.Bool(f"break {g}", ctx) for g in asked])))
+        switches = [z3.Bool(f"assume {a}", ctx) for a in assuming if a in self._assumed]
+        answer = self._check(self._solver, [switch, *switches])
+        self._solver.add(z3.Not(switch))
+        if answer is not Answer.YES:
+            return answer, []
+        return answer, [g for g in asked if z3.is_true(self.model.eval(self._goals[g], model_completion=True))]  # type: ignore[attr-defined]
+
+    def needs(self, goal: str, assuming: Sequence[str]) -> tuple[str, ...] | None:
+        """Which of `assuming` show, by a solver of its own, that `goal` cannot be broken; None where they do not."""
+        z3, ctx = self.universe.z3, self.universe.ctx
+        if goal not in self._goals:
+            return ()
+        solver = z3.Solver(ctx=ctx)
+        solver.set("random_seed", SEED + 1)
+        solver.add(*self._facts, self._goals[goal])
+        names = [a for a in assuming if a in self._assumed]
+        for name in names:
+            solver.assert_and_track(self._assumed[name], z3.Bool(f"use {name}", ctx))
+        if self._check(solver, []) is not Answer.NO:
+            return None
+        core = {c.decl().name() for c in solver.unsat_core()}
+        return tuple(n for n in names if f"use {n}" in core)
+
+    def shown(self, goal: str, using: Sequence[str]) -> bool:
+        """Whether one plain query, in a new solver, shows that `goal` cannot be broken where all of `using` holds."""
+        if goal not in self._goals:
+            return True
+        solver = self.universe.z3.Solver(ctx=self.universe.ctx)
+        solver.add(*self._facts, *(self._assumed[n] for n in using if n in self._assumed), self._goals[goal])
+        return self._check(solver, []) is Answer.NO
+
+    def _check(self, solver: object, assumptions: Sequence[Term]) -> Answer:
+        allowance, last = self._budget.allowance()
+        solver.set("timeout", 2**32 - 1 if allowance is None else allowance)  # type: ignore[attr-defined]
+        self._budget.queries += 1
+        answer = solver.check(*assumptions)  # type: ignore[attr-defined]
+        if answer == self.universe.z3.sat:
+            self.model = solver.model()  # type: ignore[attr-defined]
+            return Answer.YES
+        if answer == self.universe.z3.unsat:
+            return Answer.NO
+        if "interrupt" in solver.reason_unknown():  # type: ignore[attr-defined]
+            raise Stopped(INTERRUPTED)
+        if last:
+            raise self._budget.out_of_time()
+        return Answer.UNKNOWN
+
+
+class Steps:
+    """The questions of one system."""
+
+    def __init__(self, parametric: Parametric, budget: Budget) -> None:
+        self.parametric = parametric
+        self._budget = budget
+        self._formed = well_formed(parametric)
+
+    def first(self, claims: Iterable[Claim]) -> Asked:
+        """The initial states: which claims on states are false in one of them."""
+        universe = Universe()
+        asked = Asked(universe, self._budget, None)
+        view = asked.before = self._view(universe, None)
+        question = Question(universe)
+        states = {c.name: c.condition for c in claims if not c.step}
+        self._mention_firsts(question, view)
+        for _ in range(2):  # the first time finds the witnesses that the second time speaks of
+            facts = [*self._limits(view), question.assumed(view, self.parametric.initial)]
+            goals = {name: question.denied(view, condition, "goal") for name, condition in states.items()}
+            goals[SAFE] = question.denied(view, self._formed, "goal")
+            facts += self._first_sums(view)
+        asked.indices = question.indices
+        asked.settle([*facts, *question.about_sums(view, formed=False)], {}, goals)
+        return asked
+
+    def step(self, instance: Instance, claims: Sequence[Claim]) -> Asked:
+        """One rule: which claims it can break, when claims on states hold before it."""
+        universe = Universe()
+        z3 = universe.z3
+        asked = Asked(universe, self._budget, instance)
+        start = self._view(universe, instance)
+        after = View(universe, {**start.names, **{name: start.value(term) for name, term in instance.updates}})
+        before = View(universe, start.names, after)
+        asked.before, asked.after = before, after
+        question = Question(universe)
+        guard = b.and_(c.expr for c in instance.guard)
+        wrong = b.or_(c.condition for c in instance.effect_checks)
+        early = b.or_(c.condition for c in instance.guard_checks)
+        parameters = [(v.name, v.sort) for _, v in instance.args if isinstance(v, e.Var)]
+        question.mentioned(before, guard, wrong, early, *(term for _, term in instance.updates))
+        self._mention_firsts(question, before)
+        for name, _ in parameters:
+            question.mention(before.names[name])
+        for _ in range(2):
+            facts = [*self._limits(before), question.assumed(before, self._formed)]
+            facts += [in_range(before, sort, before.names[name]) for name, sort in parameters]
+            taken = question.assumed(before, guard)
+            assumed = {c.name: question.assumed(before, c.condition) for c in claims if not c.step}
+            goals = {}
+            for c in claims:
+                denied = question.denied(before if c.step else after, c.condition, "goal")
+                goals[c.name] = z3.And(taken, denied)
+            leaving = question.denied(after, self._formed, "goal")
+            late = z3.And(taken, z3.Or(leaving, question.assumed(before, wrong)))
+            goals[SAFE] = z3.Or(late, question.assumed(before, early))
+        facts += self._changed_sums(question, instance, before, after)
+        asked.indices = question.indices
+        asked.settle([*facts, *question.about_sums(before, formed=True)], assumed, goals)
+        return asked
+
+    # --- views
+
+    def _view(self, universe: Universe, instance: Instance | None) -> View:
+        system = self.parametric.system
+        names = {v.name: universe.fresh(v.name, v.sort, v.loc) for v in system.variables}
+        names |= {f.name: universe.fresh(f.name, f.sort) for f in self.parametric.free}
+        if instance is not None:
+            names |= {v.name: universe.fresh(v.name, v.sort) for _, v in instance.args if isinstance(v, e.Var)}
+        return View(universe, names)
+
+    def _mention_firsts(self, question: Question, view: View) -> None:
+        """The first index of every array of any length: where there is one, there is that one."""
+        for v in self.parametric.system.variables:
+            if isinstance(v.sort, ArraySort) and isinstance(v.sort.index, TermRange):
+                question.mention(view.value(v.sort.index.least))
+
+    def _limits(self, view: View) -> list[Term]:
+        found = []
+        for f in self.parametric.free:
+            value = view.names[f.name]
+            found += [] if f.least is None else [value >= f.least]
+            found += [] if f.most is None else [value <= f.most]
+        return found
+
+    # --- sums
+
+    def _first_sums(self, view: View) -> list[Term]:
+        """Sums whose parts are all the same at first are so many times that part."""
+        starts: dict[str, Expr] = {}
+        parts = (
+            self.parametric.initial.args if isinstance(self.parametric.initial, e.And) else (self.parametric.initial,)
+        )
+        for part in parts:
+            match part:
+                case Forall(body=e.Eq(left=e.Select(array=e.Var(name=name)), right=value), bound=bound):
+                    if not e.variables(value) & e.variables(bound):
+                        starts[name] = value
+                case _:
+                    pass
+        found = []
+        for total, value in list(view.totals.items()):
+            body = _at_first(total, starts)
+            sort = total.bound.sort
+            if body is not None and isinstance(sort, TermRange):
+                count = view.value(sort.most) - view.value(sort.least) + 1
+                many = view.universe.z3.If(count > 0, count, 0)
+                part = view.value(body)
+                zero = view.universe.z3.is_int_value(part) and part.as_long() == 0
+                found.append(value == 0 if zero else value == many * part)
+        return found
+
+    def _changed_sums(self, question: Question, instance: Instance, before: View, after: View) -> list[Term]:
+        """A sum changes by what changes at the indices that are written, where its parts look at nothing else."""
+        z3 = question.universe.z3
+        written = {name for name, _ in instance.updates}
+        indices = touched(before, instance.updates)
+        found = []
+        for total in {**before.totals, **after.totals}:
+            old, new = before.total(total), after.total(total)
+            sort = total.bound.sort
+            if not _local(total, written) or any(isinstance(t, e.Next) for t in e.subterms(total.body)):
+                continue
+            if not e.variables(total.body) & written:
+                found.append(new == old)
+            elif indices is not None and isinstance(sort, TermRange):
+                change = question.universe.number(0)
+                for at, index in enumerate(indices):
+                    earlier = [index == other for other in indices[:at]]
+                    here = z3.And(in_range(before, sort, index), *(z3.Not(same) for same in earlier))
+                    difference = question.part(after, total, index) - question.part(before, total, index)
+                    change = change + z3.If(here, difference, 0)
+                found.append(new == old + change)
+        return found
+
+
+def _local(total: Total, written: Collection[str]) -> bool:
+    """Whether a part of a sum looks, of what is written, only at arrays of any length, and there at its own index."""
+    arrays: set[e.Expr] = set()
+    for term in e.subterms(total.body):
+        if isinstance(term, e.Select) and isinstance(term.array, e.Var) and term.index is total.bound:
+            arrays.add(term.array)
+    others = [
+        child
+        for term in e.subterms(total.body)
+        for child in e.children(term)
+        if isinstance(child, e.Var)
+        and not (isinstance(term, e.Select) and child is term.array and term.index is total.bound)
+    ]
+    if isinstance(total.body, e.Var):
+        others.append(total.body)
+    return not any(v.name in written for v in others)
+
+
+def _at_first(total: Total, starts: dict[str, Expr]) -> Expr | None:
+    """The part of a sum at first, which has no index in it; None where that is not known."""
+    from streamproof.system.substitute import Substitution
+
+    reads: dict[Expr, Expr] = {}
+    for term in e.subterms(total.body):
+        if isinstance(term, e.Select) and term.index is total.bound:
+            if not isinstance(term.array, e.Var) or term.array.name not in starts:
+                return None
+            reads[term] = starts[term.array.name]
+    body = Substitution(reads)(total.body)
+    return None if e.variables(body) & e.variables(total.bound) else body

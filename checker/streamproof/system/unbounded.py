@@ -1,0 +1,156 @@
+"""What a proof for every size needs beside the finite waist: integers without bounds, bounds that are terms, quantifiers.
+
+A `Parametric` holds a transition system in which some parameters are constants of unknown value. It is no `System`, so no
+engine that counts states can be handed one. Its terms are those of `expr` and two more: `Forall` and `Total`, over an index
+that runs through a range whose ends are terms. An `ArraySort` over such a range is an array of any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamproof.system import expr as e
+from streamproof.system.build import TRUE, not_
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr, Node, intern
+from streamproof.system.model import System
+from streamproof.system.sorts import (
+    BOOL,
+    INFINITY,
+    ArraySort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    TermRange,
+)
+
+
+class Undecided(ModelError):
+    """Ordinary Python asks for the value of a parameter that has no value: it stands for every number."""
+
+
+class Unbounded(ModelError):
+    """A finite system was asked for, and the model declares integers without bounds."""
+
+
+def integers(least: int | None, most: int | None) -> RangeSort:
+    """All integers between two numbers; None: there is no such end."""
+    return RangeSort(-INFINITY if least is None else least, INFINITY if most is None else most)
+
+
+def term_range(least: Expr, most: Expr) -> RangeSort:
+    """The integers between two terms of numbers; a plain range where both are known. Raises `ModelError` if it is empty."""
+    assert isinstance(least.sort, RangeSort)
+    assert isinstance(most.sort, RangeSort)
+    if isinstance(least, e.Const) and isinstance(most, e.Const):
+        return RangeSort(least.value, most.value)
+    return TermRange(least.sort.lo, most.sort.hi, least, most, f"Range({written(least)}, {written(most)})")
+
+
+def endless(sort: RangeSort) -> bool:
+    """Whether a range has no first or no last value, or ends that are terms."""
+    return isinstance(sort, TermRange) or sort.lo == -INFINITY or sort.hi == INFINITY
+
+
+def ranges(sort: Sort) -> Iterator[RangeSort]:
+    """Every range that occurs in a sort."""
+    match sort:
+        case RangeSort():
+            yield sort
+        case ArraySort(index, element):
+            yield from ranges(index)
+            yield from ranges(element)
+        case RecordSort(fields):
+            for _, part in fields:
+                yield from ranges(part)
+        case OptionSort(element) | QueueSort(element) | SetSort(element):
+            yield from ranges(element)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Forall(Node):
+    """`body` for every value of the variable `bound` in its range; true when the range is empty."""
+
+    bound: Expr
+    body: Expr
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Total(Node):
+    """The sum of `body` over the range of the variable `bound`; 0 when the range is empty."""
+
+    bound: Expr
+    body: Expr
+
+
+def forall(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
+    """`body` for every value of `bound`."""
+    return TRUE if body is TRUE else intern(Forall, BOOL, loc, bound, body)
+
+
+def exists(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
+    """`body` for some value of `bound`."""
+    return not_(forall(bound, not_(body), loc), loc)
+
+
+def total(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
+    """The sum of `body` over the values of `bound`."""
+    assert isinstance(body.sort, RangeSort)
+    sort = integers(0 if body.sort.lo >= 0 else None, None if body.sort.hi > 0 else 0)
+    return intern(Total, sort, loc, bound, body)
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """A parameter that stands for every number from `least` to `most` (None: there is no such end)."""
+
+    name: str
+    least: int | None
+    most: int | None
+
+    @property
+    def sort(self) -> RangeSort:
+        """The numbers it stands for."""
+        return integers(self.least, self.most)
+
+
+@dataclass(frozen=True)
+class Parametric:
+    """A transition system with free parameters.
+
+    `system` has the state variables only, without first values: `initial` says what holds at first. Parameters occur in
+    its terms as variables of their own names, and so do the index parameters of an instance, whose `args` name them.
+    """
+
+    system: System
+    free: tuple[Free, ...]
+    initial: Expr
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """The parameters that have a value."""
+
+
+def written(term: Expr) -> str:
+    """A term of numbers as a reader writes it; other terms by their form."""
+    match term:
+        case e.Const(value=value):
+            return str(value)
+        case e.Var(name=name):
+            return name
+        case e.Add(left=left, right=right):
+            return f"{written(left)} + {written(right)}"
+        case e.Sub(left=left, right=right):
+            return f"{written(left)} - {_atom(right)}"
+        case e.Mul(left=left, right=right):
+            return f"{_atom(left)} * {_atom(right)}"
+        case _:
+            return repr(term)
+
+
+def _atom(term: Expr) -> str:
+    text = written(term)
+    return f"({text})" if isinstance(term, e.Add | e.Sub) else text
