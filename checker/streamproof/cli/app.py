@@ -27,8 +27,7 @@ package.module:Name.
 Exit codes: 0 holds, 2 wrong usage or input, 11 deadlock, 12 safety violated,
 13 termination violated, 75 the model makes a mistake, 150 malformed model,
 152 too large, 153 system failure, 160 inconclusive, 161 trace or certificate
-rejected,
-162 engines disagree, 130 interrupted.
+rejected, 162 engines disagree, 130 interrupted.
 """
 
 _MODULES = {

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
+from streamproof.cli.agree import agree_options, limits_of, run_agree
 from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
 from streamproof.cli.certificate import (
     certificate_json,
@@ -62,6 +64,7 @@ from streamproof.system.errors import StreamproofError, UsageError
 @click.option("--por", is_flag=True, help="Partial-order reduction: leave out orders of steps that make no difference.")
 @resource_options
 @certificate_option
+@agree_options
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
@@ -83,6 +86,8 @@ def command(
     por: bool,
     resources: Resources,
     certificate: Path | None,
+    agree: bool,
+    agree_limits: Sequence[str],
     full: bool,
     quiet: bool,
     json_to: str | None,
@@ -94,6 +99,11 @@ def command(
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
+    if agree:
+        _expect_no_more()
+        return run_agree(selection, limits_of(agree_limits, depth, time_limit), json_to, quiet=quiet)
+    if agree_limits:
+        raise UsageError("--agree-limit is of --agree", remedy="add --agree")
     limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources)
     expect_json_writable(json_to)
     if dot is not None and engine == BMC:
@@ -129,6 +139,24 @@ def command(
     if dot is not None:
         _draw(outcome, dot)
     return code
+
+
+WITH_AGREE = {
+    *("model", "variant", "size", "parameters", "properties", "depth", "time_limit"),
+    *("agree", "agree_limits", "quiet", "json_to"),
+}
+"""The parameters of this command that mean something when all engines are asked."""
+
+
+def _expect_no_more() -> None:
+    """Raises `UsageError` for an option that all engines together do not have."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in WITH_AGREE and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(
+                f"{parameter.opts[-1]} is not for all engines", remedy=f"leave out {parameter.opts[-1]}, or --agree"
+            )
 
 
 def _draw(outcome: Outcome, path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Agreement: every engine is asked about one system, and what they say is compared."""

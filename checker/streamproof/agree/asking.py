@@ -1,0 +1,129 @@
+"""Asking each engine for its opinion. What an engine finds and the interpreter refutes is part of the opinion."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from streamproof.agree.digest import digest
+from streamproof.agree.opinion import Answer, Opinion, silent
+from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.model import Kind, System
+
+if TYPE_CHECKING:
+    from streamproof.exchange.spin import Options as SpinOptions
+
+PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
+
+
+def explored(system: System, tier: str, workers: int = 1, *, seconds: float | None = None) -> Opinion:
+    """The explicit engine, with one of its tiers."""
+    from streamproof.explicit import explore
+
+    name = f"{tier}, {workers} workers" if workers > 1 else tier
+    begun = time.perf_counter()
+    try:
+        found = explore(system, tier=tier, workers=workers, time_limit=seconds)
+    except StreamproofError as error:
+        return _failed(name, error, begun)
+    if not found.complete and found.mistake is None:
+        return silent(name, f"stopped: {found.stopped}", time.perf_counter() - begun)
+    counts, mistake = found.counts, found.mistake
+    return Opinion(
+        name,
+        {f.property: Answer.of(f) for f in found.findings},
+        counts.distinct,
+        counts.generated,
+        counts.depth,
+        counts.levels,
+        None if mistake is not None else digest(system.variables, found.states(), counts.levels),
+        None if mistake is None else len(mistake.trace),
+        tells_mistakes=True,
+        in_order=workers == 1,
+        seconds=time.perf_counter() - begun,
+        states=found.states,
+    )
+
+
+def bounded(system: System, depth: int, *, seconds: float | None = None, integers: bool = False) -> Opinion:
+    """The symbolic engine, for behaviours of so many steps."""
+    from streamproof.symbolic import bmc
+
+    name, begun = "bmc", time.perf_counter()
+    try:
+        result = bmc(system, depth, seconds=seconds, integers=integers)
+    except StreamproofError as error:
+        return _failed(name, error, begun)
+    return Opinion(
+        name,
+        {f.property: Answer.of(f) for f in result.findings},
+        horizon=result.depth + 1,
+        complete=result.complete,
+        seconds=time.perf_counter() - begun,
+        why={"all": f"looked {result.depth} steps ahead, at no single state"},
+    )
+
+
+def proved(system: System, depth: int, *, seconds: float | None = None) -> Opinion:
+    """The symbolic engine, by induction, for all behaviours."""
+    from streamproof.symbolic import prove
+
+    name, begun = "induction", time.perf_counter()
+    asked = [p.name for p in system.properties if p.kind in PROVABLE]
+    if not asked:
+        return silent(name, "there is no invariant, step property or deadlock to prove")
+    try:
+        result = prove(system, asked, depth=depth, seconds=seconds)
+    except StreamproofError as error:
+        return _failed(name, error, begun)
+    return Opinion(
+        name,
+        {f.property: Answer.of(f) for f in result.findings},
+        horizon=result.depth + 1,
+        seconds=time.perf_counter() - begun,
+        why={"all": "not a matter of induction"},
+    )
+
+
+def spun(system: System, options: SpinOptions | None = None) -> Opinion:
+    """Spin, breadth first."""
+    from streamproof.exchange import spin
+
+    name, begun = "Spin", time.perf_counter()
+    chosen = spin.Options() if options is None else options
+    missing = spin.installed()
+    if missing is not None:
+        return silent(name, missing)
+    try:
+        counted = spin.count(system, chosen)
+        decided = spin.decide(system, None, chosen)
+    except StreamproofError as error:
+        return _failed(name, error, begun)
+    if counted.truncated is not None:
+        return silent(name, f"its search was cut short: {counted.truncated}", time.perf_counter() - begun)
+    return Opinion(
+        name,
+        {d.property: Answer(d.verdict, d.length) for d in decided},
+        counted.distinct,
+        counted.generated,
+        counted.depth,
+        mistake=counted.mistake,
+        tells_mistakes=True,
+        seconds=time.perf_counter() - begun,
+        why={"all": "not told by Spin"},
+    )
+
+
+def only(opinion: Opinion, properties: Collection[str]) -> Opinion:
+    """The opinion on these properties alone."""
+    return replace(opinion, answers={name: a for name, a in opinion.answers.items() if name in properties})
+
+
+def _failed(engine: str, error: StreamproofError, begun: float) -> Opinion:
+    """No opinion: the engine cannot answer, or what it found was refuted by the interpreter."""
+    seconds = time.perf_counter() - begun
+    if error.exit_code is Exit.DISAGREE:
+        return Opinion(engine, unconfirmed=error.message, seconds=seconds, why={"all": "refuted by the interpreter"})
+    return silent(engine, error.message, seconds)

@@ -1,0 +1,157 @@
+"""Where opinions differ.
+
+The rule of comparison: counts, levels, the set of states and the depth of a model's mistake are equal; every property is
+decided alike, by a behaviour of the same, shortest length. Where several events decide a property at that length (a
+violation in one state, a mistake in another), engines that search in another order than the interpreter may report any of
+them. An engine that looks ahead so many steps only is held to what can be seen within them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from streamproof.agree.opinion import Answer, Difference, Expected, Opinion
+from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.sorts import show
+from streamproof.system.verdict import Verdict
+
+
+def differences(
+    system: System, opinions: Sequence[Opinion], expected: Mapping[str, Expected] | None = None
+) -> Iterator[Difference]:
+    """All differences between the opinions, each between the first that tells a figure and another.
+
+    `expected`: what the interpreter allows whatever the order of search, where it was asked; the first opinion is then its.
+    """
+    for opinion in opinions:
+        if opinion.unconfirmed is not None:
+            yield Difference("a behaviour", opinion.engine, opinion.unconfirmed, "the interpreter", "it is none")
+    tellers = [o for o in opinions if o.tells_mistakes]
+    for other in tellers[1:]:
+        if other.mistake != tellers[0].mistake:
+            yield _difference("the model's first mistake", tellers[0], _at(tellers[0]), other, _at(other))
+    if all(o.mistake is None for o in tellers):
+        yield from _counts(system, opinions)
+    for prop in system.properties:
+        yield from _of_property(prop, opinions, expected)
+
+
+def _at(opinion: Opinion) -> str:
+    return "there is none" if opinion.mistake is None else f"level {opinion.mistake}"
+
+
+def _difference(
+    what: str, one: Opinion, one_says: object, other: Opinion, other_says: object, more: str = ""
+) -> Difference:
+    return Difference(what, one.engine, str(one_says), other.engine, str(other_says), more)
+
+
+# --- counts and states ----------------------------------------------------------------------------------------------
+
+
+def _counts(system: System, opinions: Sequence[Opinion]) -> Iterator[Difference]:
+    for what in ("distinct", "generated", "depth"):
+        tellers = [o for o in opinions if getattr(o, what) is not None]
+        for other in tellers[1:]:
+            one = getattr(tellers[0], what)
+            if getattr(other, what) != one:
+                yield _difference(what, tellers[0], one, other, getattr(other, what))
+    tellers = [o for o in opinions if o.levels is not None]
+    for other in tellers[1:]:
+        yield from _levels(system, tellers[0], other)
+    ordered = [o for o in tellers if o.in_order and o.digest is not None]
+    for other in ordered[1:]:
+        one, two = ordered[0].digest, other.digest
+        if one is not None and two is not None and one.levels == two.levels and one.ordered != two.ordered:
+            yield _difference("the order of states", ordered[0], one.ordered, other, two.ordered)
+
+
+def _levels(system: System, one: Opinion, other: Opinion) -> Iterator[Difference]:
+    """The first level on which two engines have other states, or another number of them."""
+    assert one.levels is not None
+    assert other.levels is not None
+    for at in range(max(len(one.levels), len(other.levels))):
+        sizes = [o.levels[at] if o.levels is not None and at < len(o.levels) else 0 for o in (one, other)]
+        sums = [o.digest.levels[at] if o.digest and at < len(o.digest.levels) else None for o in (one, other)]
+        known = None not in sums
+        if sizes[0] == sizes[1] and (not known or sums[0] == sums[1]):
+            continue
+        if sizes[0] != sizes[1]:
+            what, says = f"states on level {at + 1}", [str(size) for size in sizes]
+        else:
+            what, says = (
+                f"the set of states on level {at + 1}",
+                [f"{total:032x}" for total in sums if total is not None],
+            )
+        yield _difference(what, one, says[0], other, says[1], _example(system, one, other, at))
+        return
+
+
+def _example(system: System, one: Opinion, other: Opinion, level: int) -> str:
+    """A state on a level that one of two engines has and the other has not."""
+    if one.states is None or other.states is None:
+        return ""
+    mine, others = _level(one, level), _level(other, level)
+    for has, states in ((one, mine - others), (other, others - mine)):
+        if states:
+            texts = (", ".join(f"{v.name} = {show(v.sort, x)}" for v, x in system.named(state)) for state in states)
+            return f"only {has.engine} has there: {min(texts)}"
+    return ""
+
+
+def _level(opinion: Opinion, level: int) -> set[State]:
+    assert opinion.levels is not None
+    assert opinion.states is not None
+    begin = sum(opinion.levels[:level])
+    size = opinion.levels[level] if level < len(opinion.levels) else 0
+    return set(islice(opinion.states(), begin, begin + size))
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------------
+
+
+def _of_property(
+    prop: Property, opinions: Sequence[Opinion], expected: Mapping[str, Expected] | None
+) -> Iterator[Difference]:
+    answering = [o for o in opinions if prop.name in o.answers]
+    base = next((o for o in answering if o.horizon is None and _decided(o.answers[prop.name])), None)
+    base = base or next((o for o in answering if _decided(o.answers[prop.name])), None)
+    if base is None:
+        return
+    wanted = None if expected is None else expected.get(prop.name)
+    for other in answering:
+        if other is not base and not accepts(prop, base, other, wanted):
+            yield _difference(prop.name, base, base.answers[prop.name], other, other.answers[prop.name])
+
+
+def _decided(answer: Answer) -> bool:
+    return answer.verdict is not Verdict.INCONCLUSIVE
+
+
+def accepts(prop: Property, base: Opinion, other: Opinion, expected: Expected | None) -> bool:
+    """Whether the answer of an engine fits that of another, and what is expected where the interpreter has said."""
+    exact, answer = base.answers[prop.name], other.answers[prop.name]
+    endless = prop.kind in (Kind.TERMINATION, Kind.TEMPORAL)
+    if other.in_order and base.in_order:
+        # In the very state that makes the mistake, the interpreter takes some steps before it, and they may decide
+        # something that an engine leaves to the mistake.
+        spared = base.mistake is not None and (answer == Answer(Verdict.ERROR, base.mistake) or endless)
+        told = exact.length is not None or not endless
+        return (answer == exact if told else answer.verdict is exact.verdict) or spared
+    if answer.verdict is Verdict.INCONCLUSIVE and (other.horizon is not None or endless):
+        return other.horizon is None or expected is None or not _within(expected, other.horizon)
+    if endless:
+        return answer.verdict is exact.verdict or base.mistake is not None
+    if expected is None:
+        if base.mistake is not None and answer == Answer(Verdict.ERROR, base.mistake):
+            return True
+        expected = Expected(frozenset({exact.verdict}), exact.length)
+    if other.horizon is None or _within(expected, other.horizon):
+        return answer.verdict in expected.verdicts and (answer.length == expected.length or not other.lengths)
+    return answer.length is None and other.complete and answer.verdict in expected.verdicts
+
+
+def _within(expected: Expected, horizon: int) -> bool:
+    """Whether the behaviour that decides a property can be seen within so many states."""
+    return expected.length is not None and expected.length <= horizon

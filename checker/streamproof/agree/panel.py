@@ -1,0 +1,91 @@
+"""Every engine is asked about one system, each within limits of its own, and their opinions are compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from streamproof.agree.asking import bounded, explored, proved, spun
+from streamproof.agree.comparing import differences
+from streamproof.agree.opinion import Answer, Difference, Expected, Opinion, silent
+from streamproof.agree.referee import NAME as INTERPRETER
+from streamproof.agree.referee import referee
+from streamproof.system.model import System
+from streamproof.system.verdict import Verdict
+
+PYTHON, COMPILED, BMC, INDUCTION, SPIN, TLC = "python", "compiled", "bmc", "induction", "Spin", "TLC"
+TLC_JAR = "TLA2TOOLS_JAR"
+"""The environment variable that says where TLC is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Up to how many states an engine is asked, how many steps bmc looks ahead, and how long each engine may take."""
+
+    interpreter: int = 20_000
+    python: int = 1_000_000
+    spin: int = 1_000_000
+    tlc: int = 1_000_000
+    depth: int = 10
+    seconds: float = 60.0
+
+
+LIMITED = ("interpreter", "python", "spin", "tlc")
+"""The engines that are asked up to a number of states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What all engines said, the interpreter first, and every difference."""
+
+    system: System
+    opinions: tuple[Opinion, ...]
+    differences: tuple[Difference, ...]
+
+    def answer(self, name: str) -> Answer:
+        """What the first engine that decided a property says of it; inconclusive when none did."""
+        for unbounded in (True, False):
+            for opinion in self.opinions:
+                answer = opinion.answers.get(name)
+                if answer and answer.verdict is not Verdict.INCONCLUSIVE and (opinion.horizon is None) >= unbounded:
+                    return answer
+        return Answer(Verdict.INCONCLUSIVE)
+
+
+def agree(system: System, limits: Limits, tell: Callable[[str], None] = lambda _: None) -> Agreement:
+    """Ask all engines about all properties of `system`. `tell` is told which is at work."""
+    opinions: dict[str, Opinion] = {}
+
+    def ask(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
+        size = next((o.distinct for o in opinions.values() if o.distinct is not None), None)
+        if most is not None and size is not None and size > most:
+            opinions[name] = silent(name, f"not asked: {size:,} states, its limit is {most:,}")
+        elif most is not None and size is None and name == INTERPRETER:
+            opinions[name] = silent(name, "not asked: no engine could tell how many states there are")
+        else:
+            tell(f"asking {name}")
+            opinions[name] = question()
+
+    seconds = limits.seconds
+    ask(COMPILED, None, lambda: explored(system, COMPILED, seconds=seconds))
+    ask(f"{COMPILED}, 2 workers", None, lambda: explored(system, COMPILED, 2, seconds=seconds))
+    ask(PYTHON, limits.python, lambda: explored(system, PYTHON, seconds=seconds))
+    allowed: list[Mapping[str, Expected]] = []
+
+    def refereed() -> Opinion:
+        said = referee(system, thorough=False)
+        allowed.append(said.expected)
+        return said.opinion
+
+    ask(INTERPRETER, limits.interpreter, refereed)
+    ask(BMC, None, lambda: bounded(system, limits.depth, seconds=seconds))
+    ask(INDUCTION, None, lambda: proved(system, limits.depth, seconds=seconds))
+    ask(SPIN, limits.spin, lambda: spun(system))
+    if os.environ.get(TLC_JAR):
+        ask(TLC, limits.tlc, lambda: silent(TLC, "not asked"))
+    else:
+        opinions[TLC] = silent(TLC, f"not asked: {TLC_JAR} does not say where it is")
+    order = (INTERPRETER, PYTHON, COMPILED, f"{COMPILED}, 2 workers", BMC, INDUCTION, SPIN, TLC)
+    asked = tuple(opinions[name] for name in order)
+    return Agreement(system, asked, tuple(differences(system, asked, next(iter(allowed), None))))

@@ -1,0 +1,153 @@
+"""The interpreter's own opinion, in its order of search and whatever the order, for systems that it has time for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from streamproof.agree.digest import digest
+from streamproof.agree.opinion import Answer, Expected, Opinion
+from streamproof.system.errors import EvaluationError
+from streamproof.system.formula import recurring
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.reference import reference
+from streamproof.system.reference_temporal import plain, untils
+from streamproof.system.verdict import Verdict
+
+NAME = "interpreter"
+MOST_CYCLE_STATES = 4_000
+"""Up to so many states the interpreter looks for a first cycle, from each of them."""
+MOST_NODES = 8_000
+"""Up to so many states, each with every guess of what will be, it decides a temporal property."""
+
+
+@dataclass(frozen=True, slots=True)
+class Referee:
+    """What the interpreter says, and what it allows of others."""
+
+    opinion: Opinion
+    expected: Mapping[str, Expected]
+
+
+def referee(system: System, *, thorough: bool = True) -> Referee:
+    """Have the interpreter explore `system` completely, or up to the model's first mistake.
+
+    Unless `thorough`, it leaves out properties of endless behaviours that would take it long; the opinion says why.
+    """
+    begun = time.perf_counter()
+    at_once = replace(system, properties=tuple(p for p in system.properties if p.kind not in _ENDLESS))
+    found = reference(at_once)
+    answers = {name: Answer(d.verdict, d.length, d.loop) for name, d in found.decisions.items()}
+    why: dict[str, str] = {}
+    later = []
+    for prop in system.properties:
+        if prop.kind in _ENDLESS:
+            too_many = None if thorough else _too_many(prop, found.counts.distinct)
+            if too_many is None:
+                later.append(prop)
+            else:
+                why[prop.name] = too_many
+    if later:
+        decided = reference(replace(system, properties=tuple(later))).decisions
+        answers |= {name: Answer(d.verdict, d.length, d.loop) for name, d in decided.items()}
+    counts = found.counts
+    opinion = Opinion(
+        NAME,
+        {p.name: answers[p.name] for p in system.properties if p.name in answers},
+        counts.distinct,
+        counts.generated,
+        counts.depth,
+        counts.levels,
+        digest(system.variables, chain(*found.levels), counts.levels),
+        found.mistake,
+        tells_mistakes=True,
+        in_order=True,
+        seconds=time.perf_counter() - begun,
+        why=why,
+        states=lambda: chain(*found.levels),
+    )
+    return Referee(opinion, expected(system))
+
+
+_ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)
+
+
+def _too_many(prop: Property, states: int) -> str | None:
+    if prop.formula is None:
+        return (
+            None
+            if states <= MOST_CYCLE_STATES
+            else f"the interpreter looks for cycles of up to {MOST_CYCLE_STATES} states"
+        )
+    guesses = len(set(untils(plain(prop.formula)))) + len(set(recurring(prop.formula)))
+    if states << guesses <= MOST_NODES:
+        return None
+    return f"{states} states with {1 << guesses} guesses each are more than the interpreter has time for"
+
+
+def expected(system: System) -> Mapping[str, Expected]:
+    """By breadth-first search with the interpreter: the first level at which each property is decided, and how.
+
+    Of properties of endless behaviours nothing is said.
+    """
+    interpreter = Interpreter(system)
+    properties = [p for p in system.properties if p.kind not in _ENDLESS]
+    level = tuple(interpreter.initial_states())
+    seen = set(level)
+    decided: dict[str, Expected] = {}
+    arriving: list[tuple[State, State]] = []
+    length = 1
+    while level:
+        for prop in properties:
+            if prop.name not in decided:
+                found = frozenset(_events(interpreter, prop, level, arriving))
+                if found:
+                    decided[prop.name] = Expected(found, length)
+        if any(_mistaken(interpreter, state) for state in level):
+            return {p.name: decided.get(p.name, Expected(frozenset({Verdict.ERROR}), length)) for p in properties}
+        arriving = [(state, step.state) for state in level for step in interpreter.steps(state)]
+        level = tuple(dict.fromkeys(after for _, after in arriving if after not in seen))
+        seen.update(level)
+        length += 1
+        for prop in properties:
+            # Steps between known states are seen although they open no new level.
+            if prop.name not in decided and prop.kind is Kind.STEP:
+                found = frozenset(_events(interpreter, prop, (), arriving))
+                if found:
+                    decided[prop.name] = Expected(found, length)
+    never = {p.name: Verdict.VIOLATED if p.kind is Kind.REACHABLE else Verdict.HOLDS for p in properties}
+    return {name: decided.get(name, Expected(frozenset({verdict}), None)) for name, verdict in never.items()}
+
+
+def _events(
+    interpreter: Interpreter, prop: Property, level: tuple[State, ...], arriving: list[tuple[State, State]]
+) -> Iterator[Verdict]:
+    match prop.kind:
+        case Kind.DEADLOCK:
+            free = (s for s in level if not _mistaken(interpreter, s) and not interpreter.terminal(s))
+            yield from (Verdict.VIOLATED for s in free if not any(True for _ in interpreter.steps(s)))
+        case Kind.STEP:
+            yield from (v for s, t in arriving if (v := _value(interpreter, prop, s, t)) is not Verdict.HOLDS)
+        case Kind.REACHABLE:
+            yield from (v for s in level if (v := _value(interpreter, prop, s)) is not Verdict.VIOLATED)
+        case _:
+            yield from (v for s in level if (v := _value(interpreter, prop, s)) is not Verdict.HOLDS)
+
+
+def _value(interpreter: Interpreter, prop: Property, state: State, after: State | None = None) -> Verdict:
+    try:
+        return Verdict.HOLDS if interpreter.holds(prop, state, after) else Verdict.VIOLATED
+    except EvaluationError:
+        return Verdict.ERROR
+
+
+def _mistaken(interpreter: Interpreter, state: State) -> bool:
+    try:
+        for _ in interpreter.steps(state):
+            pass
+    except EvaluationError:
+        return True
+    return False

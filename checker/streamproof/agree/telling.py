@@ -1,0 +1,138 @@
+"""The report on an agreement: for people, and as JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamproof.agree.opinion import Answer, Opinion
+from streamproof.agree.panel import Agreement
+from streamproof.exchange.itf import plain
+from streamproof.system.model import Property
+from streamproof.system.verdict import Verdict
+from streamproof.system.version import VERSION
+from streamproof.traces.lines import BLANK, Line, Span, Style, line
+from streamproof.traces.render import parameters_text
+
+SCHEMA = "streamproof.agree/1"
+HASH_SHOWN = 12
+"""Hexadecimal digits of the hash of the states that people are shown; the JSON has all 32."""
+
+_STYLES: dict[Verdict, Style] = {
+    Verdict.HOLDS: "good",
+    Verdict.VIOLATED: "failed",
+    Verdict.ERROR: "failed",
+    Verdict.INCONCLUSIVE: "new",
+}
+
+
+def agreement_lines(agreement: Agreement) -> Iterator[Line]:
+    """Figures by engine, answers by property, who was silent and why, and every difference."""
+    system = agreement.system
+    yield line(Span(f"{system.name}{f', variant {system.variant}' if system.variant else ''}", "title"))
+    if system.parameters:
+        yield line(parameters_text(system.parameters), indent=2)
+    yield BLANK
+    yield from _figures(agreement)
+    yield BLANK
+    for prop in system.properties:
+        yield from _answers(prop, agreement)
+    levels = next((o.levels for o in agreement.opinions if o.levels is not None), None)
+    if levels is not None:
+        yield BLANK
+        yield line(f"new states per level: {' '.join(map(str, levels))}", hang=2)
+    yield BLANK
+    for opinion in agreement.opinions:
+        for what, why in opinion.why.items():
+            yield line(f"-  {opinion.engine}{'' if what == 'all' else f', {what}'}: {why}", hang=3)
+    if not agreement.differences:
+        asked = sum(1 for o in agreement.opinions if o.answers or o.distinct is not None)
+        yield line(Span("they agree", "good"), f": {asked} engines")
+    for difference in agreement.differences:
+        yield line(Span("they differ", "failed"), f" in {difference}", hang=2)
+
+
+def _figures(agreement: Agreement) -> Iterator[Line]:
+    rows: list[tuple[str, ...]] = [("engine", "distinct", "generated", "depth", "hash of states", "seconds")]
+    for o in agreement.opinions:
+        told = tuple("-" if figure is None else str(figure) for figure in (o.distinct, o.generated, o.depth))
+        shown = "-" if o.digest is None else o.digest.whole[:HASH_SHOWN]
+        rows.append((o.engine, *told, shown, f"{o.seconds:.2f}" if o.seconds else "-"))
+    wide = [max(len(row[at]) for row in rows) for at in range(6)]
+    for number, row in enumerate(rows):
+        figures = "  ".join(f"{text:>{size}}" for text, size in zip(row[1:], wide[1:], strict=True))
+        yield line(Span(f"{row[0]:<{wide[0]}}  {figures}", "plain" if number else "faint"), indent=2)
+
+
+def _answers(prop: Property, agreement: Agreement) -> Iterator[Line]:
+    """Each different answer on its own line, with those who give it."""
+    given: dict[Answer, list[str]] = {}
+    for opinion in agreement.opinions:
+        if prop.name in opinion.answers:
+            given.setdefault(opinion.answers[prop.name], []).append(opinion.engine)
+    silent = [
+        o.engine for o in agreement.opinions if prop.name not in o.answers and (o.answers or o.distinct is not None)
+    ]
+    yield line(Span(prop.name, "title"), Span(f"  {prop.kind.value}", "faint"), indent=2)
+    for answer, engines in given.items():
+        yield line(Span(str(answer), _STYLES[answer.verdict]), f": {'; '.join(engines)}", indent=6, hang=2)
+    if silent:
+        yield line(Span("-", "faint"), f": {'; '.join(silent)}", indent=6, hang=2)
+
+
+def agreement_json(agreement: Agreement) -> dict[str, Any]:
+    """The same as JSON data, schema ``streamproof.agree/1``, without the exit code."""
+    system = agreement.system
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "model": system.name,
+        "variant": system.variant,
+        "parameters": {name: plain(value) for name, value in system.parameters.items()},
+        "agree": not agreement.differences,
+        "engines": [_engine(opinion) for opinion in agreement.opinions],
+        "properties": [_property(prop, agreement) for prop in system.properties],
+        "differences": [
+            {
+                "what": d.what,
+                "one": d.one,
+                "one_says": d.one_says,
+                "other": d.other,
+                "other_says": d.other_says,
+                "detail": d.detail,
+            }
+            for d in agreement.differences
+        ],
+    }
+
+
+def _engine(opinion: Opinion) -> dict[str, Any]:
+    return {
+        "name": opinion.engine,
+        "states": {"distinct": opinion.distinct, "generated": opinion.generated, "depth": opinion.depth},
+        "levels": None if opinion.levels is None else list(opinion.levels),
+        "hash": None if opinion.digest is None else opinion.digest.whole,
+        "mistake_at_level": opinion.mistake,
+        "steps_ahead": None if opinion.horizon is None else opinion.horizon - 1,
+        "seconds": round(opinion.seconds, 6),
+        "missing": dict(opinion.why),
+        "unconfirmed": opinion.unconfirmed,
+    }
+
+
+def _property(prop: Property, agreement: Agreement) -> dict[str, Any]:
+    answers = ((o.engine, o.answers[prop.name]) for o in agreement.opinions if prop.name in o.answers)
+    return {
+        "name": prop.name,
+        "kind": prop.kind.value,
+        "verdict": agreement.answer(prop.name).verdict.value,
+        "answers": [
+            {
+                "engine": engine,
+                "verdict": answer.verdict.value,
+                "states": answer.length,
+                "loop": answer.loop,
+            }
+            for engine, answer in answers
+        ],
+    }

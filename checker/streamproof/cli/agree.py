@@ -1,0 +1,83 @@
+"""``check --agree``: all engines are asked, and what they say is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.progress import Status
+from streamproof.cli.selection import Selection
+from streamproof.system.errors import Exit, UsageError
+from streamproof.system.verdict import Finding
+
+if TYPE_CHECKING:
+    from streamproof.agree.panel import Agreement, Limits
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def agree_options(function: F) -> F:
+    """The options that ask all engines."""
+    for decorate in (
+        click.option(
+            "--agree-limit",
+            "agree_limits",
+            multiple=True,
+            metavar="ENGINE=N",
+            help="With --agree: ask interpreter, python, spin or tlc up to N states.",
+        ),
+        click.option("--agree", is_flag=True, help="Ask every engine, and compare what they say."),
+    ):
+        function = decorate(function)
+    return function
+
+
+def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) -> Limits:
+    """The limits that a command line sets. Raises `UsageError`."""
+    from streamproof.agree.panel import LIMITED, Limits
+
+    given: dict[str, int] = {}
+    for text in texts:
+        engine, _, number = text.partition("=")
+        if engine not in LIMITED or not number.isdigit():
+            raise UsageError(
+                f"--agree-limit {text}: not a number of states for an engine",
+                remedy=f"write ENGINE=N, with one of {', '.join(LIMITED)}",
+            )
+        given[engine] = int(number)
+    limits = replace(Limits(), **given)
+    if depth is not None:
+        limits = replace(limits, depth=depth)
+    return limits if seconds is None else replace(limits, seconds=seconds)
+
+
+def run_agree(selection: Selection, limits: Limits, json_to: str | None, *, quiet: bool) -> Exit:
+    """Ask, compare, tell; the exit code is 162 when engines differ, else that of the verdicts."""
+    from streamproof.agree.panel import agree
+    from streamproof.agree.telling import agreement_json, agreement_lines
+    from streamproof.report.console import print_lines
+
+    expect_json_writable(json_to)
+    system = selection.system()
+    if selection.properties is not None:
+        system = replace(system, properties=tuple(p for p in system.properties if p.name in selection.properties))
+    with Status(live=not quiet) as status:
+        agreement = agree(system, limits, status)
+    code = _exit_code(agreement)
+    if json_to is not None:
+        write_json({**agreement_json(agreement), "exit_code": int(code)}, json_to)
+    print_lines(agreement_lines(agreement), people(json_to))
+    return code
+
+
+def _exit_code(agreement: Agreement) -> Exit:
+    from streamproof.report.model import CheckReport, Result
+
+    if agreement.differences:
+        return Exit.DISAGREE
+    found = [Finding(p.name, p.kind, agreement.answer(p.name).verdict) for p in agreement.system.properties]
+    return CheckReport(agreement.system.name, "agree", tuple(Result(f, None, None) for f in found)).exit_code
