@@ -28,10 +28,14 @@ class Answer:
     def __str__(self) -> str:
         if self.length is None:
             return self.verdict.value
-        steps = f"{self.length - 1} step{'' if self.length == 2 else 's'}"
-        return f"{self.verdict.value} by {steps}" + (
-            "" if self.loop is None else f", the loop begins after {self.loop}"
-        )
+        if self.loop is None:
+            return f"{self.verdict.value} by {_count(self.length - 1, 'step')}"
+        round_ = _count(self.length - self.loop, "state")
+        return f"{self.verdict.value} by a loop of {round_} after {_count(self.loop, 'step')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 @dataclass(frozen=True, slots=True)

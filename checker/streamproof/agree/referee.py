@@ -13,7 +13,7 @@ from streamproof.system.errors import EvaluationError
 from streamproof.system.formula import recurring
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.reference import reference
+from streamproof.system.reference import Reference, reference
 from streamproof.system.reference_temporal import plain, untils
 from streamproof.system.verdict import Verdict
 
@@ -30,6 +30,7 @@ class Referee:
 
     opinion: Opinion
     expected: Mapping[str, Expected]
+    found: Reference
 
 
 def referee(system: System, *, thorough: bool = True) -> Referee:
@@ -38,21 +39,21 @@ def referee(system: System, *, thorough: bool = True) -> Referee:
     Unless `thorough`, it leaves out properties of endless behaviours that would take it long; the opinion says why.
     """
     begun = time.perf_counter()
-    at_once = replace(system, properties=tuple(p for p in system.properties if p.kind not in _ENDLESS))
-    found = reference(at_once)
-    answers = {name: Answer(d.verdict, d.length, d.loop) for name, d in found.decisions.items()}
+    at_once = tuple(p for p in system.properties if thorough or p.kind not in _ENDLESS)
+    found = reference(replace(system, properties=at_once))
+    decisions = dict(found.decisions)
     why: dict[str, str] = {}
     later = []
     for prop in system.properties:
-        if prop.kind in _ENDLESS:
-            too_many = None if thorough else _too_many(prop, found.counts.distinct)
+        if prop not in at_once:
+            too_many = _too_many(prop, found.counts.distinct)
             if too_many is None:
                 later.append(prop)
             else:
                 why[prop.name] = too_many
     if later:
-        decided = reference(replace(system, properties=tuple(later))).decisions
-        answers |= {name: Answer(d.verdict, d.length, d.loop) for name, d in decided.items()}
+        decisions |= reference(replace(system, properties=tuple(later))).decisions
+    answers = {name: Answer(d.verdict, d.length, d.loop) for name, d in decisions.items()}
     counts = found.counts
     opinion = Opinion(
         NAME,
@@ -69,7 +70,7 @@ def referee(system: System, *, thorough: bool = True) -> Referee:
         why=why,
         states=lambda: chain(*found.levels),
     )
-    return Referee(opinion, expected(system))
+    return Referee(opinion, expected(system), found)
 
 
 _ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)
