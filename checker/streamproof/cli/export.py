@@ -1,4 +1,4 @@
-"""``streamproof export``: traces as ITF, traces and state graphs as Graphviz, models as Promela."""
+"""``streamproof export``: traces as ITF, traces and state graphs as Graphviz, models as Promela or in TLA+."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,6 +20,7 @@ from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.files import write_text
 from streamproof.exchange.itf import itf_text, plain
 from streamproof.exchange.promela import promela
+from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, SystemFailure, UsageError
 from streamproof.system.model import System
 from streamproof.system.verdict import Verdict
@@ -40,14 +42,17 @@ FORMS = {
     "itf": Form("ITF", b"{", ".itf.json"),
     "dot": Form("DOT", b"digraph", ".dot"),
     "promela": Form("Promela", b"/* ", ".pml"),
+    "tla": Form("TLA+", b"---", ".tla"),
 }
 """The formats by their names on the command line."""
+MODELS = ("promela", "tla")
+"""Those that write the whole model, without a search."""
 
 
 @click.command(
     "export",
     cls=Verb,
-    short_help="Write traces as ITF, graphs for Graphviz, models for Spin.",
+    short_help="Write traces as ITF, graphs for Graphviz, models for Spin and TLC.",
     example="streamproof export reference.die_hard --format itf --property measured --out traces",
 )
 @model_options
@@ -94,26 +99,33 @@ def command(
 
     itf: the counterexample or witness of each property that has one, or of those chosen. dot: the graph of reachable
     states; with --property or --action, the trace. promela: the model with its properties, for Spin; nothing is searched.
-    --out is a file for a single trace, graph or model (a name with a suffix), otherwise a folder.
+    tla: likewise for TLC and Apalache, a module and its configurations in a folder. --out is a file for a single trace,
+    graph or model (a name with a suffix), otherwise a folder.
     """
     selection = select(model, variant, size, parameters, properties)
     if actions and properties:
         raise UsageError("--action and --property exclude each other", remedy="give one of them")
     if svg and form != "dot":
         raise UsageError("--svg draws what --format dot writes", remedy="write --format dot --svg")
-    if form == "promela" and (actions or properties or max_states or time_limit):
+    if form in MODELS and (actions or properties or max_states or time_limit):
         raise UsageError(
-            "--format promela writes the whole model and searches nothing",
+            f"--format {form} writes the whole model and searches nothing",
             remedy="leave out --property, --action, --max-states and --time-limit",
         )
     expect_json_writable(json_to)
     place = Place(out, FORMS[form], svg)
+    if form == "tla" and place.single:
+        raise UsageError(f"{out} is one file, and --format tla writes several", remedy="name a folder")
     place.expect_writable()
     system = selection.system()
+    module: Tla | None = None
     limits = Limits(max_states=max_states, time_limit=time_limit)
     documents: list[tuple[str, str]]
     if form == "promela":
         documents = [(re.sub(r"[^\w.-]+", "_", system.name), promela(system))]
+    elif form == "tla":
+        module = export(system)
+        documents = list(module.files.items())
     elif actions:
         trace = replay_labels(system, actions)
         documents = [("actions", itf_text(system, trace) if form == "itf" else trace_dot(system, trace))]
@@ -123,11 +135,13 @@ def command(
         found = _traces(selection, system, limits)
         documents = [(e.name, (itf_text if form == "itf" else trace_dot)(system, e.trace, e.prop)) for e in found]
     files = []
-    for path in place.write(documents):
+    for path in place.write(documents) if module is None else place.write_named(documents, module.module):
         people(json_to).write(f"{path}\n")
         files.append(str(path))
+    if module is not None and module.left_out:
+        people(json_to).write(f"left out, because TLA+ has no text for them: {', '.join(module.left_out)}\n")
     if json_to is not None:
-        document = {
+        document: dict[str, Any] = {
             "schema": SCHEMA,
             "version": __version__,
             "model": selection.target.name,
@@ -137,6 +151,19 @@ def command(
             "files": files,
             "exit_code": int(Exit.HOLDS),
         }
+        if module is not None:
+            document["left_out"] = list(module.left_out)
+            document["asked"] = [
+                {
+                    "configuration": f"{run.name}.cfg",
+                    "module": f"{run.module}.tla",
+                    "name": claim.name,
+                    "property": claim.property,
+                    "violated_means": claim.means.value,
+                }
+                for run in module.runs
+                for claim in run.claims
+            ]
         write_json(document, json_to)
     return Exit.HOLDS
 
@@ -182,6 +209,14 @@ class Place:
                 yield folder.write(f"{name}{self.form.suffix}", text, name)
                 if drawing is not None:
                     yield folder.write(f"{name}.svg", drawing, name)
+
+    def write_named(self, documents: Sequence[tuple[str, str]], about: str) -> Iterator[Path]:
+        """Write files that have names of their own, and remove older ones that were written about the same; yields paths."""
+        folder = Folder(self.out)
+        folder.expect_writable(name for name, _ in documents)
+        for name, text in documents:
+            yield folder.write(name, text, about)
+        folder.forget([about])
 
 
 def _graph(system: System, limits: Limits, limit: int) -> str:

@@ -1,0 +1,449 @@
+"""TLA+: a system as a module for TLC and Apalache, with TLC's configuration files.
+
+TLC counts the same states, successors and levels: a state of TLC's is a state of ours, ``Next`` has one disjunct for each
+action, its parameters bound by quantifiers, and nothing inside a step can be split into two. What must hold stands in
+``NAME.cfg``. What TLC must look for in another way has a configuration of its own: what should be reachable (violated means
+reached), termination where the model has fairness (which would hide endless behaviours), until and release.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+
+from streamproof.exchange.tla_actions import Actions
+from streamproof.exchange.tla_behaviours import Guesses, Watched, comment, defined, direct, is_direct, is_watchable
+from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, listed
+from streamproof.exchange.tla_names import STANDARD, Names, identifier
+from streamproof.exchange.tla_terms import Writer
+from streamproof.exchange.tla_values import belongs, initial, literal, type_text
+from streamproof.system import build as b
+from streamproof.system.assume import Assuming, simplify
+from streamproof.system.errors import ModelError, TooLarge
+from streamproof.system.expr import Expr
+from streamproof.system.model import Check, Fairness, Kind, Property, System
+from streamproof.system.substitute import Substitution
+
+MISTAKE = "NoMistake"
+"""The invariant that is violated where the model itself makes a mistake."""
+TYPES = "TypeOK"
+"""The invariant that every variable has a value of its sort."""
+IDLE = "(ENABLED (Next /\\ UNCHANGED vars))"
+"""That a step can be taken which changes nothing."""
+STACK = 20_000
+"""Frames that writing terms may use."""
+
+
+class Means(Enum):
+    """What it means that TLC finds something violated."""
+
+    VIOLATED = "violated"
+    REACHED = "reached"
+    MISTAKE = "mistake"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that TLC is asked about: an invariant or a property of a configuration."""
+
+    name: str
+    property: str | None
+    """The property that it belongs to; None: to the model."""
+    means: Means
+    temporal: bool = False
+    """Whether it is a property of steps or behaviours, and no invariant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One configuration of TLC: what is asked of one specification."""
+
+    name: str
+    """Of its file, without the suffix."""
+    module: str
+    specification: str
+    claims: tuple[Claim, ...]
+    about: str
+
+    def configuration(self, *, deadlock: bool = True) -> str:
+        """The text of the file; `deadlock` writes what keeps TLC from looking for deadlocks by itself."""
+        lines = [f"\\* {comment(self.about)}", f"SPECIFICATION {self.specification}"]
+        if deadlock:
+            lines.append("CHECK_DEADLOCK FALSE")
+        for word, temporal in (("INVARIANT", False), ("PROPERTY", True)):
+            lines += [f"{word} {c.name}" for c in self.claims if c.temporal is temporal]
+        return "\n".join((*lines, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Tla:
+    """Modules and configurations, and what is needed to read TLC's answers."""
+
+    module: str
+    modules: Mapping[str, str]
+    """Texts by the names of modules; the first is the model's."""
+    runs: tuple[Run, ...]
+    """The first asks for everything that must hold."""
+    variables: Mapping[str, str]
+    """TLA+'s names by those of the model."""
+    actions: Mapping[str, str]
+    """The model's names by TLA+'s operators."""
+    left_out: tuple[str, ...]
+    """Properties that have no TLA+ text."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Every file by its name."""
+        texts = {f"{name}.tla": text for name, text in self.modules.items()}
+        return {**texts, **{f"{run.name}.cfg": run.configuration() for run in self.runs}}
+
+
+def tla(system: System) -> Mapping[str, str]:
+    """The files that describe `system` in TLA+, by name. Raises as `export` does."""
+    return export(system).files
+
+
+def export(system: System) -> Tla:
+    """`system` in TLA+. Raises `TooLarge` for integers beyond 32 bits and for terms that nest too deeply, and `ModelError`
+    for a system without variables."""
+    if not system.variables:
+        raise ModelError("a system without variables has no TLA+ module", remedy="declare at least one variable")
+    with _deep():
+        return _Export(system).document()
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, STACK))
+    try:
+        yield
+    except RecursionError:
+        raise TooLarge("a term nests too deeply for TLA+ text", remedy="choose smaller parameters") from None
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def module_name(system: System) -> str:
+    """The name of the module: the model's, without its package, and the variant's."""
+    name = identifier("_".join(filter(None, (system.name.rsplit(".", 1)[-1], system.variant))))
+    return f"{name}_model" if name.lower() in {word.lower() for word in STANDARD} else name
+
+
+@dataclass
+class _Export:
+    system: System
+    extra: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.module = module_name(self.system)
+        self.names = Names({self.module})
+        self.plain = simplify(self.system)
+        self.variables = {v.name: self.names.new(v.name) for v in self.system.variables}
+        self.writer = Writer(self.variables, self.names)
+        self.asked = {p.name: self.names.new(p.name) for p in self.system.properties}
+        self.actions = Actions(self.system, self.plain, self.writer)
+        self.next_is_now = Substitution({b.next_(v.name, v.sort): b.var(v.name, v.sort) for v in self.system.variables})
+        self.fair = [a for a in self.system.actions if a.fairness is not Fairness.NONE and self.actions.of(a)]
+        self.main: list[Claim] = [Claim(TYPES, None, Means.MISTAKE)]
+        self.runs: list[Run] = []
+        self.left_out: list[str] = []
+
+    def document(self) -> Tla:
+        start, steps, about = list(self._start()), list(self._steps()), list(self._properties())
+        body = "\n".join((*self._helpers(), *start, *steps, *about))
+        used = [("Integers", ""), ("Sequences", "<<"), ("FiniteSets", "Cardinality("), ("TLC", ":>")]
+        sequences = any("Seq(" in type_text(v.sort) for v in self.system.variables)
+        extended = [m for m, sign in used if (sequences if m == "Sequences" else sign in body)]
+        text = "\n".join((*self._head(), f"EXTENDS {', '.join(extended)}", "", *self._declared(), body, "=" * 78, ""))
+        main = Run(self.module, self.module, "Spec", tuple(self.main), f"{self._title()}: what must hold")
+        states = Run(
+            f"{self.module}_states",
+            self.module,
+            "UnfairSpec",
+            tuple(c for c in self.main if c.property is None),
+            f"{self._title()}: counting only",
+        )
+        operators = {g.name: g.action.name for g in self.actions.groups}
+        return Tla(
+            self.module,
+            {self.module: text, **self.extra},
+            (main, states, *self.runs),
+            self.variables,
+            operators,
+            tuple(self.left_out),
+        )
+
+    # --- the head
+
+    def _title(self) -> str:
+        title = " ".join(filter(None, (self.system.name, self.system.variant)))
+        given = ", ".join(f"{k}={v}" for k, v in self.system.parameters.items())
+        return comment(f"{title} ({given})" if given else title)
+
+    def _head(self) -> Iterator[str]:
+        line = f"---- MODULE {self.module} ----"
+        yield line.center(78, "-")
+        yield f"\\* {self._title()}, written by streamproof export"
+        yield "\\*"
+        yield f"\\*   java -cp tla2tools.jar tlc2.TLC -workers 1 {self.module}.tla"
+        yield f"\\*   java -cp tla2tools.jar tlc2.TLC -workers 1 -config {self.module}_states.cfg {self.module}.tla"
+        yield "\\*"
+        yield "\\* The first checks everything that must hold, the second only counts states. Others:"
+        for run in self.runs:
+            yield f"\\*   -config {run.name}.cfg {run.module}.tla   {comment(run.about)}"
+        yield ""
+
+    def _declared(self) -> Iterator[str]:
+        yield "VARIABLES"
+        last = len(self.system.variables) - 1
+        for at, v in enumerate(self.system.variables):
+            yield f"    \\* @type: {type_text(v.sort)};"
+            yield f"    {self.variables[v.name]}{',' if at < last else ''}"
+        yield ""
+        yield f"vars == <<{', '.join(self.variables.values())}>>"
+        yield ""
+
+    def _helpers(self) -> Iterator[str]:
+        if any("tag: Str" in type_text(v.sort) for v in self.system.variables):
+            yield "\\* An option with a value, and one without, which has the same value beside its tag whatever its kind."
+            yield "\\* @type: a => { tag: Str, value: a };"
+            yield 'Some(given) == [tag |-> "Some", value |-> given]'
+            yield "\\* @type: a => { tag: Str, value: a };"
+            yield 'None(given) == [tag |-> "None", value |-> given]'
+            yield ""
+        if self.writer.needs:
+            yield "\\* Division that rounds down, and its remainder, for divisors of either sign; 0 for a divisor of 0."
+            yield "\\* @type: (Int, Int) => Int;"
+            yield "FloorDiv(left, right) =="
+            yield "    IF right > 0 THEN left \\div right"
+            yield "    ELSE IF right < 0 THEN (-left) \\div (-right) ELSE 0"
+            yield "\\* @type: (Int, Int) => Int;"
+            yield "FloorMod(left, right) =="
+            yield "    IF right > 0 THEN left % right"
+            yield "    ELSE IF right < 0 THEN -((-left) % (-right)) ELSE 0"
+            yield ""
+        for name, text in self.writer.tables.found.values():
+            yield from defined(name, text).lines
+            yield ""
+
+    # --- the transitions
+
+    def _start(self) -> Iterator[str]:
+        types = [belongs(atom(self.variables[v.name]), v.sort) for v in self.system.variables]
+        yield from _definition(TYPES, bulleted("/\\", types), "Every variable has a value of its sort.")
+        items = []
+        for v in self.system.variables:
+            distinct = list(dict.fromkeys(v.initial))
+            if len(distinct) == 1:
+                first = closed(literal(v.sort, distinct[0]), Bind.COMPUTED)
+                items.append(beside(f"{self.variables[v.name]} = ", first, bind=Bind.COMPARED))
+            else:
+                items.append(beside(f"{self.variables[v.name]} \\in ", initial(v.sort, distinct), bind=Bind.COMPARED))
+        if self.system.initially is not b.TRUE:
+            condition = self.writer.ground(self.system.initially)
+            items.append(beside("(", condition, ") = TRUE", bind=Bind.COMPARED))
+        yield from _definition("Init", bulleted("/\\", items))
+
+    def _steps(self) -> Iterator[str]:
+        for action in self.system.actions:
+            for at, group in enumerate(self.actions.of(action)):
+                if at == 0 and action.doc:
+                    yield from _remark(action.doc)
+                for definition in self.actions.definitions(group):
+                    yield from definition.lines
+                yield ""
+        yield from _definition("Next", self.actions.next_step())
+        yield from _definition("UnfairSpec", atom("Init /\\ [][Next]_vars"))
+        if self.fair:
+            owed = [text for a in self.fair for text in self._owed(a.name)]
+            yield from _definition("Fairness", bulleted("/\\", owed), "What a scheduler owes each action.")
+        yield from _definition("Spec", atom("UnfairSpec /\\ Fairness" if self.fair else "UnfairSpec"))
+        mistakes = self.actions.mistakes()
+        if mistakes:
+            denied = [beside("~", closed(m, Bind.ATOM), bind=Bind.COMPARED) for m in mistakes]
+            yield from _definition(MISTAKE, bulleted("/\\", denied), "The model makes no mistake in this state.")
+            self.main.append(Claim(MISTAKE, None, Means.MISTAKE))
+
+    def _owed(self, name: str) -> Iterator[Text]:
+        """Fairness for each choice of an action's parameters, whatever its picks."""
+        action = self.system.action(name)
+        word = "WF_vars" if action.fairness is Fairness.WEAK else "SF_vars"
+        groups = self.actions.of(action)
+        if len(groups) == 1 and not action.instances[0].picks and len(groups[0].instances) > 1:
+            group = groups[0]
+            yield group.over("\\A", lambda given: atom(f"{word}({group.name}{given})"))
+            return
+        by_arguments: dict[str, list[str]] = {}
+        for group in groups:
+            for at, instance in enumerate(group.instances):
+                by_arguments.setdefault(repr(instance.args), []).append(group.ground(at))
+        for operators in by_arguments.values():
+            yield beside(f"{word}(", listed("\\/", [atom(o) for o in operators]), ")")
+
+    # --- the properties
+
+    def _properties(self) -> Iterator[str]:
+        for prop, simple in zip(self.system.properties, self.plain.properties, strict=True):
+            match prop.kind:
+                case Kind.INVARIANT | Kind.REACHABLE:
+                    yield from self._of_states(prop, simple)
+                case Kind.STEP:
+                    yield from self._of_steps(prop, simple)
+                case Kind.DEADLOCK:
+                    yield from self._deadlock(prop)
+                case Kind.TERMINATION:
+                    yield from self._termination(prop)
+                case Kind.TEMPORAL:
+                    yield from self._temporal(prop, simple)
+
+    def _claim(self, prop: Property, name: str, means: Means, *, temporal: bool = False) -> None:
+        self.main.append(Claim(name, prop.name, means, temporal))
+
+    def _known(self, prop: Property, simple: Property) -> Assuming:
+        """What is known where the property is evaluated: that evaluating it is no mistake."""
+        del prop
+        return Assuming(b.not_(c.condition) for c in simple.checks)
+
+    def _sane(self, prop: Property, simple: Property) -> Iterator[tuple[str, Claim]]:
+        wrong = _fires(simple.checks)
+        if wrong is not b.FALSE:
+            name = self.names.new(f"sane_{prop.name}")
+            about = f"Evaluating {prop.name} is no mistake of the model."
+            yield from (
+                (line, Claim(name, prop.name, Means.MISTAKE)) for line in self._state(name, b.not_(wrong), about)
+            )
+
+    def _state(self, name: str, expr: Expr, about: str, given: Assuming | None = None) -> Iterator[str]:
+        known = None if given is None else [given]
+        yield from _definition(name, self.writer.whole((expr,), given=known), about)
+
+    def _of_states(self, prop: Property, simple: Property) -> Iterator[str]:
+        sane: list[Claim] = []
+        for line, claim in self._sane(prop, simple):
+            yield line
+            sane = [claim]
+        known = self._known(prop, simple)
+        if prop.kind is Kind.INVARIANT:
+            name = self.asked[prop.name]
+            yield from self._state(name, prop.expr, prop.doc, known)
+            self.main += [*sane, Claim(name, prop.name, Means.VIOLATED)]
+            return
+        name = self.names.new(f"unreached_{prop.name}")
+        about = f"{prop.doc} Violated means: {prop.name} is reached."
+        yield from self._state(name, b.not_(prop.expr), about.strip(), known)
+        self._run(prop.name, "UnfairSpec", [*sane, Claim(name, prop.name, Means.REACHED)], "violated means: reached")
+
+    def _run(self, suffix: str, specification: str, claims: Sequence[Claim], about: str, module: str = "") -> None:
+        module = module or self.module
+        name = f"{self.module}_{identifier(suffix)}"
+        general = (Claim(TYPES, None, Means.MISTAKE), Claim(MISTAKE, None, Means.MISTAKE))
+        first = [c for c in general if c in self.main]
+        self.runs.append(Run(name, module, specification, (*first, *claims), f"{suffix}: {about}"))
+
+    def _of_steps(self, prop: Property, simple: Property) -> Iterator[str]:
+        wrong = _fires(simple.checks)
+        for means, name, expr, about in (
+            (Means.MISTAKE, f"sane_{prop.name}", b.not_(wrong), f"Evaluating {prop.name} is no mistake of the model."),
+            (Means.VIOLATED, prop.name, prop.expr, prop.doc),
+        ):
+            if means is Means.MISTAKE and wrong is b.FALSE:
+                continue
+            known = None if means is Means.MISTAKE else [self._known(prop, simple)]
+            text = self.writer.whole((expr,), given=known)
+            given = self.asked[prop.name] if means is Means.VIOLATED else self.names.new(name)
+            yield from _definition(given, beside("[][", text, "]_vars"), about)
+            self._claim(prop, given, means, temporal=True)
+            # A step that changes nothing is a step of ours; for TLA+ it is none, so it is looked for in states.
+            standing = Assuming()(self.next_is_now(expr))
+            if standing is not b.TRUE and self.actions.may_idle():
+                still = self.names.new(f"{name}_idle")
+                otherwise = closed(self.writer.ground(standing), Bind.COMPARED)
+                about = f"{name}, for steps that change nothing."
+                yield from _definition(still, beside(IDLE, " => ", otherwise, bind=Bind.LOOSE), about)
+                self._claim(prop, still, means)
+
+    def _deadlock(self, prop: Property) -> Iterator[str]:
+        items = self.actions.some_enabled()
+        if self.system.terminal is not None:
+            items.append(self.writer.ground(self.system.terminal))
+        name = self.asked[prop.name]
+        about = prop.doc or "Something can happen, or ending here is legal."
+        yield from _definition(name, bulleted("\\/", items) if items else atom("FALSE"), about)
+        self._claim(prop, name, Means.VIOLATED)
+
+    def _termination(self, prop: Property) -> Iterator[str]:
+        name = self.asked[prop.name]
+        claims = []
+        if self.actions.may_idle():
+            still = self.names.new(f"{prop.name}_idle")
+            about = f"{prop.name}: no step leads from a state to itself."
+            yield from _definition(still, beside("~", IDLE, bind=Bind.COMPARED), about)
+            claims.append(Claim(still, prop.name, Means.VIOLATED))
+        yield from _definition(name, atom("<>[][FALSE]_vars"), prop.doc)
+        claims.append(Claim(name, prop.name, Means.VIOLATED, temporal=True))
+        if self.fair:
+            self._run(prop.name, "UnfairSpec", claims, "of every behaviour, also where the scheduler is unfair")
+        else:
+            self.main += claims
+
+    def _temporal(self, prop: Property, simple: Property) -> Iterator[str]:
+        sane: list[Claim] = []
+        for line, claim in self._sane(prop, simple):
+            yield line
+            sane = [claim]
+        assert prop.formula is not None, "a temporal property has a formula"
+        known = self._known(prop, simple)
+
+        def condition(expr: Expr) -> Text:
+            return self.writer.whole((expr,), given=[known])
+
+        name = self.asked[prop.name]
+        if is_direct(prop.formula):
+            yield from _definition(name, direct(prop.formula, condition), prop.doc)
+            self.main += [*sane, Claim(name, prop.name, Means.VIOLATED, temporal=True)]
+            return
+        if not is_watchable(prop.formula):
+            self.left_out.append(prop.name)
+            yield f"\\* {prop.name} is left out: no variable can stand for what it says of steps inside until or release."
+            yield ""
+            return
+        module = self.names.new(f"{self.module}_{prop.name}")
+        new = self.names.new
+        watched = Watched(
+            module,
+            self.module,
+            title=comment(f"{self._title()}: {prop.doc or prop.name}"),
+            property=name,
+            agrees=new("Agrees"),
+            init=new("InitWatched"),
+            next=new("NextWatched"),
+            specification=new("SpecWatched"),
+            fair=bool(self.fair),
+        )
+        numbered = partial(new, "until")
+        self.extra[module] = watched.text(prop.formula, Guesses(condition, numbered))
+        claims = [*sane, Claim(name, prop.name, Means.VIOLATED, temporal=True)]
+        self.runs.append(
+            Run(module, module, watched.specification, tuple(claims), f"{prop.name}: has an operator that TLA+ lacks")
+        )
+
+
+def _fires(checks: Iterable[Check]) -> Expr:
+    return b.or_(check.condition for check in checks)
+
+
+def _remark(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if line.strip():
+            yield f"\\* {comment(line)}"
+
+
+def _definition(head: str, body: Text, about: str = "") -> Iterator[str]:
+    yield from _remark(about)
+    yield from defined(head, body).lines
+    yield ""

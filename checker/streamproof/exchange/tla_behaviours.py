@@ -1,0 +1,247 @@
+"""Temporal formulas in TLA+, and modules of their own for what TLA+ has no operator for.
+
+``until`` and ``release`` are not in TLA+. A property that needs them gets a module that extends the model's own by one
+variable for each: a truth value, guessed, that is held to what the operator says of this state and the next, and that may
+not promise for ever. Every behaviour of the model has exactly one such guess, so the property is true of the one
+specification when it is true of the other. The model's own module, and its count of states, are not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed
+from streamproof.system.expr import Expr
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Recurs,
+    Release,
+    Until,
+    parts,
+    recurring,
+    written,
+)
+
+
+def is_direct(formula: Formula) -> bool:
+    """Whether TLA+ has every operator of the formula."""
+    return not isinstance(formula, Until | Release) and all(map(is_direct, parts(formula)))
+
+
+def is_watchable(formula: Formula) -> bool:
+    """Whether what stands inside until and release speaks of states, so that a variable can stand for it."""
+    if isinstance(formula, Until | Release):
+        return next(recurring(formula), None) is None
+    return all(map(is_watchable, parts(formula)))
+
+
+def direct(formula: Formula, condition: Callable[[Expr], Text]) -> Text:
+    """A formula whose operators TLA+ has."""
+    match formula:
+        case Atom(expr):
+            return condition(expr)
+        case NotF(arg):
+            return beside("~", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
+        case AndF(args):
+            return listed("/\\", [direct(arg, condition) for arg in args]) if args else atom("TRUE")
+        case OrF(args):
+            return listed("\\/", [direct(arg, condition) for arg in args]) if args else atom("FALSE")
+        case Always(arg):
+            return beside("[]", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
+        case Eventually(arg):
+            return beside("<>", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
+        case LeadsTo(left, right):
+            before, after = (closed(direct(arg, condition), Bind.ATOM) for arg in (left, right))
+            return beside(before, " ~> ", after, bind=Bind.COMPARED)
+        case Recurs(step):
+            return beside("[]<><<", condition(step), ">>_vars")
+        case Until() | Release():
+            raise AssertionError("TLA+ has no such operator")
+        case _:
+            assert_never(formula)
+
+
+TRUE_FORMULA = AndF(())
+
+
+def core(formula: Formula) -> Formula:
+    """The same with until, negation and connectives only."""
+    match formula:
+        case Atom() | Recurs():
+            return formula
+        case NotF(arg):
+            return NotF(core(arg))
+        case AndF(args):
+            return AndF(tuple(map(core, args)))
+        case OrF(args):
+            return OrF(tuple(map(core, args)))
+        case Always(arg):
+            return NotF(Until(TRUE_FORMULA, NotF(core(arg))))
+        case Eventually(arg):
+            return Until(TRUE_FORMULA, core(arg))
+        case Until(left, right):
+            return Until(core(left), core(right))
+        case Release(left, right):
+            return NotF(Until(NotF(core(left)), NotF(core(right))))
+        case LeadsTo(left, right):
+            return core(Always(OrF((NotF(left), Eventually(right)))))
+        case _:
+            assert_never(formula)
+
+
+@dataclass
+class Guesses:
+    """The truth values of the untils in a formula, as variables: inner ones first."""
+
+    condition: Callable[[Expr], Text]
+    names: Callable[[], str]
+    found: dict[Formula, str] = field(default_factory=dict)
+
+    def text(self, formula: Formula) -> Text:
+        """A formula on a single state, in which the variables stand for the untils."""
+        match formula:
+            case Atom(expr):
+                return self.condition(expr)
+            case NotF(arg):
+                return beside("~", closed(self.text(arg), Bind.ATOM), bind=Bind.COMPARED)
+            case AndF(args):
+                return listed("/\\", [self.text(arg) for arg in args]) if args else atom("TRUE")
+            case OrF(args):
+                return listed("\\/", [self.text(arg) for arg in args]) if args else atom("FALSE")
+            case Until(left, right):
+                if formula not in self.found:
+                    self.text(left)
+                    self.text(right)
+                    self.found[formula] = self.names()
+                return atom(self.found[formula])
+            case _:
+                raise AssertionError("only what `core` leaves")
+
+    def outermost(self, formula: Formula) -> Text:
+        """What is to be shown: outside any until, TLA+'s own operators do."""
+        match formula:
+            case NotF(arg):
+                return beside("~", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
+            case AndF(args) if args:
+                return listed("/\\", [self.outermost(arg) for arg in args])
+            case OrF(args) if args:
+                return listed("\\/", [self.outermost(arg) for arg in args])
+            case Always(arg):
+                return beside("[]", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
+            case Eventually(arg):
+                return beside("<>", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
+            case LeadsTo(left, right):
+                before, after = (closed(self.outermost(arg), Bind.ATOM) for arg in (left, right))
+                return beside(before, " ~> ", after, bind=Bind.COMPARED)
+            case Recurs():
+                return direct(formula, self.condition)
+            case _:
+                return self.text(core(formula))
+
+    def consistent(self) -> list[Text]:
+        """What a guess must be in a state by itself: true where the promise is kept there, false where it cannot be kept."""
+        items = []
+        for until, name in self._untils():
+            left, right = self.text(until.left), self.text(until.right)
+            items.append(beside(closed(right, Bind.COMPARED), f" => {name}", bind=Bind.LOOSE))
+            kept = closed(listed("\\/", [right, left]), Bind.COMPARED)
+            items.append(beside(f"{name} => ", kept, bind=Bind.LOOSE))
+        return items
+
+    def handed_on(self) -> list[Text]:
+        """What a guess and the next one have to do with each other."""
+        items = []
+        for until, name in self._untils():
+            left, right = self.text(until.left), self.text(until.right)
+            waiting = listed("/\\", [left, beside("~", closed(right, Bind.ATOM), bind=Bind.COMPARED)])
+            items.append(beside(closed(waiting, Bind.COMPARED), f" => {name}' = {name}", bind=Bind.LOOSE))
+        return items
+
+    def kept(self) -> list[Text]:
+        """That no promise is made for ever and never kept."""
+        return [
+            beside("[]<>(", listed("\\/", [atom(f"~{name}"), self.text(until.right)]), ")")
+            for until, name in self._untils()
+        ]
+
+    def _untils(self) -> Iterator[tuple[Until, str]]:
+        for formula, name in self.found.items():
+            assert isinstance(formula, Until)
+            yield formula, name
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A module for one property: its name, the module it extends, and the names that it has to declare."""
+
+    module: str
+    base: str
+    title: str
+    property: str
+    agrees: str
+    init: str
+    next: str
+    specification: str
+    fair: bool
+
+    def text(self, formula: Formula, guesses: Guesses) -> str:
+        """The whole module."""
+        shown = guesses.outermost(formula)
+        names = list(guesses.found.values())
+        guessed = [f"{n} \\in BOOLEAN" for n in names]
+        every = ", ".join(["vars", *names])
+        bodies = {
+            self.agrees: guesses.consistent(),
+            self.init: [atom("Init"), *map(atom, guessed), atom(f"{self.agrees} = TRUE")],
+            self.next: [
+                atom("Next"),
+                *(atom(g.replace(" ", "' ", 1)) for g in guessed),
+                atom(f"{self.agrees}' = TRUE"),
+                *(beside("(", text, ") = TRUE", bind=Bind.COMPARED) for text in guesses.handed_on()),
+            ],
+            self.specification: [
+                atom(self.init),
+                atom(f"[][{self.next}]_<<{every}>>"),
+                *([atom("Fairness")] if self.fair else []),
+                *guesses.kept(),
+            ],
+        }
+        declared = [
+            line
+            for at, n in enumerate(names)
+            for line in ("    \\* @type: Bool;", f"    {n}{',' if at + 1 < len(names) else ''}")
+        ]
+        lines = [
+            f"{'-' * 20} MODULE {self.module} {'-' * 20}",
+            f"\\* {self.title}",
+            "\\* Each variable is a guess, whether what TLA+ has no operator for is true from this state on:",
+            *(f"\\*   {name}: {comment(written(until))}" for until, name in guesses.found.items()),
+            "\\* A guess must agree with its state, be handed on to the next one, and may not promise for ever.",
+            f"EXTENDS {self.base}",
+            "",
+            "VARIABLES",
+            *declared,
+        ]
+        for name, items in bodies.items():
+            lines += ["", *defined(name, bulleted("/\\", items)).lines]
+        lines += ["", *defined(self.property, shown).lines, "=" * 60, ""]
+        return "\n".join(lines)
+
+
+def defined(head: str, body: Text) -> Text:
+    """The definition of an operator."""
+    return below((atom(f"{head} =="), beside("    ", body)))
+
+
+def comment(text: str) -> str:
+    """Text that may stand in a comment: one line, in ASCII."""
+    return " ".join(text.encode("ascii", "replace").decode().split())

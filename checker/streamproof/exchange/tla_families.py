@@ -1,0 +1,263 @@
+"""Families: many ground terms that differ in constants only, written as one term with bound names in it.
+
+A system is ground: an action has one instance for each choice of its parameters. Where the terms of the instances have the
+same shape, the constants that differ are found again as a parameter (``p``), beside it (``p + 1``), around a ring
+(``(p + 1) % 4``), or in a table of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any
+
+from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside
+from streamproof.exchange.tla_names import Names, string
+from streamproof.exchange.tla_values import LARGEST, fields, integer, literal, record
+from streamproof.system import expr as e
+from streamproof.system.build import const
+from streamproof.system.expr import Expr, children
+from streamproof.system.sorts import (
+    ArraySort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    default,
+)
+
+Terms = tuple[Expr, ...]
+"""One term for each row of a family, all of one shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What is bound where terms are written: names, and the rows of values that they take together, as text.
+
+    Numbers stand beside their texts, for what is computed from them.
+    """
+
+    names: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ((),)
+    numbers: tuple[tuple[int | None, ...], ...] = ((),)
+
+    def column(self, at: int) -> tuple[str, ...]:
+        """The texts of one name's values, row by row."""
+        return tuple(row[at] for row in self.rows)
+
+    def widened(self, name: str, values: Sequence[tuple[str, int | None]]) -> Family:
+        """With one more name, that takes all of `values` in every row; the rows of one old row are neighbours."""
+        return Family(
+            (*self.names, name),
+            tuple((*row, text) for row in self.rows for text, _ in values),
+            tuple((*row, number) for row in self.numbers for _, number in values),
+        )
+
+
+GROUND = Family()
+"""Nothing is bound, and there is one row."""
+
+
+def parameter_texts(values: Sequence[Any]) -> list[tuple[str, int | None]]:
+    """The values of a parameter as text of TLA+, all of one kind; each with its number if it is one."""
+    kinds = {type(v) for v in values}
+    if kinds == {bool}:
+        return [("TRUE" if v else "FALSE", None) for v in values]
+    if kinds == {int} and all(abs(v) <= LARGEST for v in values):
+        return [(integer(v).lines[0], v) for v in values]
+    plain = len({str(v) for v in values}) == len({(type(v), repr(v)) for v in values})
+    return [(string(str(v) if plain else f"{type(v).__name__} {v!r}"), None) for v in values]
+
+
+def is_product(rows: Sequence[Sequence[Hashable]]) -> bool:
+    """Whether the rows are all combinations of the values in their columns, each once."""
+    columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
+    size = 1
+    for column in columns:
+        size *= len(column)
+    return size == len(rows) == len(set(map(tuple, rows)))
+
+
+class Shapes:
+    """Numbers for the shapes of terms: two terms of one shape differ in constants only."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[Expr, int] = {}
+
+    def __call__(self, term: Expr) -> int:
+        """The number of the term's shape."""
+        for part in _unknown(term, self._known):
+            key = (type(part), *_fixed(part), *(self._known[c] for c in children(part)))
+            self._known[part] = self._numbers.setdefault(key, len(self._numbers))
+        return self._known[term]
+
+
+def _unknown(term: Expr, known: dict[Expr, int]) -> Iterator[Expr]:
+    stack = [(term, False)]
+    while stack:
+        part, ready = stack.pop()
+        if part in known:
+            continue
+        if ready:
+            yield part
+        else:
+            stack.append((part, True))
+            stack += [(c, False) for c in children(part) if c not in known]
+
+
+def _fixed(term: Expr) -> Iterator[Hashable]:
+    """What must be equal in terms of one shape, beside their parts."""
+    match term:
+        case e.Const(sort=sort):
+            yield kind(sort)
+        case e.Var(name=name) | e.Next(name=name) | e.Field(name=name) | e.WithField(name=name):
+            yield name
+        case e.Select(array=whole) | e.Store(array=whole):
+            assert isinstance(whole.sort, ArraySort)
+            yield whole.sort.index
+            yield default(whole.sort.element)
+        case e.MakeArray(sort=sort):
+            assert isinstance(sort, ArraySort)
+            yield sort.index
+            yield kind(sort)
+        case e.MakeRecord(sort=sort):
+            yield kind(sort)
+        case e.Unwrap(arg=arg):
+            assert isinstance(arg.sort, OptionSort)
+            yield default(arg.sort.element)
+        case e.Peek(queue=queue) | e.Push(queue=queue) | e.Pop(queue=queue):
+            assert isinstance(queue.sort, QueueSort)
+            yield queue.sort.capacity
+            yield default(queue.sort.element)
+        case _:
+            pass
+
+
+def kind(sort: Sort) -> Hashable:
+    """What the values of two sorts must have in common to be compared: ranges are all alike."""
+    match sort:
+        case RangeSort():
+            return "integer"
+        case RecordSort(fields):
+            return ("record", *((n, kind(s)) for n, s in fields))
+        case OptionSort(element):
+            return ("option", kind(element))
+        case ArraySort(index, element):
+            return ("array", index, kind(element))
+        case QueueSort(element, _):
+            return ("queue", kind(element))
+        case SetSort(element):
+            return ("set", kind(element))
+        case _:
+            return sort
+
+
+@dataclass
+class Tables:
+    """Constant functions that give the constants of families where arithmetic does not."""
+
+    names: Names
+    found: dict[tuple[str, ...], tuple[str, Text]] = field(default_factory=dict)
+
+    def constant(self, terms: Terms, family: Family) -> Text:
+        """The text for constants that may differ from row to row."""
+        return self.simple(terms, family) or self._in_parts(terms, family) or self._looked_up(terms, family)
+
+    def simple(self, terms: Terms, family: Family) -> Text | None:
+        """The same, where no table is needed."""
+        texts = [_text(t) for t in terms]
+        if len(set(texts)) == 1:
+            return texts[0]
+        lines = [text.lines for text in texts]
+        for at, name in enumerate(family.names):
+            if lines == [(value,) for value in family.column(at)]:
+                return atom(name)
+        values = [_number(t) for t in terms]
+        for at, name in enumerate(family.names):
+            near = _near(name, [row[at] for row in family.numbers], values)
+            if near is not None:
+                return near
+        return None
+
+    def _in_parts(self, terms: Terms, family: Family) -> Text | None:
+        """Records by their fields, options by their values, where they all have one."""
+        sorts = [t.sort for t in terms]
+        values = [t.value for t in terms if isinstance(t, e.Const)]
+        if all(isinstance(s, OptionSort) for s in sorts) and None not in values:
+            inner = tuple(const(s.element, v) for s, v in zip(sorts, values, strict=True) if isinstance(s, OptionSort))
+            return beside("Some(", self.constant(inner, family), ")")
+        if all(isinstance(s, RecordSort) and s.fields for s in sorts):
+            records = [s for s in sorts if isinstance(s, RecordSort)]
+            parts = []
+            for at, (name, _) in enumerate(fields(records[0])):
+                column = (const(s.fields[at][1], v[at]) for s, v in zip(records, values, strict=True))
+                parts.append((name, self.constant(tuple(column), family)))
+            return record(parts)
+        return None
+
+    def _looked_up(self, terms: Terms, family: Family) -> Text:
+        texts = [_text(t) for t in terms]
+        for size in range(1, len(family.names) + 1):
+            for chosen in combinations(range(len(family.names)), size):
+                known: dict[tuple[str, ...], Text] = {}
+                keys = [tuple(row[at] for at in chosen) for row in family.rows]
+                if all(known.setdefault(k, t) == t for k, t in zip(keys, texts, strict=True)):
+                    name = self._table(known)
+                    given = ", ".join(family.names[at] for at in chosen)
+                    return atom(f"{name}[{given}]")
+        raise AssertionError("rows of a family are different")
+
+    def _table(self, known: dict[tuple[str, ...], Text]) -> str:
+        """The name of a function with these values. Of several arguments, it is defined for all combinations."""
+        columns = [list(dict.fromkeys(column)) for column in zip(*known, strict=True)]
+        filler = next(iter(known.values()))
+        pairs = []
+        for key in product(*columns):
+            told = key[0] if len(key) == 1 else f"<<{', '.join(key)}>>"
+            pairs.append(beside(told, " :> ", known.get(key, filler)))
+        rows = [beside(pair, " @@" if at + 1 < len(pairs) else "") for at, pair in enumerate(pairs)]
+        body = _rows(rows)
+        if body.lines not in self.found:
+            self.found[body.lines] = (self.names.new(f"table{len(self.found) + 1}"), body)
+        return self.found[body.lines][0]
+
+
+def _rows(items: Sequence[Text]) -> Text:
+    rows: list[Text] = []
+    for part in items:
+        if rows and rows[-1].flat and part.flat and rows[-1].width + part.width < WIDTH:
+            rows[-1] = beside(rows[-1], " ", part)
+        else:
+            rows.append(part)
+    return Text(tuple(line for row in rows for line in row.lines), Bind.COMPUTED)
+
+
+def _text(term: Expr) -> Text:
+    assert isinstance(term, e.Const), "constants"
+    return literal(term.sort, term.value)
+
+
+def _number(term: Expr) -> int | None:
+    assert isinstance(term, e.Const), "constants"
+    return term.value if isinstance(term.sort, RangeSort) else None
+
+
+def _near(name: str, given: Sequence[int | None], wanted: Sequence[int | None]) -> Text | None:
+    """Numbers at a constant distance from a parameter, in a line or around a ring that begins with 0."""
+    pairs = [(g, w) for g, w in zip(given, wanted, strict=True) if g is not None and w is not None]
+    if len(pairs) < len(given):
+        return None
+    distance = pairs[0][1] - pairs[0][0]
+    if all(w - g == distance for g, w in pairs):
+        sign = "+" if distance > 0 else "-"
+        return Text((f"{name} {sign} {abs(distance)}",), Bind.COMPUTED)
+    size = len({g for g, _ in pairs})
+    if {g for g, _ in pairs} == set(range(size)) and size > 1:
+        distance %= size
+        if all((g + distance) % size == w for g, w in pairs):
+            return Text((f"({name} + {distance}) % {size}",), Bind.COMPUTED)
+    return None

@@ -1,0 +1,118 @@
+"""Text in two dimensions: lines that are put beside and below each other without losing their columns.
+
+TLA+ reads the columns of ``/\\`` and ``\\/`` in lists, so everything that belongs to an item has to stay to its right. Here
+lines only ever move together, all by the same number of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+WIDTH = 100
+"""Columns that a line should have at most; what has no place to break may be longer."""
+
+Lines = tuple[str, ...]
+
+
+class Bind(IntEnum):
+    """How tightly a text holds together, which says where it needs parentheses."""
+
+    LOOSE = 0
+    """Extends as far as it can, or is a list: IF, LET, quantifiers, and, or."""
+    COMPARED = 1
+    """A comparison or a negation."""
+    COMPUTED = 2
+    """An operator on numbers or sets."""
+    ATOM = 3
+    """A name, a literal, an application, or anything in brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An expression as lines, without the column where it will stand."""
+
+    lines: Lines
+    bind: Bind = Bind.ATOM
+
+    @property
+    def flat(self) -> bool:
+        """Whether it is a single line."""
+        return len(self.lines) == 1
+
+    @property
+    def width(self) -> int:
+        """Columns of the longest line."""
+        return max(map(len, self.lines))
+
+    @property
+    def length(self) -> int:
+        """Characters in all."""
+        return sum(map(len, self.lines))
+
+
+def atom(text: str) -> Text:
+    """A single word, or something in brackets."""
+    return Text((text,))
+
+
+def beside(*parts: Text | str, bind: Bind = Bind.ATOM) -> Text:
+    """Each part to the right of the end of the one before."""
+    lines: list[str] = [""]
+    for part in parts:
+        first, *rest = (part,) if isinstance(part, str) else part.lines
+        column = " " * len(lines[-1])
+        lines[-1] += first
+        lines += [column + line for line in rest]
+    return Text(tuple(lines), bind)
+
+
+def below(parts: Iterable[Text], bind: Bind = Bind.LOOSE) -> Text:
+    """Each part under the one before, all from the same column."""
+    return Text(tuple(line for part in parts for line in part.lines), bind)
+
+
+def closed(text: Text, at_least: Bind) -> Text:
+    """`text`, in parentheses where it does not hold together as tightly as `at_least`."""
+    return text if text.bind >= at_least else beside("(", text, ")")
+
+
+def listed(operator: str, items: Sequence[Text]) -> Text:
+    """A conjunction or disjunction: in one line where there is room, otherwise as a list with one item under the other."""
+    if len(items) == 1:
+        return items[0]
+    inner = [closed(item, Bind.COMPARED) for item in items]
+    if all(item.flat for item in inner):
+        line = f" {operator} ".join(item.lines[0] for item in inner)
+        if len(line) <= WIDTH * 3 // 4:
+            return Text((line,), Bind.LOOSE)
+    return bulleted(operator, items)
+
+
+def bulleted(operator: str, items: Sequence[Text]) -> Text:
+    """A list with one item under the other, also where there is only one."""
+    return below(beside(f"{operator} ", item, bind=Bind.LOOSE) for item in items)
+
+
+def separated(opening: str, items: Sequence[Text], closing: str) -> Text:
+    """Items with commas in brackets, in as many lines as they need."""
+    rows: list[Text] = []
+    for at, item in enumerate(items):
+        part = beside(item, "," if at + 1 < len(items) else "")
+        if rows and rows[-1].flat and part.flat and rows[-1].width + part.width + len(opening) < WIDTH:
+            rows[-1] = beside(rows[-1], " ", part)
+        else:
+            rows.append(part)
+    return beside(opening, below(rows), closing) if rows else atom(opening + closing)
+
+
+def chosen(condition: Text, then: Text, other: Text) -> Text:
+    """A conditional."""
+    parts = (condition, then, other)
+    if all(part.flat for part in parts):
+        line = "IF {} THEN {} ELSE {}".format(*(part.lines[0] for part in parts))
+        if len(line) <= WIDTH * 3 // 4:
+            return Text((line,), Bind.LOOSE)
+    rows = (beside("IF ", condition), beside("THEN ", then), beside("ELSE ", other))
+    return below(rows)

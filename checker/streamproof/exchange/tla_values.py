@@ -1,0 +1,262 @@
+"""Sorts and values in TLA+: sets of values, Apalache's types, literals.
+
+======  ===================================================================
+sort    value
+======  ===================================================================
+Bool    ``TRUE``, ``FALSE``
+Range   an integer
+Enum    a string
+Record  a record
+Option  ``[tag |-> "Some", value |-> v]``; ``"None"`` beside a value that is the same for every option of the kind
+Array   a function
+Queue   a sequence
+Set     a set
+======  ===================================================================
+
+An option is a record in both cases because TLC refuses to compare values of different kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import assert_never
+
+from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, below, beside, bulleted, closed, separated
+from streamproof.exchange.tla_names import field_name, string
+from streamproof.system.errors import TooLarge
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    cardinality,
+    default,
+    ordered,
+    values,
+)
+
+LARGEST = 2**31 - 1
+"""TLC's largest integer; it stops where a computation exceeds it."""
+CHOICES = 20_000
+"""The most initial values of one variable that are written one by one."""
+UNIT = "unit"
+"""Stands for the only value of a record without fields."""
+
+
+def fields(sort: RecordSort) -> tuple[tuple[str, Sort], ...]:
+    """The fields of a record under TLA+'s identifiers."""
+    names = [n for n, _ in sort.fields]
+    return tuple((field_name(n, names), s) for n, s in sort.fields)
+
+
+def integer(value: int) -> Text:
+    """A number; raises `TooLarge` where TLC has none so large."""
+    if abs(value) > LARGEST:
+        raise TooLarge(f"{value} does not fit TLC's 32-bit integers", remedy="choose smaller parameters")
+    return atom(str(value)) if value >= 0 else atom(f"(-{-value})")
+
+
+def resting(sort: Sort) -> Value:
+    """What stands beside ``"None"``: the same for all sorts whose values may be compared."""
+    match sort:
+        case RangeSort():
+            return 0
+        case RecordSort(parts):
+            return tuple(resting(s) for _, s in parts)
+        case ArraySort(index, element):
+            return (resting(element),) * cardinality(index)
+        case _:
+            return default(sort)
+
+
+def literal(sort: Sort, value: Value, depth: int = 0) -> Text:
+    """A value as a constant expression; bound names in it are ``any``, ``any1``, ..., by depth."""
+    match sort:
+        case BoolSort():
+            return atom("TRUE" if value else "FALSE")
+        case RangeSort():
+            return integer(value)
+        case EnumSort():
+            return atom(string(value))
+        case RecordSort():
+            return record([(n, literal(s, v, depth)) for (n, s), v in zip(fields(sort), value, strict=True)])
+        case OptionSort(element):
+            return absent(sort, depth) if value is None else beside("Some(", literal(element, value, depth), ")")
+        case ArraySort(index, element):
+            return function(index, [literal(element, v, depth + 1) for v in value], numbered("any", depth))
+        case QueueSort(element, _):
+            return separated("<<", [literal(element, v, depth) for v in value], ">>")
+        case SetSort(element):
+            return separated("{", [literal(element, v, depth) for v in ordered(element, value)], "}")
+        case _:
+            assert_never(sort)
+
+
+def absent(sort: OptionSort, depth: int = 0) -> Text:
+    """The option that has no value."""
+    return beside("None(", literal(sort.element, resting(sort.element), depth), ")")
+
+
+def numbered(name: str, depth: int) -> str:
+    """A bound name of the export's own, different at each depth."""
+    return f"{name}{depth}" if depth else name
+
+
+def record(parts: Sequence[tuple[str, Text]]) -> Text:
+    """A record from its fields."""
+    return separated("[", [beside(f"{n} |-> ", t) for n, t in parts], "]") if parts else atom(f'"{UNIT}"')
+
+
+def function(index: RangeSort | EnumSort | BoolSort, elements: Sequence[Text], variable: str) -> Text:
+    """A function from its elements in the order of the index; `variable` is a name for the index."""
+    if len(set(elements)) == 1:
+        return beside(f"[{variable} \\in ", domain(index), " |-> ", elements[0], "]")
+    keys = [literal(index, k) for k in values(index)]
+    pairs = [beside(k, " :> ", closed(t, Bind.ATOM)) for k, t in zip(keys, elements, strict=True)]
+    return separated_by(" @@", pairs)
+
+
+def separated_by(operator: str, items: Sequence[Text]) -> Text:
+    """Items with an operator between them, in parentheses."""
+    rows: list[Text] = []
+    for at, item in enumerate(items):
+        part = beside(item, operator if at + 1 < len(items) else "")
+        if rows and rows[-1].flat and part.flat and rows[-1].width + part.width < WIDTH:
+            rows[-1] = beside(rows[-1], " ", part)
+        else:
+            rows.append(part)
+    return beside("(", below(rows), ")")
+
+
+def domain(sort: Sort) -> Text:
+    """The set of the values of a sort that is made of scalars, records, arrays and sets."""
+    match sort:
+        case BoolSort():
+            return atom("BOOLEAN")
+        case RangeSort(lo, hi):
+            return beside(integer(lo), "..", integer(hi), bind=Bind.COMPUTED)
+        case EnumSort(members):
+            return separated("{", [atom(string(m)) for m in members], "}")
+        case RecordSort():
+            parts = [beside(f"{n}: ", domain(s)) for n, s in fields(sort)]
+            return separated("[", parts, "]") if parts else atom(f'{{"{UNIT}"}}')
+        case ArraySort(index, element):
+            return beside("[", domain(index), " -> ", domain(element), "]")
+        case SetSort(element):
+            return beside("SUBSET ", closed(domain(element), Bind.ATOM), bind=Bind.COMPUTED)
+        case OptionSort() | QueueSort():
+            raise AssertionError(f"{sort} is no plain set")
+        case _:
+            assert_never(sort)
+
+
+def is_plain(sort: Sort) -> bool:
+    """Whether `domain` has the set of the sort's values."""
+    match sort:
+        case RecordSort(parts):
+            return all(is_plain(s) for _, s in parts)
+        case ArraySort(_, element) | SetSort(element):
+            return is_plain(element)
+        case OptionSort() | QueueSort():
+            return False
+        case _:
+            return True
+
+
+def belongs(term: Text, sort: Sort, depth: int = 0) -> Text:
+    """The condition that the value of `term` is one of `sort`; bound names are ``at``, ``at1``, ..."""
+    if is_plain(sort):
+        return beside(closed(term, Bind.COMPUTED), " \\in ", domain(sort), bind=Bind.COMPARED)
+    name = numbered("at", depth)
+    match sort:
+        case RecordSort():
+            return bulleted("/\\", [belongs(beside(term, f".{n}"), s, depth + 1) for n, s in fields(sort)])
+        case OptionSort(element):
+            tag = beside(term, '.tag \\in {"None", "Some"}', bind=Bind.COMPARED)
+            value = beside(term, ".value")
+            none = beside(term, '.tag = "None" /\\ ', value, " = ", literal(element, resting(element)))
+            there = beside(term, '.tag = "Some" /\\ ', closed(belongs(value, element, depth + 1), Bind.COMPARED))
+            either = bulleted("\\/", [none, there])
+            return bulleted("/\\", [tag, either])
+        case ArraySort(index, element):
+            whole = beside("DOMAIN ", term, " = ", domain(index), bind=Bind.COMPARED)
+            inner = belongs(beside(term, f"[{name}]"), element, depth + 1)
+            return bulleted("/\\", [whole, beside(f"\\A {name} \\in ", domain(index), " : ", inner, bind=Bind.LOOSE)])
+        case QueueSort(element, capacity):
+            short = beside("Len(", term, f") <= {capacity}", bind=Bind.COMPARED)
+            inner = belongs(beside(term, f"[{name}]"), element, depth + 1)
+            return bulleted("/\\", [short, beside(f"\\A {name} \\in DOMAIN ", term, " : ", inner, bind=Bind.LOOSE)])
+        case SetSort(element):
+            inner = belongs(atom(name), element, depth + 1)
+            return beside(f"\\A {name} \\in ", closed(term, Bind.COMPUTED), " : ", inner, bind=Bind.LOOSE)
+        case _:
+            raise AssertionError(f"{sort} is a plain set")
+
+
+def initial(sort: Sort, first: Sequence[Value]) -> Text:
+    """The set of a variable's initial values. Raises `TooLarge` where they are too many to be written."""
+    found = set(first)
+    if is_plain(sort) and len(found) == cardinality(sort):
+        return domain(sort)
+    product = _product(sort, found)
+    if product is not None:
+        return product
+    if len(found) > CHOICES:
+        raise TooLarge(
+            f"{len(found):,} initial values of one variable cannot be written one by one",
+            remedy="choose smaller parameters",
+        )
+    return separated("{", [literal(sort, v) for v in dict.fromkeys(first)], "}")
+
+
+def _product(sort: Sort, found: set[Value]) -> Text | None:
+    """The set as one of functions or of records, where it is one."""
+    match sort:
+        case RangeSort() if found == set(range(min(found), max(found) + 1)) and len(found) > 1:
+            return beside(integer(min(found)), "..", integer(max(found)), bind=Bind.COMPUTED)
+        case ArraySort(index, element):
+            column = frozenset(v for value in found for v in value)
+            if len(column) ** cardinality(index) == len(found):
+                return beside("[", domain(index), " -> ", initial(element, ordered(element, column)), "]")
+        case RecordSort(parts) if parts:
+            columns = [ordered(s, frozenset(value[at] for value in found)) for at, (_, s) in enumerate(parts)]
+            if prod(map(len, columns)) == len(found):
+                sets = zip(fields(sort), columns, strict=True)
+                return separated("[", [beside(f"{n}: ", initial(s, c)) for (n, s), c in sets], "]")
+        case _:
+            pass
+    return None
+
+
+def type_text(sort: Sort) -> str:
+    """The type of a sort's values, as Apalache writes it."""
+    match sort:
+        case BoolSort():
+            return "Bool"
+        case RangeSort():
+            return "Int"
+        case EnumSort():
+            return "Str"
+        case RecordSort():
+            return "{ " + ", ".join(f"{n}: {type_text(s)}" for n, s in fields(sort)) + " }" if sort.fields else "Str"
+        case OptionSort(element):
+            return f"{{ tag: Str, value: {type_text(element)} }}"
+        case ArraySort(index, element):
+            return f"{type_text(index)} -> {_closed_type(element)}"
+        case QueueSort(element, _):
+            return f"Seq({type_text(element)})"
+        case SetSort(element):
+            return f"Set({type_text(element)})"
+        case _:
+            assert_never(sort)
+
+
+def _closed_type(sort: Sort) -> str:
+    return f"({type_text(sort)})" if isinstance(sort, ArraySort) else type_text(sort)
