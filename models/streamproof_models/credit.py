@@ -1,0 +1,294 @@
+"""Credit-based flow control: one connection, several channels, one gate with a shared pool of floating buffers.
+
+A sender may put a buffer on the wire only for a credit, and a credit is a free buffer that the receiver has set aside. The
+receiver owns `exclusive` buffers per channel; what the sender tells of its backlog makes it borrow `floating` ones. A buffer
+that was consumed is given back to the pool if it was borrowed and is not needed, and becomes a new credit otherwise
+(`RemoteInputChannel`, `BufferManager` and `CreditBasedSequenceNumberingViewReader` of Flink 1.5 and later).
+
+What is left out: contents and order (a channel is a handful of counters, and the connection delivers the buffers and
+announcements of different channels in any order); what a sender tells of its backlog is known at the moment it is told, or
+when a buffer arrives; events, which cost no credit; partial buffers; local channels. Buffers of a channel are alike, so
+whether one that is consumed counts as borrowed is said by numbers only. A channel that is released is released at both ends
+at once. Each sender produces so many buffers at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Array, Enum, Model, Range, State, action, require
+
+
+class Credit(Model):
+    """Credit-based flow control of one connection with several channels."""
+
+    name = "credit"
+
+    channels: int = 2
+    """Channels that share the connection and the floating buffers."""
+    exclusive: int = 1
+    """Buffers that a channel has for itself."""
+    floating: int = 1
+    """Buffers that the channels of the gate share."""
+    depth: int = 2
+    """Buffers that each sender produces at most."""
+
+    check_deadlock = False
+    """A consumer may always stall, so nothing is ever stuck; what must happen is said by temporal properties."""
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+        "channels": (1, None),
+        "exclusive": (1, None),
+        "floating": (0, None),
+        "depth": (1, None),
+    }
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "small": {},
+        "medium": {"channels": 3, "floating": 2},
+        "large": {"channels": 3, "floating": 2, "depth": 3},
+    }
+
+    def state(self) -> State:
+        """Every exclusive buffer is a credit at its sender; the pool is full."""
+        channel = range(self.channels)
+        most = self.most()
+        return State(
+            left=Array(channel, Range(0, self.depth, init=self.depth)),
+            backlog=Array(channel, Range(0, self.depth)),
+            credit=Array(channel, Range(0, most), init=self.exclusive),
+            wire=Array(channel, Range(0, most)),
+            known=Array(channel, Range(0, self.depth)),
+            free=Array(channel, Range(0, most), init=self.exclusive),
+            queued=Array(channel, Range(0, most)),
+            lent=Array(channel, Range(0, self.floating)),
+            unannounced=Array(channel, Range(0, most)),
+            announced=Array(channel, Range(0, most)),
+            consumer=Array(channel, Enum("LIVE", "STALLED", "GONE")),
+            pool=Range(0, self.floating, init=self.floating),
+        )
+
+    def most(self) -> int:
+        """Buffers, and promises of buffers, that one channel can have."""
+        return self.exclusive + self.floating
+
+    # --- the sender
+
+    @action(c="channels")
+    def produce(self, s: Any, c: int) -> None:
+        """A buffer is full and waits to be sent."""
+        require(s.left[c] > 0)
+        require(s.consumer[c] != "GONE")
+        s.left[c] -= 1
+        s.backlog[c] += 1
+
+    @action(c="channels", fairness=WEAK)
+    def send(self, s: Any, c: int) -> None:
+        """A buffer goes on the wire for a credit."""
+        require(s.backlog[c] > 0)
+        require(s.credit[c] > 0)
+        s.backlog[c] -= 1
+        s.credit[c] -= 1
+        s.wire[c] += 1
+
+    @action(c="channels", fairness=WEAK)
+    def tell(self, s: Any, c: int) -> None:
+        """A sender without credit says how much waits."""
+        require(s.backlog[c] > 0)
+        require(s.credit[c] == 0)
+        require(s.known[c] != s.backlog[c])
+        s.known[c] = s.backlog[c]
+
+    @action(c="channels", fairness=WEAK)
+    def hear(self, s: Any, c: int) -> None:
+        """An announced credit arrives."""
+        require(s.announced[c] > 0)
+        s.announced[c] -= 1
+        s.credit[c] += 1
+
+    # --- the receiver
+
+    @action(c="channels", fairness=WEAK)
+    def receive(self, s: Any, c: int) -> None:
+        """A buffer arrives, with what waits behind it."""
+        require(s.wire[c] > 0)
+        require(s.free[c] > 0)
+        s.wire[c] -= 1
+        s.free[c] -= 1
+        s.queued[c] += 1
+        s.known[c] = s.backlog[c]
+
+    @action(c="channels", fairness=WEAK)
+    def consume(self, s: Any, c: int) -> None:
+        """A buffer has been read."""
+        require(s.consumer[c] == "LIVE")
+        require(s.queued[c] > 0)
+        s.queued[c] -= 1
+        if s.lent[c] > 0 and s.free[c] >= s.known[c] + self.exclusive:
+            s.lent[c] -= 1
+            self.lend(s, -1)
+        else:
+            s.free[c] += 1
+            self.promise(s, c)
+
+    def promise(self, s: Any, c: int) -> None:
+        """A buffer that has become free is a credit to announce."""
+        s.unannounced[c] += 1
+
+    @action(c="channels", fairness=WEAK)
+    def borrow(self, s: Any, c: int) -> None:
+        """A floating buffer is assigned to a channel whose sender has more than its buffers can take."""
+        require(s.pool > 0)
+        require(s.consumer[c] != "GONE")
+        require(s.free[c] < s.known[c] + self.exclusive)
+        self.lend(s, 1)
+        s.lent[c] += 1
+        s.free[c] += 1
+        s.unannounced[c] += 1
+
+    def lend(self, s: Any, count: int) -> None:
+        """So many buffers leave the pool."""
+        s.pool -= count
+
+    @action(c="channels", fairness=WEAK)
+    def announce(self, s: Any, c: int) -> None:
+        """All new credits of a channel go out in one message."""
+        require(s.unannounced[c] > 0)
+        s.announced[c] += s.unannounced[c]
+        s.unannounced[c] = 0
+
+    # --- what may happen to a consumer
+
+    @action(c="channels")
+    def stall(self, s: Any, c: int) -> None:
+        """A consumer stops reading, for ever."""
+        require(s.consumer[c] == "LIVE")
+        s.consumer[c] = "STALLED"
+
+    @action(c="channels")
+    def release(self, s: Any, c: int) -> None:
+        """A channel is given up: nothing of it is on its way any more, its floating buffers go back to the pool."""
+        require(s.consumer[c] != "GONE")
+        s.consumer[c] = "GONE"
+        self.give_back(s, c)
+        s.lent[c] = 0
+        s.left[c] = 0
+        s.backlog[c] = 0
+        s.credit[c] = 0
+        s.wire[c] = 0
+        s.known[c] = 0
+        s.queued[c] = 0
+        s.announced[c] = 0
+        s.free[c] = self.exclusive
+        s.unannounced[c] = self.exclusive
+
+    def give_back(self, s: Any, c: int) -> None:
+        """The floating buffers of a channel return to the pool."""
+        s.pool += s.lent[c]
+
+    def idle(self, s: Any, c: int) -> Any:
+        """Nothing that was produced for a channel is unread."""
+        return s.backlog[c] + s.wire[c] + s.queued[c] == 0
+
+    def all_read(self, s: Any) -> Any:
+        """Every consumer reads."""
+        return all(s.consumer[c] == "LIVE" for c in range(self.channels))
+
+
+class CreditBeforeFree(Credit, variant="credit-before-free"):
+    """A buffer is a credit again when it is handed to the consumer, not when the consumer has read it."""
+
+    def most(self) -> int:
+        """Promises for borrowed buffers that are given back are made too."""
+        return super().most() + self.depth
+
+    @action(c="channels", fairness=WEAK)
+    def receive(self, s: Any, c: int) -> None:
+        """The buffer that is filled is promised again at once."""
+        super().receive(s, c)
+        s.unannounced[c] += 1
+
+    def promise(self, s: Any, c: int) -> None:
+        """It has been promised already."""
+
+
+class FloatingLeak(Credit, variant="floating-leak"):
+    """A channel that is released keeps its floating buffers."""
+
+    def give_back(self, s: Any, c: int) -> None:
+        """Forgotten."""
+
+
+class UncountedLending(Credit, variant="uncounted-lending"):
+    """The pool lends what it has to everyone, and keeps no count."""
+
+    @action(c="channels", fairness=WEAK)
+    def borrow(self, s: Any, c: int) -> None:
+        """A channel gets every floating buffer once."""
+        require(s.lent[c] < self.floating)
+        super().borrow(s, c)
+
+    def lend(self, s: Any, count: int) -> None:
+        """Not noted."""
+
+    def give_back(self, s: Any, c: int) -> None:
+        """Not noted either."""
+
+
+class LostAnnouncement(Credit, variant="lost-announcement"):
+    """Announcements may be lost, and are not repeated."""
+
+    @action(c="channels")
+    def lose(self, s: Any, c: int) -> None:
+        """An announced credit does not arrive."""
+        require(s.announced[c] > 0)
+        s.announced[c] -= 1
+
+
+class ZeroExclusive(Credit, variant="zero-exclusive"):
+    """Channels have no buffers of their own and live on the pool."""
+
+    exclusive: int = 0
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"exclusive": (0, 0)}
+
+
+class NoCredit(Credit, variant="no-credit"):
+    """Before 1.5: senders fill the connection, and a receiver without a buffer for what comes next stops reading it."""
+
+    def state(self) -> State:
+        """Also: for which channel the connection waits, so many meaning none."""
+        declared = dict(super().state().items())
+        return State(**declared, waits=Range(0, self.channels, init=self.channels))
+
+    def most(self) -> int:
+        """Credits that nobody uses add up."""
+        return super().most() + self.depth
+
+    @action(c="channels", fairness=WEAK)
+    def send(self, s: Any, c: int) -> None:
+        """A buffer goes on the wire as long as the connection takes it."""
+        require(s.backlog[c] > 0)
+        require(s.wire[c] < self.exclusive + self.floating)
+        s.backlog[c] -= 1
+        s.wire[c] += 1
+
+    @action(c="channels", fairness=WEAK)
+    def receive(self, s: Any, c: int) -> None:
+        """The next buffer on the connection is read, if it is not the turn of another that there is no room for."""
+        require(s.waits in (self.channels, c))
+        super().receive(s, c)
+        s.waits = self.channels
+
+    @action(c="channels", fairness=WEAK)
+    def block(self, s: Any, c: int) -> None:
+        """The next buffer is for a channel without a free one: nothing else is read until it has one."""
+        require(s.waits == self.channels)
+        require(s.wire[c] > 0)
+        require(s.free[c] == 0)
+        s.waits = c
+
+    @action(c="channels")
+    def release(self, s: Any, c: int) -> None:
+        """What the connection waits for is thrown away with the channel."""
+        super().release(s, c)
+        if s.waits == c:
+            s.waits = self.channels

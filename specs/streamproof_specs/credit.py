@@ -1,0 +1,69 @@
+"""What must hold of credit-based flow control: no buffer without a place, none lost, and no channel stopped by another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import Spec, invariant, leads_to, temporal
+from streamproof_models.credit import (  # noqa: F401  (declaring a variant registers it)
+    Credit,
+    CreditBeforeFree,
+    FloatingLeak,
+    LostAnnouncement,
+    NoCredit,
+    UncountedLending,
+    ZeroExclusive,
+)
+
+
+@invariant
+def conservation(m: Credit, s: Any) -> Any:
+    """Every buffer assigned to a channel is a credit, an announcement, on the wire, queued, or yet to be announced."""
+    return all(
+        s.credit[c] + s.announced[c] + s.wire[c] + s.queued[c] + s.unannounced[c] == m.exclusive + s.lent[c]
+        for c in range(m.channels)
+    )
+
+
+@invariant
+def no_overflow(m: Credit, s: Any) -> Any:
+    """Every buffer on the wire has a free buffer at its receiver."""
+    return all(s.wire[c] <= s.free[c] for c in range(m.channels))
+
+
+@invariant
+def pool_conserved(m: Credit, s: Any) -> Any:
+    """Every floating buffer is in the pool or lent."""
+    return s.pool + sum(s.lent[c] for c in range(m.channels)) == m.floating
+
+
+@invariant
+def within_limit(m: Credit, s: Any) -> Any:
+    """A gate has no more buffers than its channels' exclusive ones and the floating ones."""
+    return sum(s.free[c] + s.queued[c] for c in range(m.channels)) <= m.channels * m.exclusive + m.floating
+
+
+@temporal
+def consumed(m: Credit, s: Any) -> Any:
+    """While all consumers read, everything that was produced is read in the end."""
+    return all(leads_to(not m.idle(s, c), not m.all_read(s) or m.idle(s, c)) for c in range(m.channels))
+
+
+@temporal
+def isolation(m: Credit, s: Any) -> Any:
+    """A consumer that reads gets everything in the end, whatever the others do."""
+    return all(leads_to(not m.idle(s, c), s.consumer[c] != "LIVE" or m.idle(s, c)) for c in range(m.channels))
+
+
+SPEC = Spec(
+    Credit,
+    properties=(conservation, no_overflow, pool_conserved, within_limit, consumed, isolation),
+    expected={
+        "credit-before-free": {"conservation": "violated", "no_overflow": "violated"},
+        "floating-leak": {"pool_conserved": "violated"},
+        "uncounted-lending": {"pool_conserved": "violated", "within_limit": "violated"},
+        "lost-announcement": {"conservation": "violated", "consumed": "violated", "isolation": "violated"},
+        "zero-exclusive": {"isolation": "violated"},
+        "no-credit": {"conservation": "violated", "no_overflow": "violated", "isolation": "violated"},
+    },
+)

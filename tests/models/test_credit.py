@@ -1,0 +1,47 @@
+"""The machine of credit-based flow control: every expected verdict, with exact counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamproof.explicit import explore
+from streamproof.system import Verdict
+from streamproof_specs.credit import SPEC
+
+COUNTS = {
+    None: (8313, 48363, 27),
+    "credit-before-free": (75469, 486679, 35),
+    "floating-leak": (8610, 49359, 27),
+    "uncounted-lending": (11449, 69979, 27),
+    "lost-announcement": (12720, 74809, 27),
+    "zero-exclusive": (2121, 10737, 31),
+    "no-credit": (23985, 150931, 25),
+}
+"""Distinct states, generated states and depth at the default parameters."""
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """Buffers are conserved and no channel stops another; each broken rule shows in what is expected of it."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+
+
+def test_every_property_has_a_variant_that_breaks_it() -> None:
+    """No property is true whatever the rules are."""
+    broken = {name for expected in SPEC.expected.values() for name in expected}
+    assert broken == {function.__name__ for function in SPEC.properties}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "distinct"),
+    [({"floating": 0}, 2601), ({"channels": 1, "depth": 4}, 639), ({"exclusive": 2, "depth": 1}, 540)],
+    ids=str,
+)
+def test_the_machine_holds_at_other_sizes(parameters: dict[str, int], distinct: int) -> None:
+    """Without a pool, with one channel, and with more buffers than there is to send."""
+    result = explore(SPEC.system(**parameters))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert result.counts.distinct == distinct
