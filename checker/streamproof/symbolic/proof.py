@@ -14,6 +14,7 @@ from streamproof.symbolic.portfolio import Portfolio
 from streamproof.symbolic.search import Search
 from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
 from streamproof.system.errors import UsageError
+from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Finding, Verdict
@@ -41,6 +42,10 @@ class Proof:
     queries: int
     seconds: float
     interrupted: bool = False
+    strength: int = 0
+    """The strongest induction that any part of it takes."""
+    invariant: tuple[Expr, ...] = ()
+    """What was found beside the lemmas and is needed: conditions on the leaves of single states, for a certificate."""
 
 
 def prove(
@@ -164,6 +169,7 @@ class _Attempt:
             self._budget.queries,
             self._budget.elapsed,
             self.stopped == INTERRUPTED,
+            max((r.k for r in self._rounds), default=0),
         )
 
     def _needs(self, claim: Property) -> set[Property]:
