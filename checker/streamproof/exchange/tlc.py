@@ -1,0 +1,243 @@
+"""TLC as a second opinion: an exported system is counted and decided by TLA+'s model checker, which shares no code with ours.
+
+TLC ends at the first violation, so it is asked again without what it found. Its behaviours are read back and taken step by
+step by the interpreter; one that the interpreter does not have is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from streamproof.exchange.tla import Claim, Means, Run, Tla, export
+from streamproof.exchange.tlc_run import Options, Report, Violation, installed, jar, run
+from streamproof.exchange.tlc_values import read_state
+from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, Kind, State, System
+from streamproof.system.verdict import Trace, Verdict
+
+__all__ = ["Counted", "Decided", "Options", "Refuted", "Report", "count", "decide", "installed", "jar", "trace_of"]
+
+DEFAULT = Options()
+
+
+class Refuted(StreamproofError):
+    """A behaviour of TLC's that the interpreter does not have."""
+
+    exit_code = Exit.DISAGREE
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What TLC counted, which is in our terms. It compares where the model made no `mistake`."""
+
+    distinct: int
+    generated: int
+    depth: int | None
+    mistake: int | None
+    """The level of the first state in which the model makes a mistake; the search ends there."""
+    truncated: str | None
+    """Why the search is incomplete, if it is."""
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """TLC's answer for one property, with the behaviour that shows it. Of safety properties, it is a shortest one.
+
+    `length`: the number of its states; none is given for endless behaviours.
+    """
+
+    property: str
+    kind: Kind
+    verdict: Verdict
+    length: int | None = None
+    trace: Trace | None = None
+
+
+def count(system: System, options: Options = DEFAULT) -> Counted:
+    """Count the reachable states and the steps with TLC.
+
+    Raises `SystemFailure` when TLC is missing or fails, and what `tla.export` raises.
+    """
+    model = export(system)
+    report = run(model, model.runs[1], options)
+    if report.error is not None:
+        raise _failed(report)
+    found = report.violation
+    return Counted(
+        report.distinct,
+        report.generated,
+        report.depth,
+        None if found is None else len(found.states),
+        None if found is None else "the model makes a mistake",
+        report,
+    )
+
+
+def decide(
+    system: System, properties: Collection[str] | None = None, options: Options = DEFAULT
+) -> tuple[Decided, ...]:
+    """Decide `properties` (None: all that the module has) with TLC, in the order of declaration.
+
+    A mistake of the model is the answer for what is not decided in a state of its level or before; whether a model with
+    a mistake terminates is inconclusive. Raises as `count` does, and `Refuted` for a behaviour that is none of ours.
+    """
+    return _Judge(system, export(system), options).decide(properties)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A violated claim, and the behaviour that shows it."""
+
+    claim: Claim
+    trace: Trace
+
+    @property
+    def length(self) -> int:
+        return len(self.trace.states)
+
+
+@dataclass
+class _Judge:
+    system: System
+    model: Tla
+    options: Options
+
+    def decide(self, properties: Collection[str] | None) -> tuple[Decided, ...]:
+        asked = [
+            p
+            for p in self.system.properties
+            if p.name not in self.model.left_out and (properties is None or p.name in properties)
+        ]
+        claims: dict[str, list[tuple[Run, Claim]]] = {p.name: [] for p in asked}
+        for one in (self.model.runs[0], *self.model.runs[2:]):
+            for claim in one.claims:
+                if claim.property in claims:
+                    claims[claim.property].append((one, claim))
+        found = self._safety([c for several in claims.values() for _, c in several if not self._endless(c)])
+        mistake = min((f.length for f in found if f.claim.property is None), default=None)
+        return tuple(
+            self._decided(p.name, p.kind, [f for f in found if f.claim.property == p.name], mistake, claims[p.name])
+            for p in asked
+        )
+
+    def _endless(self, claim: Claim) -> bool:
+        """Whether it speaks of endless behaviours; then TLC may not say which one it found violated."""
+        return claim.temporal and self.system.property(claim.property or "").kind in (Kind.TEMPORAL, Kind.TERMINATION)
+
+    def _safety(self, claims: Sequence[Claim]) -> list[_Found]:
+        """What is violated of these, in the order of discovery: asked again without what was found."""
+        general = [c for c in self.model.runs[0].claims if c.property is None]
+        # TLC decides in order: what makes evaluation safe comes before what is evaluated, the model's mistakes last.
+        left = [*claims, *general]
+        found: list[_Found] = []
+        while True:
+            asked = Run("safety", self.model.module, "UnfairSpec", tuple(left), "safety")
+            report = run(self.model, asked, self.options)
+            if report.error is not None:
+                if any(f.claim.means is Means.MISTAKE for f in found):
+                    return found  # beyond a mistake of the model, terms may have no value
+                raise _failed(report)
+            if report.violation is None:
+                return found
+            claim = self._claim(report.violation, left)
+            found.append(_Found(claim, trace_of(self.system, self.model, report.violation)))
+            gone = [claim] if claim.means is Means.MISTAKE else [c for c in left if c.property == claim.property]
+            left = [c for c in left if c not in gone]
+            if claim.property is None:
+                left = [c for c in left if c.property is not None]
+            if not any(c.means is not Means.MISTAKE for c in left):
+                return found
+
+    def _claim(self, violation: Violation, left: Sequence[Claim]) -> Claim:
+        name = violation.name or ""
+        if name.startswith("line "):
+            name = self._at_line(int(name.split(",")[0].removeprefix("line ")))
+        for claim in left:
+            if claim.name == name:
+                return claim
+        raise SystemFailure(f"TLC found {name or 'something'} violated, which it was not asked")
+
+    def _at_line(self, number: int) -> str:
+        """The name of the operator in whose definition the line is."""
+        for line in reversed(self.model.modules[self.model.module].splitlines()[:number]):
+            if line.endswith(" ==") and not line.startswith(" "):
+                return line.removesuffix(" ==").split("(")[0]
+        return ""
+
+    def _decided(
+        self, name: str, kind: Kind, found: Sequence[_Found], mistake: int | None, claims: Sequence[tuple[Run, Claim]]
+    ) -> Decided:
+        shown = next((f for f in found if f.claim.means is not Means.MISTAKE), None)
+        wrong = next((f for f in found if f.claim.means is Means.MISTAKE), None)
+        lengths = [n for n in (mistake, wrong.length if wrong else None) if n is not None]
+        if shown is not None and all(shown.length <= n for n in lengths):
+            verdict = Verdict.HOLDS if shown.claim.means is Means.REACHED else Verdict.VIOLATED
+            return Decided(name, kind, verdict, shown.length, shown.trace)
+        if kind is Kind.TERMINATION and mistake is not None:
+            return Decided(name, kind, Verdict.INCONCLUSIVE)
+        if lengths:
+            return Decided(name, kind, Verdict.ERROR, min(lengths))
+        for one, claim in claims:
+            if self._endless(claim):
+                report = run(self.model, replace(one, claims=(claim,)), self.options)
+                if report.error is not None:
+                    raise _failed(report)
+                if report.violation is not None:
+                    return Decided(
+                        name, kind, Verdict.VIOLATED, None, trace_of(self.system, self.model, report.violation)
+                    )
+        return Decided(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
+
+
+def trace_of(system: System, model: Tla, violation: Violation) -> Trace:
+    """TLC's behaviour as one of ours: states read back, and for each step an instance that the interpreter takes.
+
+    States that TLC repeats without a step are left out. Raises `Refuted` where no instance leads on, or the first state
+    is no initial one.
+    """
+    states = [read_state(system, model.variables, printed.text) for printed in violation.states]
+    operators = [printed.operator for printed in violation.states]
+    interpreter = Interpreter(system)
+    if not states or states[0] not in set(interpreter.initial_states()):
+        raise Refuted("TLC's behaviour does not begin in an initial state")
+    kept, steps, place = [states[0]], [], [0]
+    for at in range(1, len(states)):
+        wanted = model.actions.get(operators[at] or "")
+        step = _instance(interpreter, wanted, states[at - 1], states[at])
+        if step is None and states[at] == states[at - 1]:
+            place.append(len(kept) - 1)
+            continue
+        if step is None:
+            raise Refuted(f"no action leads from state {at} of TLC's behaviour to state {at + 1}")
+        kept.append(states[at])
+        steps.append(step)
+        place.append(len(kept) - 1)
+    if violation.stutters:
+        return Trace(tuple(kept), tuple(steps), len(kept) - 1)
+    if violation.back_to is None:
+        return Trace(tuple(kept), tuple(steps))
+    if not 1 <= violation.back_to <= len(place):
+        raise Refuted("TLC's behaviour goes back to a state that it does not have")
+    loop = place[violation.back_to - 1]
+    if loop < len(kept) - 1 and kept[-1] == kept[loop]:
+        return Trace(tuple(kept[:-1]), tuple(steps), loop)
+    closing = _instance(interpreter, None, kept[-1], kept[loop])
+    if closing is None and loop == len(kept) - 1:
+        return Trace(tuple(kept), tuple(steps), loop)
+    if closing is None:
+        raise Refuted("no action closes the loop of TLC's behaviour")
+    return Trace(tuple(kept), (*steps, closing), loop)
+
+
+def _instance(interpreter: Interpreter, action: str | None, before: State, after: State) -> Instance | None:
+    """An instance that leads from one state to the other, of the action that TLC names if there is one."""
+    every = interpreter.system.instances
+    named = [i for i in every if i.action == action]
+    return next((i for i in (*named, *every) if interpreter.take(i, before) == after), None)
+
+
+def _failed(report: Report) -> SystemFailure:
+    return SystemFailure(f"TLC failed: {report.error}", remedy=f"the command was: {report.command}")

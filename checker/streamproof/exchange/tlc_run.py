@@ -1,0 +1,299 @@
+"""Running TLC on an exported system, and reading what it prints.
+
+TLC is asked with ``-tool``, where every message has a number; the texts without them are read as well. The environment
+variable ``TLA2TOOLS_JAR`` says where TLC is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Timer
+
+from streamproof.exchange.tla import Run, Tla
+from streamproof.system.errors import SystemFailure
+
+JAR = "TLA2TOOLS_JAR"
+"""The environment variable that says where ``tla2tools.jar`` is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How TLC is run. `memory`: MiB for its heap. `seconds`: for one run. `java`: more options of the virtual machine."""
+
+    memory: int = 4_096
+    seconds: float = 3_600
+    java: tuple[str, ...] = ("-XX:+UseParallelGC",)
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One state of a behaviour as TLC prints it: the operator that led to it, if it says, and the text."""
+
+    operator: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What TLC found violated. `name` is None where it does not say which temporal property."""
+
+    name: str | None
+    states: tuple[Printed, ...]
+    back_to: int | None = None
+    """The number, from 1, of the state that follows the last one."""
+    stutters: bool = False
+    """Whether nothing happens after the last state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one run says, in TLC's terms."""
+
+    generated: int
+    distinct: int
+    left: int
+    """States on the queue, whose successors were not looked at."""
+    depth: int | None
+    """Levels, the initial one being 1; None where the search was not completed."""
+    violation: Violation | None
+    error: str | None
+    """Why TLC could not go on, in its words."""
+    completed: bool
+    """Whether every state was looked at and nothing was found violated."""
+    version: str
+    seconds: float
+    command: str
+
+
+def jar() -> Path | None:
+    """Where TLC is, as far as the environment says."""
+    return Path(os.environ[JAR]) if os.environ.get(JAR) else None
+
+
+def installed() -> str | None:
+    """What is missing to run TLC, in a clause; None: nothing."""
+    place = jar()
+    if place is None:
+        return f"the environment variable {JAR} does not say where TLC's tla2tools.jar is"
+    if not place.is_file():
+        return f"{JAR} names {place}, which is no file"
+    if shutil.which("java") is None:
+        return "Java is not installed: there is no program 'java'"
+    return None
+
+
+def run(model: Tla, asked: Run | None = None, options: Options | None = None, folder: Path | None = None) -> Report:
+    """Let TLC search every state of a model; `asked` is what it is asked for, by default everything that must hold.
+
+    TLC ends at the first thing that is violated. Files are written to `folder`, or to a temporary one. Raises
+    `SystemFailure` when TLC is missing, does not finish in time, or says something that is not understood.
+    """
+    missing = installed()
+    if missing is not None:
+        raise SystemFailure(missing, remedy=f"install Java, and set {JAR} to the path of a tla2tools.jar")
+    with _folder(folder) as place:
+        return _run(model, asked or model.runs[0], options or Options(), place)
+
+
+@contextmanager
+def _folder(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="streamproof-tlc-") as place:
+        yield Path(place)
+
+
+def _run(model: Tla, asked: Run, options: Options, folder: Path) -> Report:
+    try:
+        for name, text in model.modules.items():
+            (folder / f"{name}.tla").write_text(text, encoding="utf-8")
+        # The option -deadlock says what the configuration would: versions before 2.16 do not know CHECK_DEADLOCK.
+        (folder / "run.cfg").write_text(asked.configuration(deadlock=False), encoding="utf-8")
+    except OSError as error:
+        raise SystemFailure(f"{folder} cannot be written: {error.strerror or error}") from error
+    command = [
+        "java",
+        f"-Xmx{options.memory}m",
+        *options.java,
+        "-cp",
+        str((jar() or Path()).resolve()),
+        "tlc2.TLC",
+        "-tool",
+        "-workers",
+        "1",
+        "-deadlock",
+        "-metadir",
+        "states",
+        "-config",
+        "run.cfg",
+        f"{asked.module}.tla",
+    ]
+    begun = time.perf_counter()
+    text = _output(command, folder, options.seconds)
+    return read_report(text, " ".join(command), time.perf_counter() - begun)
+
+
+def _output(command: Sequence[str], folder: Path, seconds: float) -> str:
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        raise SystemFailure(f"java cannot be started: {error.strerror or error}") from error
+    timer = Timer(seconds, process.kill)
+    timer.start()
+    try:
+        text, _ = process.communicate()
+        late = not timer.is_alive()
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
+    if late:
+        raise SystemFailure(f"TLC did not finish within {seconds:g} s")
+    return text
+
+
+def read_report(text: str, command: str = "", seconds: float = 0.0) -> Report:
+    """What TLC's output says, with the numbers of ``-tool`` or without. Raises `SystemFailure` where it says no result."""
+    reading = _Reading()
+    for line in text.splitlines():
+        reading.line(line)
+    return reading.report(command, seconds)
+
+
+@dataclass
+class _Reading:
+    """What the lines of an output have said so far."""
+
+    last: str = "nothing was said"
+    version: str = ""
+    counts: tuple[int, int, int] | None = None
+    depth: int | None = None
+    completed: bool = False
+    violated: str | None = None
+    some_temporal: bool = False
+    error: list[str] = field(default_factory=list)
+    failing: bool = False
+    states: list[tuple[str | None, list[str]]] = field(default_factory=list)
+    back_to: int | None = None
+    stutters: bool = False
+    inside: bool = False
+    """Whether the lines are those of a state."""
+
+    def line(self, line: str) -> None:
+        marked = _MARK.match(line)
+        if marked is not None:
+            self.inside = False
+            # Class 1 is an error; those that tell of a violation are read from their words.
+            self.failing = marked["what"] == "START" and marked["class"] == "1" and marked["code"] not in _TOLD
+            return
+        if line.startswith("Error: "):
+            line, self.failing = line.removeprefix("Error: "), True
+        if self._of_result(line) or self._of_behaviour(line):
+            self.failing = False
+            return
+        if self.inside:
+            self._state_line(line)
+            return
+        if self.failing and line.strip():
+            self.error.append(line.strip())
+        self.last = line.strip() or self.last
+
+    def _of_result(self, line: str) -> bool:
+        if (found := _COUNTS.match(line)) is not None:
+            numbers = (int(found[name].replace(",", "")) for name in ("generated", "distinct", "left"))
+            self.counts = (next(numbers), next(numbers), next(numbers))
+        elif (found := _DEPTH.search(line)) is not None:
+            self.depth = int(found[1].replace(",", ""))
+        elif line.startswith("Model checking completed. No error has been found."):
+            self.completed = True
+        elif (found := _VIOLATED.match(line)) is not None:
+            self.violated = found["name"]
+            self.inside = False
+            if found["initial"]:
+                self.states, self.inside = [("Initial predicate", [])], True
+        elif _TEMPORAL.match(line) is not None:
+            self.some_temporal = True
+        elif line.startswith("TLC2 Version"):
+            self.version = line.removeprefix("TLC2 Version").strip()
+        else:
+            return False
+        return True
+
+    def _of_behaviour(self, line: str) -> bool:
+        if line.startswith(_BEHAVIOUR):
+            self.states, self.inside = [], False
+        elif (found := _BACK.match(line)) is not None:
+            self.back_to, self.inside = int(found["tool"] or found["plain"]), False
+        elif _STUTTERING.match(line) is not None:
+            self.stutters, self.inside = True, False
+        elif (found := _STATE.match(line)) is not None:
+            self.states.append((found["operator"], []))
+            self.inside = True
+        else:
+            return False
+        return True
+
+    def _state_line(self, line: str) -> None:
+        if line.strip():
+            self.states[-1][1].append(line)
+        elif self.states[-1][1]:
+            self.inside = False
+
+    def report(self, command: str, seconds: float) -> Report:
+        violation = None
+        if self.violated is not None or self.some_temporal:
+            states = tuple(Printed(operator, "\n".join(lines)) for operator, lines in self.states)
+            violation = Violation(self.violated, states, self.back_to, self.stutters)
+        error = " ".join(self.error) or None
+        if violation is None and error is None and not self.completed:
+            raise SystemFailure(f"TLC ended without a result: {self.last}", remedy=f"the command was: {command}")
+        generated, distinct, left = self.counts or (0, 0, 0)
+        return Report(
+            generated,
+            distinct,
+            left,
+            self.depth,
+            violation,
+            None if violation is not None else error,
+            self.completed and violation is None and error is None,
+            self.version,
+            seconds,
+            command,
+        )
+
+
+_MARK = re.compile(r"@!@!@(?P<what>START|END)MSG (?P<code>\d+)(?::(?P<class>\d+))? @!@!@")
+_TOLD = frozenset({"2107", "2108", "2110", "2112", "2116", "2121", "2264"})
+"""Messages that are errors for TLC and answers for us: something is violated, and by which behaviour."""
+_COUNTS = re.compile(
+    r"(?P<generated>[\d,]+) states generated, (?P<distinct>[\d,]+) distinct states found, (?P<left>[\d,]+) states left"
+)
+_DEPTH = re.compile(r"^The depth of the complete state graph search is ([\d,]+)")
+_VIOLATED = re.compile(
+    r"(?:Invariant|Action property|Property|Temporal property) (?P<name>\S+|line .*) (?:is|was) violated"
+    r"(?P<initial> by the initial state)?"
+)
+_TEMPORAL = re.compile(r"Temporal properties were violated")
+_BEHAVIOUR = ("The behavior up to this point is", "The following behavior constitutes a counter-example")
+_STATE = re.compile(r"(?:State )?\d+: <(?P<operator>.*?)(?:\(.*\))?(?: line \d.*)?>$")
+_BACK = re.compile(r"(?:(?P<tool>\d+): Back to state|Back to state:? (?P<plain>\d+))")
+_STUTTERING = re.compile(r"(?:State )?\d+: Stuttering")
