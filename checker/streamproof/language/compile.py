@@ -101,14 +101,15 @@ def _deep() -> Iterator[None]:
 
 
 class _Compiler:
-    def __init__(self, model: Model, bare: bool = False, free: frozenset[str] = frozenset()) -> None:
+    def __init__(self, model: Model, bare: bool = False, free: frozenset[str] | None = None) -> None:
         self.model = model
-        self.free = free
+        self.free = free or frozenset()
+        self.safety_only = free is not None
         self.bare = bare
         home = place(type(model).state)
         if not inspect.signature(type(model).state).parameters:
             raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
-        declared = ordinary(ranging(model.state) if free else model.state, "state()", home)
+        declared = ordinary(ranging(model.state) if self.free else model.state, "state()", home)
         if not isinstance(declared, State):
             raise ModelError(
                 f"state() of {type(model).__name__} returned {describe(declared)}",
@@ -145,7 +146,7 @@ class _Compiler:
                 case ActionMark():
                     action = self._action(name, mark, function, unchanged)
                     actions.extend([action] if action else [])
-                case PropertyMark() if not self.bare:
+                case PropertyMark() if not self.bare and self._wanted(mark):
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
                 case RefinementMark() if not self.bare:
                     refinements.append((name, mark, function, len(props)))
@@ -173,7 +174,8 @@ class _Compiler:
                     loc=place(function),
                     remedy="decorate it with @invariant, @step, @reachable, @temporal, @lemma or @refines(...)",
                 )
-            (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
+            if self._wanted(mark):
+                (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
         for name, mark, function, at in reversed(refinements):
             props[at:at] = refined(self.model, self.sorts, self._variables(), initially, name, mark, function)
         if self.model.check_deadlock and not self.bare:
@@ -195,6 +197,10 @@ class _Compiler:
 
     def _variables(self) -> tuple[Variable, ...]:
         return tuple(Variable(n, d.sort, d.first, d.loc) for n, d in self.declarations.items())
+
+    def _wanted(self, mark: PropertyMark) -> bool:
+        """Whether a property is to be read; what is said of whole behaviours is not said of every size."""
+        return not (self.safety_only and mark.kind is Kind.TEMPORAL)
 
     def _refuse_clashes(self, found: dict[str, Any], extra: tuple[Callable[..., Any], ...]) -> None:
         parameters = type(self.model).parameters()

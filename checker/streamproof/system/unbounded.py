@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamproof.system import expr as e
-from streamproof.system.build import TRUE, not_
+from streamproof.system.build import TRUE, add, ite, less_eq, mul, not_, num, sub, var
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, Node, intern
 from streamproof.system.model import System
+from streamproof.system.substitute import Substitution
 from streamproof.system.sorts import (
     BOOL,
     INFINITY,
@@ -99,10 +100,37 @@ def exists(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
 
 
 def total(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
-    """The sum of `body` over the values of `bound`."""
+    """The sum of `body` over the values of `bound`: sums are taken apart, so that equal parts are equal terms."""
     assert isinstance(body.sort, RangeSort)
+    assert isinstance(bound, e.Var)
+    match body:
+        case e.Add(left=left, right=right):
+            return add(total(bound, left, loc), total(bound, right, loc), loc)
+        case e.Sub(left=left, right=right):
+            return sub(total(bound, left, loc), total(bound, right, loc), loc)
+        case e.Mul(left=e.Const() as weight, right=part) | e.Mul(left=part, right=e.Const() as weight):
+            return mul(weight, total(bound, part, loc), loc)
+    if bound.name not in e.variables(body):
+        return mul(count(bound), body, loc)
+    if not any(isinstance(t, Forall | Total) for t in e.subterms(body)):
+        same = var("c", bound.sort)
+        bound, body = same, Substitution({bound: same})(body)
+        assert isinstance(body.sort, RangeSort)
     sort = integers(0 if body.sort.lo >= 0 else None, None if body.sort.hi > 0 else 0)
     return intern(Total, sort, loc, bound, body)
+
+
+def count(bound: Expr) -> Expr:
+    """How many values a bound variable takes."""
+    assert isinstance(bound.sort, RangeSort)
+    if not isinstance(bound.sort, TermRange):
+        return num(bound.sort.hi - bound.sort.lo + 1)
+    least, most = bound.sort.least, bound.sort.most
+    match least, most:
+        case e.Const(value=0), e.Sub(left=length, right=e.Const(value=1)):  # range(n)
+            return ite(less_eq(num(0), length), length, num(0))
+        case _:
+            return ite(less_eq(least, most), add(sub(most, least), num(1)), num(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,143 @@
+"""Bounds and exclusions as candidates: simple inequalities that every sampled state satisfies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+from streamproof.symbolic.parametric.claims import Claim
+from streamproof.symbolic.parametric.laws import said
+from streamproof.symbolic.parametric.local import Local, local
+from streamproof.symbolic.parametric.samples import Instantiate, Sample, samples
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, TermRange, Value
+from streamproof.system.substitute import Substitution
+from streamproof.system.unbounded import Parametric, forall, ranges, written
+
+MOST = 600
+"""Candidates that are tried; simpler ones come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A leaf with what it stands for; `key` are the indices in it: bounds relate places of one key, and those of none."""
+
+    name: str
+    term: Expr
+    key: tuple[str, ...]
+
+
+def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[Claim]:
+    """Bounds on one place and on two, and what a control state excludes, as far as sampled states agree."""
+    view = local(parametric)
+    if view is None:
+        return []
+    finder = _Finder(parametric, view, list(samples(parametric, view, instantiate)))
+    found: dict[str, Claim] = {}
+    for claim in finder.claims():
+        found.setdefault(claim.name, claim)
+        if len(found) == MOST:
+            break
+    return list(found.values())
+
+
+class _Finder:
+    def __init__(self, parametric: Parametric, view: Local, seen: Sequence[Sample]) -> None:
+        self._view = view
+        self._seen = seen
+        free = {f.name for f in parametric.free}
+        places = [_Place(n, t, _key(n, view)) for n, t in view.terms.items() if n not in free]
+        self._numbers = [p for p in places if isinstance(p.term.sort, RangeSort)]
+        self._modes = [(p, v) for p in places for v in _values(p.term)]
+        self._limits = list(dict.fromkeys(_limits(parametric)))
+        self._known = [self._amounts(sample) for sample in seen]
+
+    def _amounts(self, sample: Sample) -> Mapping[Expr, int]:
+        given: Mapping[Expr, Expr] = {
+            t: b.num(sample.parameters[t.name])
+            for limit in self._limits
+            for t in e.subterms(limit)
+            if isinstance(t, e.Var)
+        }
+        decided = Substitution(given)
+        found = {}
+        for limit in self._limits:
+            term = decided(limit)
+            assert isinstance(term, e.Const)
+            found[limit] = int(term.value)
+        return found
+
+    def claims(self) -> Iterator[Claim]:
+        for p in self._numbers:
+            for limit in self._limits:
+                if self._always(lambda s, a, p=p, limit=limit: s[p.name] <= a[limit]):
+                    yield self._claim(b.less_eq(p.term, limit), f"{said(p.term)} <= {written(limit)}", (p,))
+        for p, q in combinations(self._numbers, 2):
+            if _related(p, q):
+                for limit in self._limits:
+                    if self._always(lambda s, a, p=p, q=q, limit=limit: s[p.name] + s[q.name] <= a[limit]):
+                        text = f"{said(p.term)} + {said(q.term)} <= {written(limit)}"
+                        yield self._claim(b.less_eq(b.add(p.term, q.term), limit), text, (p, q))
+        for p, q in permutations(self._numbers, 2):
+            if _related(p, q) and self._always(lambda s, a, p=p, q=q: s[p.name] <= s[q.name]):
+                yield self._claim(b.less_eq(p.term, q.term), f"{said(p.term)} <= {said(q.term)}", (p, q))
+        for mode, value in self._modes:
+            there = b.eq(mode.term, b.const(mode.term.sort, value))
+            for p in self._numbers:
+                if _related(mode, p) and self._sometimes(mode, value):
+                    if self._always(lambda s, a, p=p, m=mode, v=value: s[m.name] != v or s[p.name] == 0):
+                        text = f"{said(there)} implies {said(p.term)} = 0"
+                        yield self._claim(b.implies(there, b.eq(p.term, b.num(0))), text, (mode, p))
+        for (one, x), (other, y) in combinations(self._modes, 2):
+            if one is not other and _related(one, other) and self._sometimes(one, x) and self._sometimes(other, y):
+                if self._always(lambda s, a, m=one, n=other, x=x, y=y: s[m.name] != x or s[n.name] != y):
+                    first, second = (b.eq(p.term, b.const(p.term.sort, v)) for p, v in ((one, x), (other, y)))
+                    text = f"not both {said(first)} and {said(second)}"
+                    yield self._claim(b.not_(b.and_((first, second))), text, (one, other))
+
+    def _always(self, condition: object) -> bool:
+        assert callable(condition)
+        return bool(self._seen) and all(
+            condition(sample.leaves, known) for sample, known in zip(self._seen, self._known, strict=True)
+        )
+
+    def _sometimes(self, mode: _Place, value: Value) -> bool:
+        return any(sample.leaves[mode.name] == value for sample in self._seen)
+
+    def _claim(self, condition: Expr, text: str, places: Iterable[_Place]) -> Claim:
+        for p in places:
+            if p.name in self._view.index:
+                return Claim(f"for all c: {text}", forall(self._view.index[p.name], condition), found=True)
+        return Claim(text, condition, found=True)
+
+
+def _limits(parametric: Parametric) -> Iterator[Expr]:
+    """Terms of the parameters that values may be compared with: parameters, and the ends of declared ranges."""
+    for f in parametric.free:
+        yield b.var(f.name, f.sort)
+    for v in parametric.system.variables:
+        for sort in ranges(v.sort):
+            if isinstance(sort, TermRange):
+                yield sort.most
+
+
+def _key(name: str, view: Local) -> tuple[str, ...]:
+    return (*re.findall(r"\[.*?\]", name), *(["for all"] if name in view.index else []))
+
+
+def _related(one: _Place, other: _Place) -> bool:
+    return not one.key or not other.key or one.key == other.key
+
+
+def _values(term: Expr) -> tuple[Value, ...]:
+    match term.sort:
+        case BoolSort():
+            return (True, False)
+        case EnumSort(members):
+            return members
+        case _:
+            return ()

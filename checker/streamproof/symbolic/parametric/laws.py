@@ -1,0 +1,166 @@
+"""Conservation laws of a parametric system, as candidates: sums at one index, and sums over everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from streamproof.symbolic.discovery.forms import ONE, Form, amount, form
+from streamproof.symbolic.discovery.laws import Law, laws
+from streamproof.symbolic.discovery.linear import plus, scaled
+from streamproof.symbolic.parametric.claims import Claim
+from streamproof.symbolic.parametric.local import Local, forgetting, local, own_index, without
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.sorts import BoolSort
+from streamproof.system.substitute import Substitution
+from streamproof.system.unbounded import Forall, Parametric, count, forall, total, written
+
+MOST_LEFT_OUT = 12
+"""Actions that are left out, one at a time, when laws are looked for."""
+
+
+def law_candidates(parametric: Parametric) -> list[Claim]:
+    """Laws that the rules suggest. An action that puts things back to where they began breaks no law, and seems to break
+    all of them, so laws are also looked for without each such action; whether they hold is for induction to say."""
+    view = local(parametric)
+    if view is None:
+        return []
+    finder = _Finder(parametric, view)
+    left_out = list(dict.fromkeys(forgetting(view.system)))[:MOST_LEFT_OUT]
+    groups: list[set[str] | None] = [None]
+    for bound in dict.fromkeys(view.index.values()):
+        groups.append({name for name, own in view.index.items() if own is bound})
+    found: dict[str, Claim] = {}
+    for actions in ((), *((name,) for name in left_out)):
+        for group in groups:
+            for law in laws(without(view.system, actions, group)):
+                claim = finder.claim(law)
+                if claim is not None:
+                    found.setdefault(claim.name, claim)
+    return list(found.values())
+
+
+@dataclass
+class _Finder:
+    parametric: Parametric
+    view: Local
+
+    def __post_init__(self) -> None:
+        self._back = Substitution({b.var(n, t.sort): t for n, t in self.view.terms.items()})
+        self._starts = dict(self._first())
+
+    def _first(self) -> Iterator[tuple[Expr, Expr]]:
+        """What terms amount to at first, where that is one term of the parameters."""
+        initial = self.parametric.initial
+        for part in initial.args if isinstance(initial, e.And) else (initial,):
+            match part:
+                case Forall(bound=e.Var() as bound, body=e.Eq(left=left, right=right)):
+                    own = own_index(left.array.sort) if isinstance(left, e.Select) else None
+                    if own is not None and not e.variables(right) & {bound.name}:
+                        yield Substitution({bound: own})(left), right
+                case e.Eq(left=left, right=right):
+                    yield left, right
+                case e.Not(arg=inner):
+                    yield inner, b.FALSE
+                case _:
+                    yield part, b.TRUE
+
+    def claim(self, law: Law) -> Claim | None:
+        """A law as a claim on the parametric system; None where its total is not known, or it speaks of two indices."""
+        bounds = {self.view.index[n] for f in law.coefficients for n in e.variables(f) if n in self.view.index}
+        everywhere = all(n in self.view.index for f in law.coefficients for n in e.variables(f))
+        if len(bounds) > 1 and everywhere:
+            return None
+        terms = {self._back(feature): weight for feature, weight in law.coefficients.items()}
+        at_first = Substitution(self._starts)
+        weighed: Form = {}
+        begun: Expr = b.num(0)
+        for term, weight in terms.items():
+            first = at_first(term)
+            if e.variables(first) - {f.name for f in self.parametric.free}:
+                return None
+            part = _scaled(_number(first), weight)
+            bound = None if everywhere else _bound(term)
+            begun = b.add(begun, part if bound is None else _times(bound, part))
+            weighed = plus(weighed, scaled(amount(term), weight))
+        for part, weight in form(begun).items():
+            weighed = plus(weighed, {part: -weight})
+        return self._said(weighed, bounds.pop() if everywhere and bounds else None)
+
+    def _said(self, weighed: Mapping[Expr, object], bound: Expr | None) -> Claim | None:
+        sides: list[list[tuple[Expr, int]]] = [[], []]
+        for term, weight in weighed.items():
+            number = int(str(weight))
+            sides[number < 0].append((term, abs(number)))
+        left, right = (self._sum(side, bound is not None) for side in sides)
+        texts = [self._text(side, bound is not None) for side in sides]
+        if bound is None:
+            return Claim(" = ".join(texts), b.eq(left, right), found=True)
+        return Claim(f"for all c: {' = '.join(texts)}", forall(bound, b.eq(left, right)), found=True)
+
+    def _sum(self, side: list[tuple[Expr, int]], everywhere: bool) -> Expr:
+        whole: Expr = b.num(0)
+        for term, weight in side:
+            part, bound = _scaled(_number(term), weight), _bound(term)
+            whole = b.add(whole, part if everywhere or bound is None else total(bound, part))
+        return whole
+
+    def _text(self, side: list[tuple[Expr, int]], everywhere: bool) -> str:
+        parts = []
+        for term, weight in side:
+            text = said(term)
+            if term is ONE:
+                parts.append(str(weight))
+                continue
+            if not everywhere and _bound(term) is not None:
+                text = f"sum({text})"
+            parts.append(text if weight == 1 else f"{weight}*{text}")
+        return " + ".join(parts) or "0"
+
+
+def _bound(term: Expr) -> Expr | None:
+    """The variable for every index that a term reads arrays of any length at."""
+    for part in e.subterms(term):
+        if isinstance(part, e.Select):
+            own = own_index(part.array.sort)
+            if own is not None:
+                return own
+    return None
+
+
+def _number(term: Expr) -> Expr:
+    return b.ite(term, b.num(1), b.num(0)) if isinstance(term.sort, BoolSort) else term
+
+
+def _scaled(term: Expr, weight: int) -> Expr:
+    return b.mul(b.num(weight), term)
+
+
+def _times(bound: Expr, part: Expr) -> Expr:
+    """So many times as there are indices."""
+    return b.mul(count(bound), part)
+
+
+def said(term: Expr) -> str:
+    """A place as a reader writes it."""
+    match term:
+        case e.Var(name=name):
+            return name
+        case e.Select(array=array, index=index):
+            return f"{said(array)}[{said(index)}]"
+        case e.Field(record=record, name=name):
+            return f"{said(record)}.{name}"
+        case e.Unwrap(arg=arg):
+            return said(arg)
+        case e.Eq(left=left, right=right):
+            return f"({said(left)} == {said(right)})"
+        case e.Not(arg=arg):
+            return f"(not {said(arg)})"
+        case e.IsNone(arg=arg):
+            return f"({said(arg)} is None)"
+        case e.Const(value=value):
+            return str(value)
+        case _:
+            return written(term)

@@ -1,0 +1,178 @@
+"""A parametric system as one index sees it: arrays of any length shrink to the element at an action's own index.
+
+What steps do to sums is the same for the element as for the whole array, so conservation laws are read off this small
+system, with parameters as variables that nothing writes. It is for finding candidates only: what it cannot say exactly (reads
+at other indices, conditions on all of them) it leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.leaves import leaves
+from streamproof.system.model import Action, Instance, System, Variable
+from streamproof.system.scalarise import scalarise
+from streamproof.system.sorts import (
+    ArraySort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    TermRange,
+    values,
+)
+from streamproof.system.substitute import Substitution
+from streamproof.system.unbounded import Forall, Parametric, Total
+
+
+@dataclass(frozen=True)
+class Local:
+    """`system` is scalar. `terms` gives what its variables stand for in the parametric system, the elements of arrays of
+    any length at the variable that `index` gives for them."""
+
+    system: System
+    terms: Mapping[str, Expr]
+    index: Mapping[str, Expr]
+
+
+def local(parametric: Parametric) -> Local | None:
+    """The system as one index sees it; None where its sorts have no leaves that numbers stand for."""
+    system = parametric.system
+    variables: list[Variable] = []
+    terms: dict[str, Expr] = {}
+    index: dict[str, Expr] = {}
+    for v in system.variables:
+        sort, term = v.sort, b.var(v.name, v.sort)
+        bound = own_index(sort)
+        if bound is not None:
+            assert isinstance(sort, ArraySort)
+            sort, term = sort.element, b.select(term, bound)
+        parts = leaf_terms(sort, term)
+        if parts is None:
+            return None
+        for leaf, part in zip(leaves(sort, v.name), parts, strict=True):
+            terms[leaf.name] = part
+            index |= {} if bound is None else {leaf.name: bound}
+        variables.append(Variable(v.name, sort, (), v.loc))
+    for f in parametric.free:
+        variables.append(Variable(f.name, f.sort, ()))
+        terms[f.name] = b.var(f.name, f.sort)
+    sorts = {v.name: v.sort for v in variables}
+    actions = tuple(replace(a, instances=tuple(_instance(i, sorts) for i in a.instances)) for a in system.actions)
+    bare = System(system.name, tuple(variables), actions)
+    return Local(scalarise(bare).system, terms, index)
+
+
+def own_index(sort: Sort) -> Expr | None:
+    """The variable that stands for every index of an array of any length; None for other sorts."""
+    if isinstance(sort, ArraySort) and isinstance(sort.index, TermRange):
+        return b.var("c", sort.index)
+    return None
+
+
+def leaf_terms(sort: Sort, term: Expr) -> list[Expr] | None:
+    """The leaves of a term, in the order of `leaves`; None for queues and sets."""
+    parts: list[Expr] = []
+    inner: list[list[Expr] | None]
+    match sort:
+        case RecordSort(fields):
+            inner = [leaf_terms(s, b.field(term, n)) for n, s in fields]
+        case ArraySort(index=TermRange()) | QueueSort() | SetSort():
+            return None
+        case ArraySort(index, element):
+            inner = [leaf_terms(element, b.select(term, b.const(index, k))) for k in values(index)]
+        case OptionSort(element):
+            inner = [[b.not_(b.is_none(term))], leaf_terms(element, b.unwrap(term))]
+        case _:
+            return [term]
+    for found in inner:
+        if found is None:
+            return None
+        parts += found
+    return parts
+
+
+def _instance(instance: Instance, sorts: Mapping[str, Sort]) -> Instance:
+    """What an instance does at its own index."""
+    seen: dict[Sort, list[Expr]] = {}
+    for _, value in instance.args:
+        if isinstance(value, e.Var):
+            seen.setdefault(value.sort, []).append(value)
+    own = {sort: found[0] for sort, found in seen.items() if len(found) == 1}
+    rewriting = _Rewriting(own, sorts)
+    guard = []
+    for conjunct in instance.guard:
+        term = rewriting(conjunct.expr)
+        guard += [] if term is None else [replace(conjunct, expr=term)]
+    updates = []
+    for name, value in instance.updates:
+        now = rewriting.element(value) if own_index(value.sort) is not None else rewriting(value)
+        # What cannot be said is a number of its own, so no law can count on it.
+        unknown = b.var(f"?{name}", RangeSort(-1, 1)) if isinstance(sorts[name], RangeSort) else None
+        new = now if now is not None else unknown
+        updates += [] if new is None else [(name, new)]
+    args = tuple((n, "c" if isinstance(v, e.Var) else v) for n, v in instance.args)
+    return Instance(instance.action, args, instance.picks, tuple(guard), tuple(updates))
+
+
+class _Rewriting:
+    """Terms of an instance in terms of the elements at its own index; None for what cannot be said so."""
+
+    def __init__(self, own: Mapping[Sort, Expr], sorts: Mapping[str, Sort]) -> None:
+        self._own = own
+        self._sorts = sorts
+
+    def __call__(self, root: Expr) -> Expr | None:
+        reads: dict[Expr, Expr] = {}
+        for term in e.subterms(root):
+            if isinstance(term, Forall | Total):
+                return None
+            if isinstance(term, e.Select) and isinstance(term.array, e.Var):
+                sort = term.array.sort
+                if isinstance(sort, ArraySort) and self._own.get(sort.index) is term.index:
+                    reads[term] = b.var(term.array.name, sort.element)
+        result = Substitution(reads)(root)
+        return None if any(own_index(t.sort) is not None for t in e.subterms(result)) else result
+
+    def element(self, array: Expr) -> Expr | None:
+        """The element at the own index of an array that was written."""
+        sort = array.sort
+        assert isinstance(sort, ArraySort)
+        match array:
+            case e.Var(name=name):
+                return b.var(name, sort.element)
+            case e.Store(array=inner, index=index, value=value) if index is self._own.get(sort.index):
+                return self(value)
+            case e.Ite(cond=c, then=x, other=y):
+                cond, then, other = self(c), self.element(x), self.element(y)
+                return None if cond is None or then is None or other is None else b.ite(cond, then, other)
+            case _:
+                return None
+
+
+def without(system: System, actions: Collection[str], written: Collection[str] | None = None) -> System:
+    """The system without some actions, and with updates of some variables only (None: all)."""
+
+    def kept(action: Action) -> Iterator[Instance]:
+        for i in action.instances:
+            yield i if written is None else replace(i, updates=tuple(u for u in i.updates if u[0] in written))
+
+    return replace(
+        system,
+        actions=tuple(replace(a, instances=tuple(kept(a))) for a in system.actions if a.name not in actions),
+    )
+
+
+def forgetting(system: System) -> Iterator[str]:
+    """The actions that give a variable a value that does not build on the one it had."""
+    for action in system.actions:
+        for instance in action.instances:
+            if any(name not in e.variables(value) for name, value in instance.updates):
+                yield action.name
+                break

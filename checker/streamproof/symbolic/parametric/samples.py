@@ -1,0 +1,111 @@
+"""States that small instances really reach, for telling which candidates are worth a proof."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+
+from streamproof.symbolic.parametric.local import Local
+from streamproof.system.errors import EvaluationError, StreamproofError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.leaves import encode
+from streamproof.system.model import State, System
+from streamproof.system.sorts import ArraySort, Value
+from streamproof.system.unbounded import Free, Parametric
+
+SEED = 20_241
+MOST_INSTANCES = 8
+STEPS = 320
+"""Steps taken in one instance, in walks of `WALK` steps each."""
+WALK = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reached state, as one index sees it: values of the leaves of a `Local`, and of the parameters."""
+
+    leaves: Mapping[str, Value]
+    parameters: Mapping[str, int]
+
+
+Instantiate = Callable[[Mapping[str, int]], System]
+"""The finite system for values of the free parameters."""
+
+
+def small_values(free: Sequence[Free], most: int = MOST_INSTANCES) -> Iterator[Mapping[str, int]]:
+    """Small values of the free parameters within their limits, smallest first."""
+    choices = []
+    for f in free:
+        least = f.least if f.least is not None else 0 if f.most is None or f.most >= 0 else f.most
+        choices.append([n for n in range(least, least + 3) if f.most is None or n <= f.most])
+    every = sorted(product(*(enumerate(c) for c in choices)), key=lambda row: (sum(at for at, _ in row), row))
+    for row in islice(every, most):
+        yield {f.name: n for f, (_, n) in zip(free, row, strict=True)}
+
+
+def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> Iterator[Sample]:
+    """States on random walks through small instances; instances that the model refuses are passed over."""
+    chance = random.Random(SEED)
+    for values in small_values(parametric.free):
+        try:
+            system = instantiate(values)
+        except StreamproofError:
+            continue
+        for state in _walks(system, chance):
+            yield from (Sample(leaves, values) for leaves in _seen(parametric, view, state))
+
+
+def _walks(system: System, chance: random.Random) -> Iterator[State]:
+    interpreter = Interpreter(system)
+    starts = list(islice(interpreter.initial_states(), 16))
+    seen: set[State] = set()
+    for _ in range(STEPS // WALK if starts else 0):
+        state = chance.choice(starts)
+        for _ in range(WALK):
+            if state not in seen:
+                seen.add(state)
+                yield state
+            after = _step(interpreter, state, chance)
+            if after is None:
+                break
+            state = after
+
+
+def _step(interpreter: Interpreter, state: State, chance: random.Random) -> State | None:
+    instances = list(interpreter.system.instances)
+    chance.shuffle(instances)
+    for instance in instances:
+        try:
+            after = interpreter.take(instance, state)
+        except EvaluationError:
+            continue
+        if after is not None:
+            return after
+    return None
+
+
+def _seen(parametric: Parametric, view: Local, state: State) -> Iterator[Mapping[str, Value]]:
+    """The state as each index sees it; as it is where no array is of any length."""
+    lengths = []
+    for v, value in zip(parametric.system.variables, state, strict=True):
+        if v.name in _lanes(parametric):
+            lengths.append(len(value))
+    for at in range(max(lengths, default=1)):
+        leaves: dict[str, Value] = {}
+        names = iter(view.terms)
+        for v, value in zip(parametric.system.variables, state, strict=True):
+            sort = v.sort
+            if v.name in _lanes(parametric):
+                assert isinstance(sort, ArraySort)
+                sort, value = sort.element, value[min(at, len(value) - 1)]
+            for part in encode(sort, value):
+                leaves[next(names)] = part
+        yield leaves
+
+
+def _lanes(parametric: Parametric) -> set[str]:
+    from streamproof.symbolic.parametric.local import own_index
+
+    return {v.name for v in parametric.system.variables if own_index(v.sort) is not None}
