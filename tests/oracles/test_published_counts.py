@@ -20,6 +20,7 @@ from streamproof_models.reference.ewd998 import Ewd998
 from streamproof_models.reference.hanoi import Hanoi
 from streamproof_models.reference.missionaries_and_cannibals import MissionariesAndCannibals
 from streamproof_models.reference.token_ring import TokenRing
+from streamproof_models.reference.transaction_commit import TransactionCommit
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
 Row = tuple[type[Model], dict[str, Any], int, int, int]
@@ -31,6 +32,7 @@ PUBLISHED: list[Row] = [
     (TwoPhaseCommit, {"resource_managers": 4}, 1_568, 8_258, 14),
     (TwoPhaseCommit, {"resource_managers": 5}, 8_832, 58_146, 17),
     (TwoPhaseCommit, {"resource_managers": 6}, 50_816, 402_306, 20),
+    (TransactionCommit, {}, 34, 94, 7),
     (DieHard, {}, 16, 97, 8),
     (MissionariesAndCannibals, {}, 64, 283, 13),
     (Hanoi, {}, 243, 913, 32),

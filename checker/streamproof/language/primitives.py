@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from streamproof.language.frames import caller
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness, Kind
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,6 +50,7 @@ class RefinementMark:
     parameters: tuple[tuple[str, Any], ...]
     named: tuple[tuple[str, str], ...] | None = None
     """Abstract variables with concrete ones; None: the function gives the mapping."""
+    loc: Loc | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

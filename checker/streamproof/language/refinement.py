@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from streamproof.language import places
 from streamproof.language.frames import caller
 from streamproof.language.lowering import Lowering
-from streamproof.language.model import Model, Spec, class_place, marked
+from streamproof.language.model import Model, Spec, marked
 from streamproof.language.primitives import MARK, ActionMark, RefinementMark
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
@@ -54,16 +54,16 @@ def refines(
     if mapping is None:
 
         def mark(function: F) -> F:
-            setattr(function, MARK, RefinementMark(spec, variant, given))
+            setattr(function, MARK, RefinementMark(spec, variant, given, loc=loc))
             return function
 
         return mark
     if isinstance(mapping, types.FunctionType):
-        setattr(mapping, MARK, RefinementMark(spec, variant, given))
+        setattr(mapping, MARK, RefinementMark(spec, variant, given, loc=loc))
         return mapping
     if isinstance(mapping, Mapping) and all(isinstance(v, str) for v in mapping.values()):
         same = _carrier()
-        setattr(same, MARK, RefinementMark(spec, variant, given, tuple(mapping.items())))
+        setattr(same, MARK, RefinementMark(spec, variant, given, tuple(mapping.items()), loc))
         return same
     raise ModelError(
         f"{mapping!r} is no mapping of states",
@@ -117,9 +117,10 @@ def refined(
     function: types.FunctionType,
 ) -> tuple[Property, ...]:
     """The properties of a refinement by a model with these variables and this initial condition. Raises `ModelError`."""
-    abstract = _abstract(model, mark, place(function))
+    home = mark.loc if mark.named is not None else place(function)
+    abstract = _abstract(model, mark, home)
     world = World(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
-    loc = place(function) or Loc("?", 0)
+    loc = home or Loc("?", 0)
     given: Mapping[str, Any]
     if mark.named is None:
         given, loc = _function(world, model, function)
@@ -129,7 +130,7 @@ def refined(
             if ours not in sorts:
                 raise ModelError(
                     f"{name} maps {theirs!r} to {ours!r}, which is no variable",
-                    loc=class_place(type(model)),
+                    loc=loc,
                     remedy=f"the variables: {', '.join(sorts)}",
                 )
             given = {**given, theirs: b.var(ours, sorts[ours])}
@@ -156,7 +157,7 @@ def refined(
         mapping[theirs] = term
     doc = promised(name, mark, (function.__doc__ or "").strip() if mark.named is None else "")[1].doc
     checks = tuple(p.check for p in world.checks)
-    return Refinement(name, variables, initially, abstract, mapping, checks, place(function), doc).properties()
+    return Refinement(name, variables, initially, abstract, mapping, checks, home, doc).properties()
 
 
 def _model(mark: RefinementMark) -> type[Model]:

@@ -23,6 +23,7 @@ from streamproof.system.formula import (
     LeadsTo,
     NotF,
     OrF,
+    Recurs,
     Release,
     Until,
     parts,
@@ -51,7 +52,7 @@ KINDS = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINAT
 """The kinds of property that random systems have."""
 
 MOST_OPERATORS = 4
-"""Most temporal operators in a random formula, a leads-to counting twice."""
+"""Most temporal operators in a random formula, a leads-to and a condition on steps counting twice."""
 
 LARGEST = 2000
 """Most combinations of variable values of a random system; a clock may multiply them by six."""
@@ -69,12 +70,12 @@ def systems() -> SearchStrategy[System]:
     return st.randoms(use_true_random=False).map(random_system)
 
 
-def temporal_system(random: Random) -> System:
+def temporal_system(random: Random, *, recurring: bool = False) -> System:
     """A very small system with temporal properties only, for referees that take their time.
 
-    Some of its actions have picks where others have parameters.
+    Some of its actions have picks where others have parameters. With `recurring`, some formulas speak of steps.
     """
-    drawing = _Draw(random, largest=24)
+    drawing = _Draw(random, largest=24, recurring=recurring)
     system = drawing.system()
     actions = tuple(
         replace(a, instances=tuple(map(_picking, a.instances))) if random.randrange(3) == 0 else a
@@ -89,7 +90,8 @@ def temporal_system(random: Random) -> System:
 
 
 def _operators(formula: Formula) -> int:
-    own = 2 if isinstance(formula, LeadsTo) else not isinstance(formula, Atom | NotF | AndF | OrF)
+    weights: dict[type, int] = {LeadsTo: 2, Recurs: 2, Atom: 0, NotF: 0, AndF: 0, OrF: 0}
+    own = weights.get(type(formula), 1)
     return own + sum(map(_operators, parts(formula)))
 
 
@@ -112,6 +114,8 @@ class _Draw:
     """Whether terms may speak of the next state."""
     largest: int = LARGEST
     """Most combinations of variable values, without the clock."""
+    recurring: bool = False
+    """Whether temporal formulas may say of steps that they recur."""
 
     def system(self) -> System:
         self.variables = self._variables()
@@ -227,7 +231,7 @@ class _Draw:
 
     def _formula(self, depth: int) -> Formula:
         if depth == 0 or self._rarely(5):
-            return Atom(self.truth(1))
+            return self._recurs() if self.recurring and self._rarely(2) else Atom(self.truth(1))
         one = self._formula(depth - 1)
         match self.random.randrange(10):
             case 0:
@@ -246,6 +250,12 @@ class _Draw:
                 return Release(one, self._formula(depth - 1))
             case _:
                 return LeadsTo(one, self._formula(depth - 1))
+
+    def _recurs(self) -> Formula:
+        self.stepping = True
+        step = self.truth(1)
+        self.stepping = False
+        return Recurs(step)
 
     # --- terms: every value of `term(sort)` is in the domain of `sort` ---
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamproof.system.errors import Loc, StreamproofError
-from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, Kind, Property, State, System, Variable
 from streamproof.system.sorts import show
 from streamproof.system.temporal import fairness_of
 from streamproof.system.verdict import Trace
@@ -67,7 +69,7 @@ def counterexample(
     about = about or About()
     lines = list(_header(system, prop, trace, about))
     lines.append(BLANK)
-    lines.extend(_steps(system, trace, full=full))
+    lines.extend(_steps(system, trace, None if prop is None else _View.of(system, prop), full=full))
     if prop is not None and about.error is None:
         conclusion = list(_conclusion(system, prop, trace, explain(system, prop, trace)))
         if conclusion:
@@ -140,13 +142,62 @@ def _fact(name: str, value: str) -> Line:
     return line(Span(f"{name:<12}", "faint"), value, indent=2, hang=14)
 
 
-def _steps(system: System, trace: Trace, *, full: bool) -> Iterator[Line]:
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What a property sees of the states, as the states of a system of its own: of a refinement, the abstract ones."""
+
+    interpreter: Interpreter
+    terms: tuple[Expr, ...]
+    seen: System
+
+    @classmethod
+    def of(cls, system: System, prop: Property) -> _View | None:
+        """None where the property sees nothing but the variables."""
+        if not prop.views:
+            return None
+        variables = tuple(Variable(name, term.sort, ()) for name, term in prop.views)
+        return cls(Interpreter(system), tuple(term for _, term in prop.views), System("", variables, ()))
+
+    def state(self, state: State) -> State:
+        """The state that is seen."""
+        return tuple(self.interpreter.value(term, state) for term in self.terms)
+
+    def first(self, state: State, indent: int) -> Iterator[Line]:
+        """All that is seen at first."""
+        for variable, value in self.seen.named(self.state(state)):
+            yield line(
+                Span("seen as ", "faint"),
+                Span(variable.name, "place"),
+                " = ",
+                show(variable.sort, value),
+                indent=indent,
+            )
+
+    def changed(self, before: State, after: State, indent: int) -> Iterator[Line]:
+        """What a step changes of it."""
+        made = changes(self.seen, self.state(before), self.state(after))
+        if not made:
+            yield line(Span("seen as no step", "faint"), indent=indent)
+        for change in made:
+            spans = (
+                Span(change.text, "place"),
+                Span(": "),
+                Span(change.old, "old"),
+                Span(" -> "),
+                Span(change.new, "new"),
+            )
+            yield line(Span("seen as ", "faint"), *spans, indent=indent)
+
+
+def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> Iterator[Line]:
     digits = max(3, len(str(len(trace.steps))) + 1)
     inner = digits + 6
     labels = [i.label for i in trace.steps]
     column = min(max((len(label) for label in labels), default=0), 48)
     yield line(Span(f"{0:>{digits}}", "faint"), "  ", Span("initial state", "title"))
     yield from _state(system, trace.states[0], inner)
+    if view is not None:
+        yield from view.first(trace.states[0], inner)
     if trace.loop == 0 and not trace.stutters:
         yield _loop_start(inner)
     for number, instance in enumerate(trace.steps, start=1):
@@ -155,6 +206,8 @@ def _steps(system: System, trace: Trace, *, full: bool) -> Iterator[Line]:
         yield _step(system, instance, number, digits, column)
         made = changes(system, before, after)
         yield from _changed(made, inner)
+        if view is not None:
+            yield from view.changed(before, after, inner)
         if closing:
             yield line(Span(f"back to state {trace.loop}: the loop repeats for ever", "failed"), indent=inner - 2)
         elif full:
