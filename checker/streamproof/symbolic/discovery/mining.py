@@ -1,0 +1,105 @@
+"""Candidates read off explored states: values never taken, bounds, linear equations, orders, mutual exclusions.
+
+They are true of the states seen, and of no other for sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from streamproof.symbolic.discovery.forms import ONE, amount, as_term, features
+from streamproof.symbolic.discovery.linear import Number, null_space
+from streamproof.symbolic.discovery.samples import Samples
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import State
+from streamproof.system.sorts import BoolSort, EnumSort, RangeSort
+
+MOST_EXCLUSIONS = 3_000
+"""Mutual exclusions offered at most; the first ones, in the order of the leaves."""
+FEW_VALUES = 8
+"""Values up to which a number is also looked at value by value."""
+_FIRST_ROWS = 200
+"""States that linear equations are drawn from at first; those that refute one are added."""
+
+
+def mined(samples: Samples) -> tuple[Expr, ...]:
+    """Every candidate, without repetition, simple ones first."""
+    found = [*_bounds(samples), *_equations(samples), *_orders(samples), *_exclusions(samples)]
+    return tuple(c for c in dict.fromkeys(found) if c is not b.TRUE)
+
+
+def _bounds(samples: Samples) -> Iterator[Expr]:
+    """What single leaves never are."""
+    for v in samples.system.variables:
+        leaf, seen = b.var(v.name, v.sort), samples.values(v.name)
+        match v.sort:
+            case RangeSort(lo, hi):
+                if min(seen) > lo:
+                    yield b.less_eq(b.num(min(seen)), leaf)
+                if max(seen) < hi:
+                    yield b.less_eq(leaf, b.num(max(seen)))
+            case EnumSort(members):
+                yield from (b.not_(b.eq(leaf, b.const(v.sort, m))) for m in members if m not in seen)
+            case _:
+                if len(seen) == 1:
+                    yield leaf if True in seen else b.not_(leaf)
+
+
+def _equations(samples: Samples) -> Iterator[Expr]:
+    """The linear equations that all states satisfy."""
+    places = [f for v in samples.system.variables if len(samples.values(v.name)) > 1 for f in features(v)]
+    unknowns = (*places, ONE)
+    interpreter = Interpreter(samples.system)
+
+    def row(state: State) -> dict[Expr, Number]:
+        return {ONE: 1} | {p: int(value) for p in places if (value := interpreter.value(p, state))}
+
+    stride = max(1, len(samples.states) // _FIRST_ROWS)
+    rows = [row(state) for state in samples.states[::stride]]
+    while True:
+        relations = null_space(rows, unknowns)
+        claims = [b.eq(as_term({t: n for t, n in r.items() if t is not ONE}), b.num(-r.get(ONE, 0))) for r in relations]
+        refuted = [samples.all & ~samples.satisfying(claim) for claim in claims]
+        wrong = {(mask & -mask).bit_length() - 1 for mask in refuted if mask}
+        if not wrong:
+            yield from claims
+            return
+        rows += [row(samples.states[n]) for n in wrong]
+
+
+def _orders(samples: Samples) -> Iterator[Expr]:
+    """Bounds of sums and differences of two numbers, where they say more than the bounds of the numbers do."""
+    numbers = [v for v in samples.system.variables if isinstance(v.sort, RangeSort) and len(samples.values(v.name)) > 1]
+    for one, other in combinations(numbers, 2):
+        x, y = b.var(one.name, one.sort), b.var(other.name, other.sort)
+        xs, ys = samples.values(one.name), samples.values(other.name)
+        pairs = [(i, j) for i, here in xs.items() for j, there in ys.items() if here & there]
+        differences, sums = [i - j for i, j in pairs], [i + j for i, j in pairs]
+        if max(differences) < max(xs) - min(ys):
+            yield b.less_eq(x, b.add(y, b.num(max(differences))))
+        if min(differences) > min(xs) - max(ys):
+            yield b.less_eq(y, b.add(x, b.num(-min(differences))))
+        if max(sums) < max(xs) + max(ys):
+            yield b.less_eq(b.add(x, y), b.num(max(sums)))
+        if min(sums) > min(xs) + min(ys):
+            yield b.less_eq(b.num(min(sums)), b.add(x, y))
+
+
+def _exclusions(samples: Samples) -> Iterator[Expr]:
+    """Pairs of values, of two leaves, that are never taken together."""
+    atoms: list[tuple[str, Expr, int]] = []
+    for v in samples.system.variables:
+        seen = samples.values(v.name)
+        if 1 < len(seen) <= FEW_VALUES or isinstance(v.sort, EnumSort):
+            leaf = b.var(v.name, v.sort)
+            atoms += [(v.name, b.eq(leaf, b.const(v.sort, value)), mask) for value, mask in seen.items()]
+    count = 0
+    for (one, left, here), (other, right, there) in combinations(atoms, 2):
+        if one != other and not here & there:
+            yield b.or_((b.not_(left), b.not_(right)))
+            count += 1
+            if count == MOST_EXCLUSIONS:
+                return

@@ -1,0 +1,91 @@
+"""Explored states as evidence: which of them satisfy a condition, as one bit per state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from streamproof.symbolic.cubes import Cube, cube_of
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import State, System
+from streamproof.system.sorts import Value
+
+
+class Samples:
+    """States of a scalar system that are reachable; maybe all that are, maybe only some."""
+
+    def __init__(self, system: System, states: Iterable[State]) -> None:
+        self.system = system
+        self.states: Sequence[State] = list(dict.fromkeys(states))
+        self.all = (1 << len(self.states)) - 1
+        """The bits of every state."""
+        self._values: dict[str, dict[Value, int]] = {}
+        self._masks: dict[Expr, int] = {}
+        self._interpreter = Interpreter(system)
+
+    def values(self, leaf: str) -> dict[Value, int]:
+        """The values that a leaf takes, each with the states in which it does."""
+        if leaf not in self._values:
+            at = self.system.index[leaf]
+            rows: dict[Value, bytearray] = {}
+            for n, state in enumerate(self.states):
+                row = rows.setdefault(state[at], bytearray(len(self.states) // 8 + 1))
+                row[n >> 3] |= 1 << (n & 7)
+            self._values[leaf] = {value: int.from_bytes(row, "little") for value, row in rows.items()}
+        return self._values[leaf]
+
+    def satisfying(self, condition: Expr) -> int:
+        """The states in which a condition over leaves is true."""
+        if condition not in self._masks:
+            names = sorted(e.variables(condition))
+            # What a condition says of a state hangs on a few leaves, which together take few values.
+            found = 0
+            for mask in self._groups(names, 0, self.all):
+                example = self.states[(mask & -mask).bit_length() - 1]
+                if self._interpreter.value(condition, example):
+                    found |= mask
+            self._masks[condition] = found
+        return self._masks[condition]
+
+    def all_satisfy(self, condition: Expr) -> bool:
+        """Whether the condition is true in every state."""
+        return self.satisfying(condition) == self.all
+
+    def _groups(self, names: Sequence[str], at: int, within: int) -> Iterator[int]:
+        """The states, grouped by the values of these leaves."""
+        if not within:
+            return
+        if at == len(names):
+            yield within
+            return
+        for mask in self.values(names[at]).values():
+            yield from self._groups(names, at + 1, within & mask)
+
+    def separated(self, state: State, *, prefer: int = 0) -> Cube | None:
+        """A small part of a state that no sample shares, so that its clause is true of all of them; None for a sample.
+
+        Parts are taken greedily, the one shared by fewest samples first; `prefer` rotates which of equals comes first.
+        """
+        parts = list(cube_of(self.system, state))
+        if parts:
+            cut = prefer % len(parts)
+            parts = parts[cut:] + parts[:cut]
+        left, chosen = self.all, []
+        while left:
+            best = min(parts, key=lambda part: (left & self.satisfying(part)).bit_count(), default=None)
+            if best is None or left & self.satisfying(best) == left:
+                return None
+            chosen.append(best)
+            left &= self.satisfying(best)
+        for part in list(chosen):
+            rest = [p for p in chosen if p is not part]
+            if not self._left(self.all, rest):
+                chosen = rest
+        kept = set(chosen)
+        return tuple(part for part in cube_of(self.system, state) if part in kept)
+
+    def _left(self, mask: int, parts: Iterable[Expr]) -> int:
+        for part in parts:
+            mask &= self.satisfying(part)
+        return mask
