@@ -7,8 +7,10 @@ term itself (`unveiled`).
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable
+import builtins
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -147,13 +149,15 @@ def between(ends: list[Any], loc: Loc | None) -> Indices:
     return Indices(first, b.sub(terms[-1], b.num(1)))
 
 
-def ranging(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a model, with `indices` for the ``range`` that its own code names."""
-    plain = getattr(function, "__func__", None)
-    if not isinstance(plain, types.FunctionType) or plain.__globals__.get("range", range) is not range:
-        return function
-    copy = types.FunctionType(
-        plain.__code__, {**plain.__globals__, "range": indices}, plain.__name__, plain.__defaults__, plain.__closure__
-    )
-    copy.__kwdefaults__ = plain.__kwdefaults__
-    return types.MethodType(copy, function.__self__)  # type: ignore[attr-defined]
+@contextmanager
+def ranging(model: type) -> Iterator[None]:
+    """Meanwhile, ``range`` means `indices` in the modules in which a model and the models it builds on are written."""
+    modules = {id(m.__dict__): m.__dict__ for c in model.__mro__ if (m := sys.modules.get(c.__module__)) is not None}
+    places = [m for m in modules.values() if "range" not in m and m is not builtins.__dict__]
+    for place in places:
+        place["range"] = indices
+    try:
+        yield
+    finally:
+        for place in places:
+            del place["range"]

@@ -6,7 +6,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import product
 from typing import Any
@@ -109,7 +109,8 @@ class _Compiler:
         home = place(type(model).state)
         if not inspect.signature(type(model).state).parameters:
             raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
-        declared = ordinary(ranging(model.state) if self.free else model.state, "state()", home)
+        with ranging(type(model)) if self.free else nullcontext():
+            declared = ordinary(model.state, "state()", home)
         if not isinstance(declared, State):
             raise ModelError(
                 f"state() of {type(model).__name__} returned {describe(declared)}",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, get_type_hints
 
-from streamproof.language.amounts import Amount, Everywhere
+from streamproof.language.amounts import Amount, Everywhere, ranging
 from streamproof.language.compile import compile_unbounded
 from streamproof.language.declare import ANY
 from streamproof.language.model import Model
@@ -40,9 +40,11 @@ def compile_parametric(
 
     Raises `UsageError` for a name that is no parameter or no number or has a value in `parameters`, and `ModelError`.
     """
-    chosen = tuple(_free(cls, name, parameters) for name in dict.fromkeys(free))
+    own = cls.variants.get(variant or "", cls)
+    chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
     amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
-    model = cls.build(variant, **parameters, **amounts)
+    with ranging(own):
+        model = cls.build(variant, **parameters, **amounts)
     system, declarations = compile_unbounded(model, frozenset(amounts), properties)
     numbers = count(1)
     initial = [system.initially]

@@ -16,7 +16,6 @@ from streamproof.system.build import TRUE, add, ite, less_eq, mul, not_, num, su
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, Node, intern
 from streamproof.system.model import System
-from streamproof.system.substitute import Substitution
 from streamproof.system.sorts import (
     BOOL,
     INFINITY,
@@ -29,6 +28,7 @@ from streamproof.system.sorts import (
     Sort,
     TermRange,
 )
+from streamproof.system.substitute import Substitution
 
 
 class Undecided(ModelError):
@@ -115,7 +115,7 @@ def total(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
     if not any(isinstance(t, Forall | Total) for t in e.subterms(body)):
         same = var("c", bound.sort)
         bound, body = same, Substitution({bound: same})(body)
-        assert isinstance(body.sort, RangeSort)
+    assert isinstance(body.sort, RangeSort)
     sort = integers(0 if body.sort.lo >= 0 else None, None if body.sort.hi > 0 else 0)
     return intern(Total, sort, loc, bound, body)
 

@@ -88,16 +88,19 @@ class _Finder:
         for mode, value in self._modes:
             there = b.eq(mode.term, b.const(mode.term.sort, value))
             for p in self._numbers:
-                if _related(mode, p) and self._sometimes(mode, value):
-                    if self._always(lambda s, a, p=p, m=mode, v=value: s[m.name] != v or s[p.name] == 0):
-                        text = f"{said(there)} implies {said(p.term)} = 0"
-                        yield self._claim(b.implies(there, b.eq(p.term, b.num(0))), text, (mode, p))
+                if not _related(mode, p) or not self._sometimes(mode, value):
+                    continue
+                if self._always(lambda s, a, p=p, m=mode, v=value: s[m.name] != v or s[p.name] == 0):
+                    text = f"{said(there)} implies {said(p.term)} = 0"
+                    yield self._claim(b.implies(there, b.eq(p.term, b.num(0))), text, (mode, p))
         for (one, x), (other, y) in combinations(self._modes, 2):
-            if one is not other and _related(one, other) and self._sometimes(one, x) and self._sometimes(other, y):
-                if self._always(lambda s, a, m=one, n=other, x=x, y=y: s[m.name] != x or s[n.name] != y):
-                    first, second = (b.eq(p.term, b.const(p.term.sort, v)) for p, v in ((one, x), (other, y)))
-                    text = f"not both {said(first)} and {said(second)}"
-                    yield self._claim(b.not_(b.and_((first, second))), text, (one, other))
+            if one is other or not _related(one, other):
+                continue
+            apart = self._always(lambda s, a, m=one, n=other, x=x, y=y: s[m.name] != x or s[n.name] != y)
+            if apart and self._sometimes(one, x) and self._sometimes(other, y):
+                first, second = (b.eq(p.term, b.const(p.term.sort, v)) for p, v in ((one, x), (other, y)))
+                text = f"not both {said(first)} and {said(second)}"
+                yield self._claim(b.not_(b.and_((first, second))), text, (one, other))
 
     def _always(self, condition: object) -> bool:
         assert callable(condition)

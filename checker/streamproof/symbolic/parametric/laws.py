@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamproof.symbolic.discovery.forms import ONE, Form, amount, form
@@ -85,14 +85,14 @@ class _Finder:
             bound = None if everywhere else _bound(term)
             begun = b.add(begun, part if bound is None else _times(bound, part))
             weighed = plus(weighed, scaled(amount(term), weight))
-        for part, weight in form(begun).items():
-            weighed = plus(weighed, {part: -weight})
+        for part, share in form(begun).items():
+            weighed = plus(weighed, {part: -share})
         return self._said(weighed, bounds.pop() if everywhere and bounds else None)
 
-    def _said(self, weighed: Mapping[Expr, object], bound: Expr | None) -> Claim | None:
+    def _said(self, weighed: Form, bound: Expr | None) -> Claim | None:
         sides: list[list[tuple[Expr, int]]] = [[], []]
         for term, weight in weighed.items():
-            number = int(str(weight))
+            number = int(weight)
             sides[number < 0].append((term, abs(number)))
         left, right = (self._sum(side, bound is not None) for side in sides)
         texts = [self._text(side, bound is not None) for side in sides]

@@ -147,7 +147,7 @@ class _Rewriting:
         match array:
             case e.Var(name=name):
                 return b.var(name, sort.element)
-            case e.Store(array=inner, index=index, value=value) if index is self._own.get(sort.index):
+            case e.Store(index=index, value=value) if index is self._own.get(sort.index):
                 return self(value)
             case e.Ite(cond=c, then=x, other=y):
                 cond, then, other = self(c), self.element(x), self.element(y)

@@ -4,13 +4,14 @@ Everything that may help is assumed before a step and must hold after it: proper
 discovered. What a step breaks is taken out, and the rest is tried again, until nothing breaks (Houdini): what stays supports
 itself. All of it rests on the claim that the model makes no mistake, which is proved with the rest or nothing is.
 
-What is called proved has been shown again, query by query in new solvers, from no more than what it is said to rest on.
+Then the proof is made small: it starts from the properties alone, and each counterexample to it calls for one claim that
+excludes it. What is called proved has been shown once more at the end, by one plain query for each claim and rule, in new
+solvers, from no more than the claims that the proof names.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from streamproof.symbolic.parametric.claims import Claim, claim
@@ -21,21 +22,25 @@ from streamproof.system import build as b
 from streamproof.system.model import Property
 from streamproof.system.unbounded import Parametric
 
+Stage = Callable[[], Sequence[Claim]]
+"""Finds candidates; called only when those of the stages before were not enough."""
+
 
 @dataclass(frozen=True)
 class AnySize:
     """What was proved for every value of the free parameters.
 
-    `proved` are names of properties, with the lemmas that each rests on (written and discovered ones) in `uses`; `lemmas`
-    are the texts of the discovered ones. `ctis`: why the others are not inductive. `unknown`: on which the solver gave up.
-    `stopped`: what ended the attempt early.
+    `proved` are names of properties; `lemmas` the written lemmas and `found` the discovered claims that their one proof
+    uses. `ctis` say why other properties, or the absence of mistakes, are not inductive. `unknown` are those on which the
+    solver gave up. `candidates` is how many discovered claims were tried. `stopped`: what ended the attempt early.
     """
 
     proved: tuple[str, ...]
-    uses: Mapping[str, tuple[str, ...]]
-    lemmas: Mapping[str, str]
-    ctis: Mapping[str, Cti]
+    lemmas: tuple[str, ...]
+    found: tuple[str, ...]
+    ctis: dict[str, Cti]
     unknown: tuple[str, ...]
+    candidates: int
     queries: int
     seconds: float
     stopped: str | None = None
@@ -44,60 +49,87 @@ class AnySize:
 def prove_any(
     parametric: Parametric,
     properties: Sequence[Property],
-    candidates: Sequence[Claim] = (),
+    stages: Sequence[Stage] = (),
     *,
     timeout: int | None = 10_000,
     seconds: float | None = None,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> AnySize:
-    """Prove `properties` for every value of the free parameters, with the system's lemmas and `candidates` as help.
+    """Prove `properties` for every value of the free parameters, with the system's lemmas and discovered claims as help.
 
     `timeout` bounds one query, in milliseconds, `seconds` the whole run. Raises `ModelError` for terms outside the
     fragment in which such proofs are made, at their line.
     """
-    attempt = _Attempt(parametric, properties, candidates, Budget(timeout, seconds, on_progress))
+    budget = Budget(timeout, seconds, on_progress)
+    written = [c for p in (*properties, *parametric.system.lemmas) if (c := claim(parametric, p)) is not None]
+    wanted = [p.name for p in properties]
+    helpful: list[Claim] = []
+    tried = 0
+    attempt = _Attempt(parametric, written, wanted, budget)
     stopped = None
     try:
-        attempt.run()
+        for stage in ((), *stages):
+            if callable(stage):
+                known = {c.name for c in (*written, *helpful)}
+                new = [c for c in stage() if c.name not in known]
+                tried += len(new)
+                if not new:
+                    continue
+                attempt = _Attempt(parametric, [*written, *helpful, *new], wanted, budget)
+            attempt.run()
+            if attempt.complete:
+                break
+            helpful = [c for c in attempt.alive.values() if c.found]
     except Stopped as stop:
         stopped = stop.why
     except KeyboardInterrupt:
         stopped = INTERRUPTED
-    return attempt.answer(stopped)
+    proved = tuple(n for n in wanted if n in attempt.proof)
+    lemmas = tuple(p.name for p in parametric.system.lemmas if p.name in attempt.proof)
+    found = tuple(c.name for c in attempt.claims if c.found and c.name in attempt.proof)
+    ctis = {n: c for n, c in attempt.ctis.items() if n not in proved and (n in wanted or n == SAFE)}
+    unknown = tuple(dict.fromkeys(n for n in attempt.unknown if n in wanted or n == SAFE))
+    return AnySize(proved, lemmas, found, ctis, unknown, tried, budget.queries, budget.elapsed, stopped)
 
 
 @dataclass
 class _Attempt:
+    """One induction over claims. `alive` are those that nothing has broken yet, `proof` those of the finished proof."""
+
     parametric: Parametric
-    properties: Sequence[Property]
-    candidates: Sequence[Claim]
+    claims: Sequence[Claim]
+    wanted: Sequence[str]
     budget: Budget
     alive: dict[str, Claim] = field(default_factory=dict)
+    proof: tuple[str, ...] = ()
     ctis: dict[str, Cti] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
-    uses: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything wanted is proved."""
+        return all(name in self.proof for name in self.wanted)
 
     def run(self) -> None:
-        """The whole proof. Raises `Stopped`."""
-        wanted = [claim(self.parametric, p) for p in (*self.properties, *self.parametric.system.lemmas)]
-        for c in (*wanted, *self.candidates):
-            if c is not None:
-                self.alive.setdefault(c.name, c)
-        self.alive[SAFE] = Claim(SAFE, b.TRUE)
-        steps = Steps(self.parametric, self.budget)
+        """The whole induction. Raises `Stopped`."""
+        self.alive = {c.name: c for c in (*self.claims, Claim(SAFE, b.TRUE))}
         claims = list(self.alive.values())
+        steps = Steps(self.parametric, self.budget)
         first = steps.first(claims)
         self._sift(first)
         asked = [steps.step(i, claims) for i in self.parametric.system.instances]
-        while SAFE in self.alive:
+        before = -1
+        while SAFE in self.alive and any(n in self.alive for n in self.wanted) and before != len(self.alive):
             before = len(self.alive)
             for one in asked:
                 self._sift(one)
-            if len(self.alive) == before:
-                break
         if SAFE in self.alive:
-            self._confirm(first, asked)
+            wanted = [n for n in self.wanted if n in self.alive]
+            needed = self._needed(wanted, asked)
+            if all(one.shown(n, needed) for n in (*needed, SAFE) for one in (first, *asked)):
+                self.proof = tuple(needed)
+            else:
+                self.unknown += wanted
 
     def _sift(self, asked: Asked) -> None:
         """Takes out what this question shows to be broken, until it shows nothing more."""
@@ -107,7 +139,7 @@ class _Attempt:
             if answer is Answer.NO:
                 return
             if answer is Answer.UNKNOWN:
-                names = self._one_by_one(asked)
+                names = self._undecided(asked)
                 if not names:
                     return
             for name in names:
@@ -115,7 +147,7 @@ class _Attempt:
                     self.ctis[name] = shown(self.parametric, asked, name)
                 del self.alive[name]
 
-    def _one_by_one(self, asked: Asked) -> list[str]:
+    def _undecided(self, asked: Asked) -> list[str]:
         """The claims that this question breaks, or does not decide, when it is put for each of them alone."""
         gone = []
         for name in list(self.alive):
@@ -126,61 +158,18 @@ class _Attempt:
                 gone.append(name)
         return gone
 
-    def _confirm(self, first: Asked, asked: Sequence[Asked]) -> None:
-        """Shows again what was asked for, and what it rests on. Raises `Stopped`."""
-        wanted = [p.name for p in self.properties if p.name in self.alive]
+    def _needed(self, wanted: Sequence[str], asked: Sequence[Asked]) -> list[str]:
+        """Claims that support each other and everything wanted; one is added where a counterexample calls for it."""
+        chosen = dict.fromkeys(wanted)
         pending = [*wanted, SAFE] if wanted else []
-        rests: dict[str, tuple[str, ...]] = {}
         while pending:
-            name = pending.pop()
-            if name in rests:
-                continue
-            needs = self._support(name, asked)
-            if needs is None or not first.shown(name, ()):
-                self._give_up(name)
-                return
-            rests[name] = needs
-            pending += needs
-        for name, needs in rests.items():
-            if not all(one.shown(name, needs) for one in asked):
-                self._give_up(name)
-                return
-        for name in wanted:
-            found: dict[str, None] = {}
-            pending = [*rests[name], *rests[SAFE]]
-            while pending:
-                other = pending.pop()
-                if other not in found:
-                    found[other] = None
-                    pending += rests[other]
-            self.uses[name] = tuple(n for n in self.alive if n in found and n not in (name, SAFE))
-
-    def _support(self, name: str, asked: Sequence[Asked]) -> tuple[str, ...] | None:
-        found: dict[str, None] = {}
-        for one in asked:
-            needs = one.needs(name, [n for n in self.alive if n != SAFE])
-            if needs is None:
-                return None
-            found |= dict.fromkeys(needs)
-        return tuple(found)
-
-    def _give_up(self, name: str) -> None:
-        self.unknown.append(name)
-        self.uses.clear()
-
-    def answer(self, stopped: str | None) -> AnySize:
-        """What came of it."""
-        proved = tuple(p.name for p in self.properties if p.name in self.uses)
-        used = {n for name in proved for n in self.uses[name]}
-        lemmas = {c.name: c.name for c in self.candidates if c.name in used}
-        ctis = {n: c for n, c in self.ctis.items() if n not in proved}
-        return AnySize(
-            proved,
-            self.uses,
-            lemmas,
-            ctis,
-            tuple(self.unknown),
-            self.budget.queries,
-            time.monotonic() - self.started,
-            stopped,
-        )
+            goal = pending.pop(0)
+            for one in asked:
+                self.budget.tell("making the proof small", 1, len(pending) + 1)
+                while (answer := one.broken([goal], list(chosen))[0]) is not Answer.NO:
+                    name = one.excluding([n for n in self.alive if n not in chosen]) if answer is Answer.YES else None
+                    if name is None:
+                        return [n for n in self.alive if n != SAFE]
+                    chosen[name] = None
+                    pending.append(name)
+        return list(chosen)

@@ -22,6 +22,7 @@ class Cti:
     """
 
     of: str
+    because: str
     parameters: tuple[tuple[str, str], ...]
     step: str | None
     before: tuple[tuple[str, str], ...]
@@ -49,7 +50,14 @@ def shown(parametric: Parametric, asked: Asked, name: str) -> Cti:
             indices.append(value)
     before = tuple(_state(parametric, asked.before, model, indices))
     after = () if asked.after is None else tuple(_state(parametric, asked.after, model, indices))
-    return Cti(name if name != SAFE else SAFE, free, step, before, after)
+    because = "false in an initial state" if step is None else "false after the step"
+    if name == SAFE:
+        because = next((why for formula, why in asked.reasons if _true(asked, formula)), "a value leaves its sort")
+    return Cti(name, because, free, step, before, after)
+
+
+def _true(asked: Asked, formula: Any) -> bool:
+    return bool(asked.universe.z3.is_true(asked.model.eval(formula, model_completion=True)))
 
 
 def _number(view: View, model: Any, term: Any) -> int:

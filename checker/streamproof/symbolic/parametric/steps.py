@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from streamproof.symbolic.parametric.claims import Claim, well_formed
 from streamproof.symbolic.parametric.question import Question, in_range, touched
@@ -35,7 +36,9 @@ class Asked:
         self._goals: dict[str, Term] = {}
         self._solver = universe.z3.Solver(ctx=universe.ctx)
         self._solver.set("random_seed", SEED)
-        self.model: object = None
+        self.model: Any = None
+        self.reasons: list[tuple[Term, str]] = []
+        """What may be wrong with the model itself, each with how to say it."""
 
     def settle(self, facts: Sequence[Term], assumed: dict[str, Term], goals: dict[str, Term]) -> None:
         """What is known, what may be assumed, and what would break each goal."""
@@ -60,43 +63,38 @@ class Asked:
         self._solver.add(z3.Not(switch))
         if answer is not Answer.YES:
             return answer, []
-        return answer, [g for g in asked if z3.is_true(self.model.eval(self._goals[g], model_completion=True))]  # type: ignore[attr-defined]
+        return answer, [g for g in asked if z3.is_true(self.model.eval(self._goals[g], model_completion=True))]
 
-    def needs(self, goal: str, assuming: Sequence[str]) -> tuple[str, ...] | None:
-        """Which of `assuming` show, by a solver of its own, that `goal` cannot be broken; None where they do not."""
-        z3, ctx = self.universe.z3, self.universe.ctx
-        if goal not in self._goals:
-            return ()
-        solver = z3.Solver(ctx=ctx)
-        solver.set("random_seed", SEED + 1)
-        solver.add(*self._facts, self._goals[goal])
-        names = [a for a in assuming if a in self._assumed]
+    def excluding(self, names: Iterable[str]) -> str | None:
+        """The first of `names` that, assumed, would have excluded the model that was found last."""
         for name in names:
-            solver.assert_and_track(self._assumed[name], z3.Bool(f"use {name}", ctx))
-        if self._check(solver, []) is not Answer.NO:
-            return None
-        core = {c.decl().name() for c in solver.unsat_core()}
-        return tuple(n for n in names if f"use {n}" in core)
+            formula = self._assumed.get(name)
+            if formula is not None and self.universe.z3.is_false(self.model.eval(formula, model_completion=True)):
+                return name
+        return None
 
     def shown(self, goal: str, using: Sequence[str]) -> bool:
-        """Whether one plain query, in a new solver, shows that `goal` cannot be broken where all of `using` holds."""
+        """Whether one plain query, in a new solver, shows that `goal` cannot be broken where all of `using` holds.
+
+        A goal that this question cannot break is not asked about.
+        """
         if goal not in self._goals:
             return True
         solver = self.universe.z3.Solver(ctx=self.universe.ctx)
         solver.add(*self._facts, *(self._assumed[n] for n in using if n in self._assumed), self._goals[goal])
         return self._check(solver, []) is Answer.NO
 
-    def _check(self, solver: object, assumptions: Sequence[Term]) -> Answer:
+    def _check(self, solver: Any, assumptions: Sequence[Term]) -> Answer:
         allowance, last = self._budget.allowance()
-        solver.set("timeout", 2**32 - 1 if allowance is None else allowance)  # type: ignore[attr-defined]
+        solver.set("timeout", 2**32 - 1 if allowance is None else allowance)
         self._budget.queries += 1
-        answer = solver.check(*assumptions)  # type: ignore[attr-defined]
+        answer = solver.check(*assumptions)
         if answer == self.universe.z3.sat:
-            self.model = solver.model()  # type: ignore[attr-defined]
+            self.model = solver.model()
             return Answer.YES
         if answer == self.universe.z3.unsat:
             return Answer.NO
-        if "interrupt" in solver.reason_unknown():  # type: ignore[attr-defined]
+        if "interrupt" in solver.reason_unknown():
             raise Stopped(INTERRUPTED)
         if last:
             raise self._budget.out_of_time()
@@ -141,6 +139,7 @@ class Steps:
         guard = b.and_(c.expr for c in instance.guard)
         wrong = b.or_(c.condition for c in instance.effect_checks)
         early = b.or_(c.condition for c in instance.guard_checks)
+        written = {name for name, _ in instance.updates}
         parameters = [(v.name, v.sort) for _, v in instance.args if isinstance(v, e.Var)]
         question.mentioned(before, guard, wrong, early, *(term for _, term in instance.updates))
         self._mention_firsts(question, before)
@@ -153,11 +152,17 @@ class Steps:
             assumed = {c.name: question.assumed(before, c.condition) for c in claims if not c.step}
             goals = {}
             for c in claims:
+                if not c.step and not e.variables(c.condition) & written:
+                    continue  # what it speaks of stays as it is
                 denied = question.denied(before if c.step else after, c.condition, "goal")
                 goals[c.name] = z3.And(taken, denied)
             leaving = question.denied(after, self._formed, "goal")
             late = z3.And(taken, z3.Or(leaving, question.assumed(before, wrong)))
             goals[SAFE] = z3.Or(late, question.assumed(before, early))
+            asked.reasons = [
+                (question.assumed(before, c.condition), c.message + (f" ({c.loc.short})" if c.loc else ""))
+                for c in (*instance.guard_checks, *instance.effect_checks)
+            ]
         facts += self._changed_sums(question, instance, before, after)
         asked.indices = question.indices
         asked.settle([*facts, *question.about_sums(before, formed=True)], assumed, goals)
