@@ -54,7 +54,7 @@ def certify_findings(
     """Write what the behaviours of some findings show; `lack` says why nothing shows the others that were decided."""
     to = contents(system, model, options)
     left = add_traces(system, findings, to)
-    return _written(path, to, {f.property: _undecided(f) or lack for f in left})
+    return written(path, to, {f.property: undecided(f) or lack for f in left})
 
 
 def certify_search(path: Path, model: str, options: tuple[str, ...], explored: Exploration) -> Written:
@@ -65,7 +65,7 @@ def certify_search(path: Path, model: str, options: tuple[str, ...], explored: E
     """
     to = contents(explored.system, model, options)
     left = add_traces(explored.system, explored.findings, to)
-    without = {f.property: why for f in left if (why := _undecided(f))}
+    without = {f.property: why for f in left if (why := undecided(f))}
     open_ = [f for f in left if f.property not in without]
     reduced = [r.name for r in explored.reductions if r.applied]
     if reduced:
@@ -75,10 +75,10 @@ def certify_search(path: Path, model: str, options: tuple[str, ...], explored: E
         without |= _add_states(explored, open_, to)
     else:
         without |= {f.property: "not all states were searched" for f in open_}
-    return _written(path, to, without)
+    return written(path, to, without)
 
 
-def _undecided(finding: Finding) -> str:
+def undecided(finding: Finding) -> str:
     """Why there is no verdict to certify; empty where there is one."""
     return finding.because if finding.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR) else ""
 
@@ -122,5 +122,6 @@ def _add_ranks(explored: Exploration, properties: list[Property], to: Contents) 
         to.numbers += numbers
 
 
-def _written(path: Path, to: Contents, without: dict[str, str]) -> Written:
+def written(path: Path, to: Contents, without: dict[str, str]) -> Written:
+    """Write a certificate, and what was written. Raises `SystemFailure`."""
     return Written(path, write_certificate(path, to), to.claims, without)

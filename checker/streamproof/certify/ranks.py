@@ -57,10 +57,11 @@ def examined(system: System, found: Found, graph: StateGraph) -> Verifier:
     for at, one in enumerate(obligations(system)):
         owner[list(one.numbers)] = 1 << at
     offsets, targets, takes = graph.offsets.tolist(), graph.targets.tolist(), owner[graph.instances].tolist()
-    for first, last in pairwise(offsets):
+    for at, (first, last) in enumerate(pairwise(offsets)):
         followers: dict[int, int] = {}
         for step in range(first, last):
-            followers[targets[step]] = followers.get(targets[step], 0) | takes[step]
+            to = targets[step]
+            followers[to] = followers.get(to, 0) | (takes[step] if to != at else 0)
         seen.follow.append(followers)
     return seen
 

@@ -1,9 +1,8 @@
 """The verifier: accepts a certificate, or rejects it with the first thing that is wrong. A program of its own, kept small.
 
-It shares nothing with the engines: what it trusts is `streamproof.system`, chiefly the interpreter (and, where a proof by
-induction is claimed, `verifier_induction` and Z3). The system comes from the model that the certificate names, by the
-caller, and must have the fingerprint that it states; so what is certified is a verdict on that system, not the lowering
-that made it of the model.
+It shares nothing with the engines: it trusts `streamproof.system`, chiefly the interpreter (for proofs by induction also what
+is in `verifier_induction`, and Z3). The caller gives the system of the model that the certificate names, and it must have the
+fingerprint stated there; so a verdict on that system is certified, not the lowering that made it of the model.
 
 A certificate is a line ``streamproof certificate 1 SHA256``; a line of JSON, the header: which system, what is claimed;
 then, compressed, a line of JSON with the evidence, and numbers in binary. How each claim is checked:
@@ -23,7 +22,9 @@ import json
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import accumulate, product
+from operator import or_
 from typing import Any, NoReturn, TypeAlias
 
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
@@ -38,6 +39,7 @@ from streamproof.system.verdict import Trace, Verdict
 
 MAGIC = b"streamproof certificate 1 "
 HEADER = {"model", "options", "fingerprint", "claims", "counts"}
+COUNTS = {"distinct", "generated", "depth", "levels"}
 EVIDENCE = {"values", "traces", "ranks", "proofs"}
 Node: TypeAlias = tuple[int, int]
 """A state of the closed set, and a guess: bit k says that the k-th *until* is true from here on."""
@@ -113,21 +115,20 @@ class Verifier:
         self.states: list[State] = []
         self.ends: tuple[int, ...] = ()
         self.follow: list[dict[int, int]] = []
-        """Per state, those that follow it, each with the fair actions (as bits) that the step takes."""
+        """Per state, those that follow it, with the fair actions (as bits) that the step takes if it changes the state."""
 
     def run(self) -> None:
         """Check every claim. Raises `Rejected`."""
-        shown = {*self.evidence["traces"], *self.evidence["proofs"]}
+        traces, proofs = self.evidence["traces"], self.evidence["proofs"]
+        shown = {*traces, *(name for proof in proofs for name in proof["claims"])}
         if not shown <= {prop.name for prop in self.verdicts}:
             reject("it has evidence for what it does not claim")
-        for prop, verdict in self.verdicts.items():
-            if prop.name in self.evidence["traces"]:
-                self.behaviour(prop, verdict)
         self.covered = [prop for prop in self.verdicts if prop.name not in shown]
-        for prop in self.covered:
-            unreachable = prop.kind is Kind.REACHABLE
-            if self.verdicts[prop] is not (Verdict.VIOLATED if unreachable else Verdict.HOLDS):
-                reject(f"{prop.name} is said to be {self.verdicts[prop].value}, and nothing shows it")
+        for prop, verdict in self.verdicts.items():
+            if prop.name in traces:
+                self.behaviour(prop, verdict, self.replayed(prop.name, traces[prop.name]))
+            elif verdict is not (Verdict.VIOLATED if prop.kind is Kind.REACHABLE else Verdict.HOLDS):
+                reject(f"{prop.name} is said to be {verdict.value}, and nothing shows it")
         if self.header["counts"] is not None:
             self.closed_set(self.header["counts"])
         elif self.covered or self.numbers or self.evidence["values"]:
@@ -139,12 +140,12 @@ class Verifier:
                 self.temporal(prop, prop.formula)
         if self.numbers or {*self.evidence["ranks"]} != {p.name for p in self.covered if p.formula is not None}:
             reject("it has numbers that nothing needs")
-        proofs = self.evidence["proofs"]
-        if proofs:
-            from streamproof.certify.verifier_induction import check_induction
+        for proof in proofs:
+            from streamproof.certify.verifier_induction import Induction  # Z3 takes long to load
 
             self.tell("checking the induction")
-            check_induction(self.system, {p: v for p, v in self.verdicts.items() if p.name in proofs}, proofs, reject)
+            claimed = {p: v for p, v in self.verdicts.items() if p.name in proof["claims"]}
+            Induction(self.system, claimed, proof, reject).run()
 
     def shown(self, state: State) -> str:
         """A state as a message names it."""
@@ -159,20 +160,14 @@ class Verifier:
             reject("numbers are missing")
         return found
 
-    # --- behaviours -------------------------------------------------------------------------------------------------
-
-    def behaviour(self, prop: Property, verdict: Verdict) -> None:
+    def behaviour(self, prop: Property, verdict: Verdict, trace: Trace) -> None:
         """That a behaviour of the system shows the verdict."""
-        trace = self.replayed(prop.name, self.evidence["traces"][prop.name])
         last, interpreter = trace.states[-1], self.interpreter
         if verdict is Verdict.ERROR:
             try:
                 for _ in interpreter.steps(last):
                     pass
-                if prop.kind is Kind.STEP:
-                    interpreter.holds(prop, *trace.states[-2:])
-                else:
-                    interpreter.holds(prop, last)
+                interpreter.holds(prop, *(trace.states[-2:] if prop.kind is Kind.STEP else (last,)))
             except EvaluationError:
                 return
             reject(f"no mistake shows at the end of the behaviour for {prop.name}")
@@ -198,15 +193,13 @@ class Verifier:
 
     def replayed(self, name: str, data: Mapping[str, Any]) -> Trace:
         """The behaviour that `data` tells, from an initial state and step by step as the interpreter takes them."""
-        states = [tuple(map(value_of, (v.sort for v in self.system.variables), row)) for row in data["states"]]
+        sorts = [v.sort for v in self.system.variables]
+        states = [tuple(map(value_of, sorts, row)) for row in data["states"]]
         loop, labels, steps = data["loop"], data["steps"], list[Instance]()
-        if any(len(s) != len(self.system.variables) for s in states) or states[0] not in set(
-            self.interpreter.initial_states()
-        ):
+        if states[0] not in set(self.interpreter.initial_states()):
             reject(f"the behaviour for {name} does not begin in an initial state")
         if loop is not None and (type(loop) is not int or not 0 <= loop < len(states)):
             reject(f"the loop of the behaviour for {name} leads nowhere")
-        # A loop of the last state alone may stutter: then nothing has to lead back.
         ways = [*states, states[loop]] if loop is not None and len(labels) == len(states) else states
         for label, before, after in zip(labels, ways[:-1], ways[1:], strict=True):
             some = (i for i in self.system.instances if i.label == label)
@@ -219,16 +212,10 @@ class Verifier:
             reject(f"the loop of the behaviour for {name} is not closed")
         return trace
 
-    # --- the closed set ---------------------------------------------------------------------------------------------
-
     def closed_set(self, counts: Mapping[str, Any]) -> None:
         """That the states are exactly the reachable ones, on their levels, and that the covered properties hold there."""
         levels, columns = counts["levels"], list[list[Value]]()
-        if (
-            {*counts} != {"distinct", "generated", "depth", "levels"}
-            or min(levels) < 1
-            or len(levels) != counts["depth"]
-        ):
+        if {*counts} != COUNTS or min(levels) < 1 or len(levels) != counts["depth"]:
             reject("its counts do not fit each other")
         for variable, data in zip(self.system.variables, self.evidence["values"], strict=True):
             table = [value_of(variable.sort, item) for item in data]
@@ -241,12 +228,8 @@ class Verifier:
         if not len(position) == len(self.states) == self.ends[-1]:
             reject("it lists a state twice, or other numbers of states than it claims")
         first = set(self.states[: self.ends[0]])
-        for state in self.interpreter.initial_states():
-            if state not in first:
-                reject(f"an initial state is not on its first level: {self.shown(state)}")
-            first.discard(state)
-        if first:
-            reject(f"a state on its first level is not initial: {self.shown(first.pop())}")
+        for state in first ^ set(self.interpreter.initial_states()):
+            reject(f"its first level is not the initial states: not both have {self.shown(state)}")
         generated = self.ends[0] + self.steps(position)
         if generated != counts["generated"]:
             reject(f"it claims {counts['generated']} generated states, there are {generated}")
@@ -255,6 +238,7 @@ class Verifier:
         """How many steps there are between the states; none leaves them, none is missing between the levels."""
         owner = {n: 1 << at for at, one in enumerate(obligations(self.system)) for n in one.numbers}
         endless = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.covered)
+        on_steps = [p for p in self.covered if p.kind is Kind.STEP]
         begun = bytearray(b"\x01" * self.ends[0] + b"\x00" * (len(self.states) - self.ends[0]))
         level, count = 0, 0
         for at, state in enumerate(self.states):
@@ -276,12 +260,11 @@ class Verifier:
                     reject(f"a state is on a deeper level than {instance.label} reaches it: {self.shown(after)}")
                 if to >= self.ends[level]:
                     begun[to] = 1
-                followers[to] = followers.get(to, 0) | owner.get(number, 0)
-                for prop in self.covered:
-                    if prop.kind is Kind.STEP and not self.interpreter.holds(prop, state, after):
+                followers[to] = followers.get(to, 0) | (owner.get(number, 0) if to != at else 0)
+                for prop in on_steps:
+                    if not self.interpreter.holds(prop, state, after):
                         reject(f"{prop.name} is false of {instance.label} from {self.shown(state)}")
-            if endless:
-                self.follow.append(followers)
+            self.follow += [followers] if endless else []
             self.state(state, stuck)
         if not all(begun):
             reject(f"no step from the level before leads to {self.shown(self.states[begun.index(0)])}")
@@ -295,10 +278,8 @@ class Verifier:
                     wrong = stuck and not self.interpreter.terminal(state)
                 case Kind.INVARIANT | Kind.REACHABLE:
                     wrong = self.interpreter.holds(prop, state) is (prop.kind is Kind.REACHABLE)
-                case Kind.TEMPORAL:
-                    wrong = not self.interpreter.holds(prop, state)  # for its checks: a mistake is no verdict
-                case _:
-                    continue
+                case _:  # of the others only the checks are meant here: a mistake is no verdict
+                    wrong = prop.kind is Kind.TEMPORAL and not self.interpreter.holds(prop, state)
             if wrong:
                 reject(f"{prop.name} is not {self.verdicts[prop].value}, as seen in {self.shown(state)}")
 
@@ -306,11 +287,8 @@ class Verifier:
         """That every step leads to a state of a smaller rank."""
         rank = self.take_numbers(len(self.states), 1 << 32)
         for at, followers in enumerate(self.follow):
-            for to in followers:
-                if rank[to] >= rank[at]:
-                    reject(f"the rank for {prop.name} does not fall from {self.shown(self.states[at])}")
-
-    # --- temporal properties ----------------------------------------------------------------------------------------
+            if any(rank[to] >= rank[at] for to in followers):
+                reject(f"the rank for {prop.name} does not fall from {self.shown(self.states[at])}")
 
     def temporal(self, prop: Property, formula: Formula) -> None:
         """That no fair behaviour makes a formula false, by the tableau of Lichtenstein and Pnueli, built here from scratch.
@@ -345,11 +323,9 @@ class Tableau:
         """Whether a plain formula is true at a node, if the node's guesses are right."""
         match formula:
             case Atom(expr):
-                known = self.atoms.get((node[0], formula))
-                if known is None:
-                    known = bool(self.verifier.interpreter.value(expr, self.verifier.states[node[0]]))
-                    self.atoms[node[0], formula] = known
-                return known
+                if (key := (node[0], formula)) not in self.atoms:
+                    self.atoms[key] = bool(self.verifier.interpreter.value(expr, self.verifier.states[node[0]]))
+                return self.atoms[key]
             case NotF(arg):
                 return not self.true(arg, node)
             case AndF(args):
@@ -368,30 +344,23 @@ class Tableau:
                 allowed.append((0, 1 << at) if now is kept else ())
             else:
                 allowed.append((now << at,))
-        follow = self.verifier.follow[node[0]]
         for guess in map(sum, product(*allowed)):
-            yield (node[0], guess), 0
-            for to, takes in follow.items():
-                if to != node[0]:
-                    yield (to, guess), takes
+            for to, takes in {node[0]: 0, **self.verifier.follow[node[0]]}.items():
+                yield (to, guess), takes
 
     def enabled(self, node: Node) -> int:
         """The fair actions, as bits, that can be taken and change the state."""
-        found = 0
-        for to, takes in self.verifier.follow[node[0]].items():
-            found |= takes if to != node[0] else 0
-        return found
+        return reduce(or_, self.verifier.follow[node[0]].values(), 0)
 
     def reachable(self) -> set[Node]:
         """The nodes on paths from initial states where the formula is false."""
         initial = product(range(self.verifier.ends[0]), range(self.guesses))
-        found = {node for node in initial if not self.true(self.formula, node)}
-        todo = list(found)
+        todo = [node for node in initial if not self.true(self.formula, node)]
+        found = set(todo)
         while todo:
-            for node, _ in self.after(todo.pop()):
-                if node not in found:
-                    found.add(node)
-                    todo.append(node)
+            fresh = {node for node, _ in self.after(todo.pop())} - found
+            found |= fresh
+            todo += fresh
         return found
 
     def fruitless(self, nodes: set[Node], tables: Sequence[tuple[Sequence[array[int]], Mapping[int, Any]]]) -> None:

@@ -45,7 +45,7 @@ class Contents:
     values: list[list[Any]] = field(default_factory=list)
     traces: dict[str, Any] = field(default_factory=dict)
     ranks: dict[str, Any] = field(default_factory=dict)
-    proofs: dict[str, Any] = field(default_factory=dict)
+    proofs: list[Any] = field(default_factory=list)
     numbers: list[bytes] = field(default_factory=list)
 
     def file(self) -> bytes:

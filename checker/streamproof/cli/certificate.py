@@ -17,6 +17,7 @@ from streamproof.system.model import System
 
 if TYPE_CHECKING:
     from streamproof.certify.evidence import Written
+    from streamproof.symbolic import Proof
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,6 +60,15 @@ def certify(path: Path, selection: Selection, system: System, outcome: Outcome) 
         return certify_search(path, model, options, outcome.explored)
     lack = "bmc leaves nothing that shows it: leave out --engine bmc"
     return certify_findings(path, system, model, options, outcome.findings, lack)
+
+
+def certify_proved(path: Path, selection: Selection, system: System, proof: Proof) -> Written | None:
+    """Write the certificate of a proof; None where it was interrupted. Raises as `certify`, `Unwritable` too."""
+    from streamproof.certify.proofs import certify_proof
+
+    if proof.interrupted:
+        return None
+    return certify_proof(path, system, selection.target.text, selection.options, proof)
 
 
 def certificate_json(written: Written | None) -> dict[str, Any] | None:

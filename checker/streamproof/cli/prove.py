@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
+from streamproof.cli.certificate import (
+    certificate_json,
+    certificate_option,
+    certify_proved,
+    expect_certificate,
+    tell_certificate,
+)
 from streamproof.cli.engines import DEFAULT_DEPTH, Outcome, effort_text
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.progress import Status
@@ -58,6 +65,7 @@ MAX_SHOWN = 2
     metavar="DIR",
     help=f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]",
 )
+@certificate_option
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no counterexamples, only the outcome.")
 @json_option
@@ -71,6 +79,7 @@ def command(
     depth: int,
     timeout: float | None,
     out: Path | None,
+    certificate: Path | None,
     full: bool,
     quiet: bool,
     json_to: str | None,
@@ -90,6 +99,8 @@ def command(
             remedy=f"streamproof check decides the others: {', '.join(left_out) or 'none'}",
         )
     expect_json_writable(json_to)
+    if certificate is not None:
+        expect_certificate(certificate)
     given = {"--k": (k, DEFAULT_K), "--depth": (depth, DEFAULT_DEPTH), "--timeout": (timeout, None)}
     words = tuple(w for name, (v, usual) in given.items() if v != usual for w in (name, f"{v:g}"))
     request = Request("prove", "induction", selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
@@ -100,11 +111,15 @@ def command(
         outcome = Outcome(proof.findings, None, None, None, proof.interrupted, ready, proof.seconds, None)
         if not quiet:
             _show_open(system, proof, selection, json_to)
-        code = request.answer(system, outcome, _more(system, proof, left_out))
+        written = None if certificate is None else certify_proved(certificate, selection, system, proof)
+        more = {} if certificate is None else {"certificate": certificate_json(written)}
+        code = request.answer(system, outcome, {**_more(system, proof, left_out), **more})
     except StreamproofError as error:
         request.fail(error)
         raise
     tell_left_out(left_out, json_to)
+    if certificate is not None:
+        tell_certificate(written, outcome, json_to)
     return code
 
 

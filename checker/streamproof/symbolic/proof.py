@@ -156,6 +156,7 @@ class _Attempt:
         """What was found, so far as it was found."""
         proven = self._proven if self._safe else {}
         needed = {p for claim in self._asked if claim in proven for p in self._needs(claim)}
+        before = [False, *(r.safe for r in self._rounds)][:-1] if self._rounds else []
         settled = {*proven, *self._search.findings, *([None] if self._safe else [])}
         return Proof(
             tuple(self._finding(p) for p in self._asked),
@@ -169,7 +170,7 @@ class _Attempt:
             self._budget.queries,
             self._budget.elapsed,
             self.stopped == INTERRUPTED,
-            max((r.k for r in self._rounds), default=0),
+            max((r.k for r, safe in zip(self._rounds, before, strict=True) if r.proven or r.safe > safe), default=0),
         )
 
     def _needs(self, claim: Property) -> set[Property]:

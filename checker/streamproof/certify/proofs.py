@@ -1,0 +1,78 @@
+"""The certificate of a proof by induction: the lemmas and formulas that, with what was proved, are inductive together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamproof.certify.evidence import Written, add_traces, contents, undecided, written
+from streamproof.system import expr as e
+from streamproof.system.errors import StreamproofError
+from streamproof.system.model import System
+from streamproof.system.sorts import EnumSort
+
+if TYPE_CHECKING:
+    from streamproof.symbolic import Proof
+
+
+class Unwritable(StreamproofError):
+    """An invariant with terms that certificates do not have."""
+
+
+def certify_proof(path: Path, system: System, model: str, options: tuple[str, ...], proof: Proof) -> Written:
+    """Write what a proof shows, and the behaviours that it found. Raises `SystemFailure`, and `Unwritable`."""
+    to = contents(system, model, options)
+    left = add_traces(system, proof.findings, to)
+    without = {f.property: why for f in left if (why := undecided(f))}
+    for finding in left:
+        if finding.property not in without and finding.property not in proof.k:
+            without[finding.property] = (
+                "it was decided by a search of all behaviours, which leaves nothing that shows it"
+            )
+    claimed = [f for f in left if f.property not in without]
+    to.claims |= {f.property: f.verdict.value for f in claimed}
+    if claimed:
+        to.proofs.append(
+            {
+                "claims": [f.property for f in claimed],
+                "k": proof.strength,
+                "distinct": proof.strength > 1,
+                "lemmas": list(proof.used),
+                "formulas": [formula_data(term) for term in proof.invariant],
+            }
+        )
+    return written(path, to, without)
+
+
+def formula_data(term: e.Expr) -> Any:
+    """A condition on the leaves of a state, as a certificate has it. Raises `Unwritable`."""
+    d = formula_data
+    match term:
+        case e.Const(sort=EnumSort(members), value=value):
+            return ["member", value, list(members)]
+        case e.Const(value=value):
+            return value
+        case e.Var(name=name):
+            return ["end", name]
+        case e.Not(arg=a):
+            return ["not", d(a)]
+        case e.And(args=args):
+            return ["and", *map(d, args)]
+        case e.Or(args=args):
+            return ["or", *map(d, args)]
+        case e.Eq(left=a, right=b):
+            return ["==", d(a), d(b)]
+        case e.Less(left=a, right=b):
+            return ["<", d(a), d(b)]
+        case e.LessEq(left=a, right=b):
+            return ["<=", d(a), d(b)]
+        case e.Add(left=a, right=b):
+            return ["+", d(a), d(b)]
+        case e.Sub(left=a, right=b):
+            return ["-", d(a), d(b)]
+        case e.Mul(left=a, right=b):
+            return ["*", d(a), d(b)]
+        case e.Ite(cond=c, then=a, other=b):
+            return ["if", d(c), d(a), d(b)]
+        case _:
+            raise Unwritable(f"certificates have no {type(term).__name__}, and the proof rests on {term!r}")
