@@ -8,6 +8,7 @@ reached), termination where the model has fairness (which would hide endless beh
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,16 @@ from enum import Enum
 from functools import partial
 
 from streamproof.exchange.tla_actions import Actions
-from streamproof.exchange.tla_behaviours import Guesses, Watched, comment, defined, direct, is_direct, is_watchable
+from streamproof.exchange.tla_behaviours import (
+    Guesses,
+    Watched,
+    comment,
+    defined,
+    direct,
+    folded,
+    is_direct,
+    is_watchable,
+)
 from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, listed
 from streamproof.exchange.tla_names import STANDARD, Names, identifier
 from streamproof.exchange.tla_terms import Writer
@@ -56,6 +66,8 @@ class Claim:
     means: Means
     temporal: bool = False
     """Whether it is a property of steps or behaviours, and no invariant."""
+    idle: bool = False
+    """Whether it speaks of steps that change nothing; such a step then follows the state that violates it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +277,7 @@ class _Export:
         yield from _definition("Spec", atom("UnfairSpec /\\ Fairness" if self.fair else "UnfairSpec"))
         mistakes = self.actions.mistakes()
         if mistakes:
-            denied = [beside("~", closed(m, Bind.ATOM), bind=Bind.COMPARED) for m in mistakes]
+            denied = [beside("~", closed(self._of_state(m), Bind.ATOM), bind=Bind.COMPARED) for m in mistakes]
             yield from _definition(MISTAKE, bulleted("/\\", denied), "The model makes no mistake in this state.")
             self.main.append(Claim(MISTAKE, None, Means.MISTAKE))
 
@@ -301,8 +313,8 @@ class _Export:
                 case Kind.TEMPORAL:
                     yield from self._temporal(prop, simple)
 
-    def _claim(self, prop: Property, name: str, means: Means, *, temporal: bool = False) -> None:
-        self.main.append(Claim(name, prop.name, means, temporal))
+    def _claim(self, prop: Property, name: str, means: Means, *, temporal: bool = False, idle: bool = False) -> None:
+        self.main.append(Claim(name, prop.name, means, temporal, idle))
 
     def _known(self, prop: Property, simple: Property) -> Assuming:
         """What is known where the property is evaluated: that evaluating it is no mistake."""
@@ -319,8 +331,23 @@ class _Export:
             )
 
     def _state(self, name: str, expr: Expr, about: str, given: Assuming | None = None) -> Iterator[str]:
-        known = None if given is None else [given]
-        yield from _definition(name, self.writer.whole((expr,), given=known), about)
+        yield from _definition(name, self._condition(expr, given), about)
+
+    def _condition(self, expr: Expr, given: Assuming | None = None) -> Text:
+        return self._of_state(self.writer.whole((expr,), given=None if given is None else [given]))
+
+    def _of_state(self, text: Text) -> Text:
+        """A condition that speaks of the state, or seems to: TLC refuses invariants that are equal to FALSE."""
+        words = set(re.findall(r"\w+", "\n".join(text.lines)))
+        if words & {*self.variables.values(), *(g.can for g in self.actions.groups if g.can)}:
+            return text
+        match text.lines:
+            case ("TRUE",):
+                return Text(("vars = vars",), Bind.COMPARED)
+            case ("FALSE",):
+                return Text(("vars # vars",), Bind.COMPARED)
+            case _:
+                return beside("vars = vars /\\ ", closed(text, Bind.COMPARED), bind=Bind.LOOSE)
 
     def _of_states(self, prop: Property, simple: Property) -> Iterator[str]:
         sane: list[Claim] = []
@@ -353,8 +380,8 @@ class _Export:
         ):
             if means is Means.MISTAKE and wrong is b.FALSE:
                 continue
-            known = None if means is Means.MISTAKE else [self._known(prop, simple)]
-            text = self.writer.whole((expr,), given=known)
+            known = None if means is Means.MISTAKE else self._known(prop, simple)
+            text = self._condition(expr, known)
             given = self.asked[prop.name] if means is Means.VIOLATED else self.names.new(name)
             yield from _definition(given, beside("[][", text, "]_vars"), about)
             self._claim(prop, given, means, temporal=True)
@@ -362,10 +389,10 @@ class _Export:
             standing = Assuming()(self.next_is_now(expr))
             if standing is not b.TRUE and self.actions.may_idle():
                 still = self.names.new(f"{name}_idle")
-                otherwise = closed(self.writer.ground(standing), Bind.COMPARED)
+                otherwise = closed(self._condition(standing), Bind.COMPARED)
                 about = f"{name}, for steps that change nothing."
                 yield from _definition(still, beside(IDLE, " => ", otherwise, bind=Bind.LOOSE), about)
-                self._claim(prop, still, means)
+                self._claim(prop, still, means, idle=True)
 
     def _deadlock(self, prop: Property) -> Iterator[str]:
         items = self.actions.some_enabled()
@@ -373,7 +400,7 @@ class _Export:
             items.append(self.writer.ground(self.system.terminal))
         name = self.asked[prop.name]
         about = prop.doc or "Something can happen, or ending here is legal."
-        yield from _definition(name, bulleted("\\/", items) if items else atom("FALSE"), about)
+        yield from _definition(name, self._of_state(bulleted("\\/", items) if items else atom("FALSE")), about)
         self._claim(prop, name, Means.VIOLATED)
 
     def _termination(self, prop: Property) -> Iterator[str]:
@@ -383,7 +410,7 @@ class _Export:
             still = self.names.new(f"{prop.name}_idle")
             about = f"{prop.name}: no step leads from a state to itself."
             yield from _definition(still, beside("~", IDLE, bind=Bind.COMPARED), about)
-            claims.append(Claim(still, prop.name, Means.VIOLATED))
+            claims.append(Claim(still, prop.name, Means.VIOLATED, idle=True))
         yield from _definition(name, atom("<>[][FALSE]_vars"), prop.doc)
         claims.append(Claim(name, prop.name, Means.VIOLATED, temporal=True))
         if self.fair:
@@ -400,14 +427,19 @@ class _Export:
         known = self._known(prop, simple)
 
         def condition(expr: Expr) -> Text:
-            return self.writer.whole((expr,), given=[known])
+            return self._condition(expr, known)
 
         name = self.asked[prop.name]
-        if is_direct(prop.formula):
-            yield from _definition(name, direct(prop.formula, condition), prop.doc)
+        formula = folded(prop.formula)
+        if isinstance(formula, bool):
+            yield from _definition(name, self._condition(b.truth(formula)), prop.doc)
+            self.main += [*sane, Claim(name, prop.name, Means.VIOLATED)]
+            return
+        if is_direct(formula):
+            yield from _definition(name, direct(formula, condition), prop.doc)
             self.main += [*sane, Claim(name, prop.name, Means.VIOLATED, temporal=True)]
             return
-        if not is_watchable(prop.formula):
+        if not is_watchable(formula):
             self.left_out.append(prop.name)
             yield f"\\* {prop.name} is left out: no variable can stand for what it says of steps inside until or release."
             yield ""
@@ -426,7 +458,7 @@ class _Export:
             fair=bool(self.fair),
         )
         numbered = partial(new, "until")
-        self.extra[module] = watched.text(prop.formula, Guesses(condition, numbered))
+        self.extra[module] = watched.text(formula, Guesses(condition, numbered))
         claims = [*sane, Claim(name, prop.name, Means.VIOLATED, temporal=True)]
         self.runs.append(
             Run(module, module, watched.specification, tuple(claims), f"{prop.name}: has an operator that TLA+ lacks")

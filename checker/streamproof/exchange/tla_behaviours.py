@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Const, Expr
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -44,6 +44,47 @@ def is_watchable(formula: Formula) -> bool:
     return all(map(is_watchable, parts(formula)))
 
 
+def folded(formula: Formula) -> Formula | bool:
+    """The same without constants, of which TLC makes wrong verdicts and errors in temporal formulas, or a constant."""
+    match formula:
+        case Atom(expr) | Recurs(expr):
+            return expr.value if isinstance(expr, Const) and (isinstance(formula, Atom) or not expr.value) else formula
+        case NotF(arg):
+            one = folded(arg)
+            return not one if isinstance(one, bool) else NotF(one)
+        case AndF(args) | OrF(args):
+            decides = isinstance(formula, OrF)
+            some = [folded(arg) for arg in args]
+            kept = tuple(one for one in some if not isinstance(one, bool))
+            if any(one is decides for one in some):
+                return decides
+            if not kept:
+                return not decides
+            return kept[0] if len(kept) == 1 else type(formula)(kept)
+        case Always(arg) | Eventually(arg):
+            one = folded(arg)
+            return one if isinstance(one, bool) else type(formula)(one)
+        case Until(left, right):
+            before, after = folded(left), folded(right)
+            if isinstance(after, bool) or before is False:
+                return after
+            return Eventually(after) if isinstance(before, bool) else Until(before, after)
+        case Release(left, right):
+            before, after = folded(left), folded(right)
+            if isinstance(after, bool) or before is True:
+                return after
+            return Always(after) if isinstance(before, bool) else Release(before, after)
+        case LeadsTo(left, right):
+            before, after = folded(left), folded(right)
+            if before is False or after is True:
+                return True
+            if isinstance(after, bool):
+                return Always(NotF(before)) if not isinstance(before, bool) else False
+            return Always(Eventually(after)) if isinstance(before, bool) else LeadsTo(before, after)
+        case _:
+            assert_never(formula)
+
+
 def direct(formula: Formula, condition: Callable[[Expr], Text]) -> Text:
     """A formula whose operators TLA+ has."""
     match formula:
@@ -61,7 +102,7 @@ def direct(formula: Formula, condition: Callable[[Expr], Text]) -> Text:
             return beside("<>", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
         case LeadsTo(left, right):
             before, after = (closed(direct(arg, condition), Bind.ATOM) for arg in (left, right))
-            return beside(before, " ~> ", after, bind=Bind.COMPARED)
+            return beside(before, " ~> ", after, bind=Bind.LOOSE)
         case Recurs(step):
             return beside("[]<><<", condition(step), ">>_vars")
         case Until() | Release():
@@ -141,7 +182,7 @@ class Guesses:
                 return beside("<>", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
             case LeadsTo(left, right):
                 before, after = (closed(self.outermost(arg), Bind.ATOM) for arg in (left, right))
-                return beside(before, " ~> ", after, bind=Bind.COMPARED)
+                return beside(before, " ~> ", after, bind=Bind.LOOSE)
             case Recurs():
                 return direct(formula, self.condition)
             case _:
@@ -151,18 +192,20 @@ class Guesses:
         """What a guess must be in a state by itself: true where the promise is kept there, false where it cannot be kept."""
         items = []
         for until, name in self._untils():
-            left, right = self.text(until.left), self.text(until.right)
+            right = self.text(until.right)
             items.append(beside(closed(right, Bind.COMPARED), f" => {name}", bind=Bind.LOOSE))
-            kept = closed(listed("\\/", [right, left]), Bind.COMPARED)
-            items.append(beside(f"{name} => ", kept, bind=Bind.LOOSE))
+            if until.left != TRUE_FORMULA:
+                kept = closed(listed("\\/", [right, self.text(until.left)]), Bind.COMPARED)
+                items.append(beside(f"{name} => ", kept, bind=Bind.LOOSE))
         return items
 
     def handed_on(self) -> list[Text]:
         """What a guess and the next one have to do with each other."""
         items = []
         for until, name in self._untils():
-            left, right = self.text(until.left), self.text(until.right)
-            waiting = listed("/\\", [left, beside("~", closed(right, Bind.ATOM), bind=Bind.COMPARED)])
+            waiting = beside("~", closed(self.text(until.right), Bind.ATOM), bind=Bind.COMPARED)
+            if until.left != TRUE_FORMULA:
+                waiting = listed("/\\", [self.text(until.left), waiting])
             items.append(beside(closed(waiting, Bind.COMPARED), f" => {name}' = {name}", bind=Bind.LOOSE))
         return items
 
@@ -195,8 +238,11 @@ class Watched:
 
     def text(self, formula: Formula, guesses: Guesses) -> str:
         """The whole module."""
-        shown = guesses.outermost(formula)
+        # A guess may be wrong in a state that TLC would take for a violation; with a temporal formula beside it, which is
+        # never true, TLC looks at whole behaviours, in which no guess is wrong.
+        whole = closed(guesses.outermost(formula), Bind.COMPARED)
         names = list(guesses.found.values())
+        shown = beside(f"<>({names[0]} /\\ ~{names[0]}) \\/ ", whole, bind=Bind.LOOSE)
         guessed = [f"{n} \\in BOOLEAN" for n in names]
         every = ", ".join(["vars", *names])
         bodies = {

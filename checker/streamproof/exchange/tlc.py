@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from streamproof.exchange.tla import Claim, Means, Run, Tla, export
 from streamproof.exchange.tlc_run import Options, Report, Violation, installed, jar, run
 from streamproof.exchange.tlc_values import read_state
-from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.system.errors import EvaluationError, Exit, StreamproofError, SystemFailure
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.verdict import Trace, Verdict
@@ -20,6 +20,8 @@ from streamproof.system.verdict import Trace, Verdict
 __all__ = ["Counted", "Decided", "Options", "Refuted", "Report", "count", "decide", "installed", "jar", "trace_of"]
 
 DEFAULT = Options()
+_TAUTOLOGY = "is a tautology"
+"""What TLC says of a formula that is true of every behaviour of any specification, as an error."""
 
 
 class Refuted(StreamproofError):
@@ -46,7 +48,8 @@ class Counted:
 class Decided:
     """TLC's answer for one property, with the behaviour that shows it. Of safety properties, it is a shortest one.
 
-    `length`: the number of its states; none is given for endless behaviours.
+    `length`: the number of its states; none is given for endless behaviours. Where a finite behaviour already violates a
+    temporal property, it is that one, without a loop.
     """
 
     property: str
@@ -133,6 +136,7 @@ class _Judge:
         # TLC decides in order: what makes evaluation safe comes before what is evaluated, the model's mistakes last.
         left = [*claims, *general]
         found: list[_Found] = []
+        mistake = math.inf
         while True:
             asked = Run("safety", self.model.module, "UnfairSpec", tuple(left), "safety")
             report = run(self.model, asked, self.options)
@@ -140,16 +144,29 @@ class _Judge:
                 if any(f.claim.means is Means.MISTAKE for f in found):
                     return found  # beyond a mistake of the model, terms may have no value
                 raise _failed(report)
-            if report.violation is None:
+            if report.violation is None or len(report.violation.states) > mistake:
                 return found
             claim = self._claim(report.violation, left)
-            found.append(_Found(claim, trace_of(self.system, self.model, report.violation)))
+            found.append(_Found(claim, self._shown(claim, trace_of(self.system, self.model, report.violation))))
             gone = [claim] if claim.means is Means.MISTAKE else [c for c in left if c.property == claim.property]
             left = [c for c in left if c not in gone]
             if claim.property is None:
                 left = [c for c in left if c.property is not None]
-            if not any(c.means is not Means.MISTAKE for c in left):
+                mistake = len(report.violation.states)
+            if not left:
                 return found
+
+    def _shown(self, claim: Claim, trace: Trace) -> Trace:
+        """The behaviour with the step that changes nothing, if it is about such a step."""
+        if not claim.idle:
+            return trace
+        last = trace.states[-1]
+        step = _instance(Interpreter(self.system), None, last, last)
+        if step is None:
+            raise Refuted(f"no action leads from the last state of TLC's behaviour to itself, as {claim.name} says")
+        if self.system.property(claim.property or "").kind is Kind.TERMINATION:
+            return Trace(trace.states, (*trace.steps, step), len(trace.states) - 1)
+        return Trace((*trace.states, last), (*trace.steps, step))
 
     def _claim(self, violation: Violation, left: Sequence[Claim]) -> Claim:
         name = violation.name or ""
@@ -173,9 +190,10 @@ class _Judge:
         shown = next((f for f in found if f.claim.means is not Means.MISTAKE), None)
         wrong = next((f for f in found if f.claim.means is Means.MISTAKE), None)
         lengths = [n for n in (mistake, wrong.length if wrong else None) if n is not None]
-        if shown is not None and all(shown.length <= n for n in lengths):
+        if shown is not None and all(kind is not Kind.TEMPORAL and shown.length <= n for n in lengths):
             verdict = Verdict.HOLDS if shown.claim.means is Means.REACHED else Verdict.VIOLATED
-            return Decided(name, kind, verdict, shown.length, shown.trace)
+            endless = kind in (Kind.TEMPORAL, Kind.TERMINATION)
+            return Decided(name, kind, verdict, None if endless else shown.length, shown.trace)
         if kind is Kind.TERMINATION and mistake is not None:
             return Decided(name, kind, Verdict.INCONCLUSIVE)
         if lengths:
@@ -236,7 +254,13 @@ def _instance(interpreter: Interpreter, action: str | None, before: State, after
     """An instance that leads from one state to the other, of the action that TLC names if there is one."""
     every = interpreter.system.instances
     named = [i for i in every if i.action == action]
-    return next((i for i in (*named, *every) if interpreter.take(i, before) == after), None)
+    for instance in (*named, *every):
+        try:
+            if interpreter.take(instance, before) == after:
+                return instance
+        except EvaluationError:
+            continue  # a mistake of the model in one instance says nothing about the others
+    return None
 
 
 def _failed(report: Report) -> SystemFailure:
