@@ -12,12 +12,12 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamproof
 from streamproof import entries
@@ -28,6 +28,9 @@ from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.refinement import promised
 from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
 from streamproof.system.model import Kind, System
+from streamproof.system.unbounded import Parametric
+
+T = TypeVar("T")
 
 GROUP = "streamproof.models"
 """The entry-point group in which packages register their models."""
@@ -96,10 +99,17 @@ class Target:
         Raises `UsageError` when the model refuses the parameters given (a `ValueError` in its ``setup``), and `ModelError`,
         with the line of the user's file, for every other exception that its code raises.
         """
+        return self._made(variant, parameters, lambda: self.spec.system(variant, **parameters))
+
+    def parametric(self, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]) -> Parametric:
+        """The transition system of a variant in which the parameters `free` stand for every number; raises as `system`."""
+        return self._made(variant, parameters, lambda: self.spec.parametric(free, variant, **parameters))
+
+    def _made(self, variant: str | None, parameters: Mapping[str, Any], make: Callable[[], T]) -> T:
         self.variant(variant)
         given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}
         try:
-            return self.spec.system(variant, **parameters)
+            return make()
         except ModelError as error:
             if parameters and isinstance(error.__cause__, ValueError):
                 shown = ", ".join(f"{name}={value}" for name, value in given.items())

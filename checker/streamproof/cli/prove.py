@@ -25,6 +25,7 @@ from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
+from streamproof.system.unbounded import Unbounded
 from streamproof.system.verdict import Verdict
 from streamproof.traces.lines import BLANK, Line, Span, line
 from streamproof.traces.places import changes
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 """What induction is for; reachability needs a witness and termination the whole graph: `check` decides both."""
 DEFAULT_K = 4
+QUERY_SECONDS = 60.0
+ANY_QUERY_SECONDS = 10.0
 MAX_SHOWN = 2
 """How many counterexamples to induction are written out; each is one state and a few steps."""
 
@@ -58,6 +61,19 @@ MAX_SHOWN = 2
     show_default=True,
     help="Steps of counterexamples looked for.",
 )
+@click.option(
+    "--any",
+    "free",
+    metavar="NAME[,NAME]",
+    multiple=True,
+    help="Prove for every value of these parameters, not for one instance.",
+)
+@click.option(
+    "--query-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help=f"Stop one query after so long.  [default: {QUERY_SECONDS:g}, with --any {ANY_QUERY_SECONDS:g}]",
+)
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long.")
 @click.option(
     "--out",
@@ -77,6 +93,8 @@ def command(
     properties: Sequence[str],
     k: int,
     depth: int,
+    free: Sequence[str],
+    query_timeout: float | None,
     timeout: float | None,
     out: Path | None,
     certificate: Path | None,
@@ -87,7 +105,8 @@ def command(
     """Prove the invariants, step properties and deadlock freedom of MODEL for all behaviours, by k-induction.
 
     The lemmas that the model offers are proved and used. What is not inductive is shown with a counterexample to
-    induction, and searched for a real one, which the interpreter replays. Ends with 0 when all is proved.
+    induction, and searched for a real one, which the interpreter replays. With --any, parameters stand for every number
+    within their limits, and lemmas are discovered. Ends with 0 when all is proved.
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
@@ -101,13 +120,32 @@ def command(
     expect_json_writable(json_to)
     if certificate is not None:
         expect_certificate(certificate)
-    given = {"--k": (k, DEFAULT_K), "--depth": (depth, DEFAULT_DEPTH), "--timeout": (timeout, None)}
+    names = tuple(name for text in free for name in text.split(",") if name)
+    given = {
+        "--k": (k, DEFAULT_K),
+        "--depth": (depth, DEFAULT_DEPTH),
+        "--query-timeout": (query_timeout, None),
+        "--timeout": (timeout, None),
+    }
     words = tuple(w for name, (v, usual) in given.items() if v != usual for w in (name, f"{v:g}"))
+    words = (*(("--any", ",".join(names)) if names else ()), *words)
     request = Request("prove", "induction", selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
     try:
-        system = selection.system()
+        system = _instance(selection, names)
+        if system is None:
+            for name in ("--k", "--depth"):
+                if given[name][0] != given[name][1]:
+                    raise UsageError(f"{name} is for proofs of one instance", remedy=f"leave out {name}, or --any")
+            if certificate is not None:
+                raise UsageError(
+                    "a proof for every size has no certificate", remedy="leave out --certificate, or prove one instance"
+                )
+            from streamproof.cli.prove_any import answer_any
+
+            seconds = ANY_QUERY_SECONDS if query_timeout is None else query_timeout
+            return answer_any(request, names, chosen, left_out, seconds, timeout)
         ready = time.perf_counter() - begun
-        proof = _attempt(system, chosen, k, depth, timeout, quiet=quiet)
+        proof = _attempt(system, chosen, k, depth, query_timeout, timeout, quiet=quiet)
         outcome = Outcome(proof.findings, None, None, None, proof.interrupted, ready, proof.seconds, None)
         if not quiet:
             _show_open(system, proof, selection, json_to)
@@ -123,7 +161,26 @@ def command(
     return code
 
 
-def _attempt(system: System, chosen: Sequence[str], k: int, depth: int, timeout: float | None, *, quiet: bool) -> Proof:
+def _instance(selection: Selection, free: Sequence[str]) -> System | None:
+    """The system to prove things of; None where there is none, because parameters or variables stand for every number."""
+    if free:
+        return None
+    try:
+        return selection.system()
+    except Unbounded:
+        return None
+
+
+def _attempt(
+    system: System,
+    chosen: Sequence[str],
+    k: int,
+    depth: int,
+    query_timeout: float | None,
+    timeout: float | None,
+    *,
+    quiet: bool,
+) -> Proof:
     from streamproof.symbolic import prove
 
     with Status(live=not quiet) as status:
@@ -132,6 +189,7 @@ def _attempt(system: System, chosen: Sequence[str], k: int, depth: int, timeout:
             chosen,
             max_k=k,
             depth=depth,
+            timeout=int(1000 * (QUERY_SECONDS if query_timeout is None else query_timeout)),
             seconds=timeout,
             on_progress=lambda effort: status(effort_text(effort)),
         )

@@ -157,6 +157,7 @@ def _property(result: Result) -> dict[str, Any]:
         "vacuous": finding.vacuous,
         "trace": trace,
         "fair": [_owed(owed) for owed in finding.fair],
+        "sizes": finding.sizes if finding.sizes is None or isinstance(finding.sizes, str) else list(finding.sizes),
     }
 
 

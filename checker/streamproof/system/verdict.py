@@ -91,6 +91,9 @@ class Finding:
     vacuous: bool = False
     fair: tuple[Owed, ...] = ()
     """For a violated temporal property: how the cycle of `trace` treats each fair action instance."""
+    sizes: str | tuple[Mapping[str, int], ...] | None = None
+    """Where sizes were asked about: ``any``, when it is proved for every value of the free parameters, or else the values
+    at which it was found to hold. None where one instance was asked about."""
 
 
 class OutDegree(NamedTuple):

@@ -14,7 +14,7 @@ from streamproof.symbolic.parametric.samples import Instantiate, Sample, samples
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, TermRange, Value
+from streamproof.system.sorts import INFINITY, BoolSort, EnumSort, RangeSort, TermRange, Value
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Parametric, forall, ranges, written
 
@@ -126,6 +126,8 @@ def _limits(parametric: Parametric) -> Iterator[Expr]:
         for sort in ranges(v.sort):
             if isinstance(sort, TermRange):
                 yield sort.most
+            elif sort.hi < INFINITY:
+                yield b.num(sort.hi)
 
 
 def _key(name: str, view: Local) -> tuple[str, ...]:

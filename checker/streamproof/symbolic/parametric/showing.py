@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from streamproof.symbolic.parametric.question import in_range
 from streamproof.symbolic.parametric.steps import SAFE, Asked
-from streamproof.symbolic.parametric.values import Lanes, Shape, View
+from streamproof.symbolic.parametric.values import Lanes, Shape, View, mapped
 from streamproof.system.expr import Var
 from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange, values
 from streamproof.system.unbounded import Parametric
@@ -74,11 +75,11 @@ def _parts(
 ) -> Iterator[tuple[str, str]]:
     z3 = view.universe.z3
     match sort:
-        case ArraySort(index=TermRange(), element=element):
+        case ArraySort(index=TermRange() as own, element=element):
             assert isinstance(shape, Lanes)
-            from streamproof.symbolic.parametric.values import mapped
-
             for index in indices:
+                if not z3.is_true(model.eval(in_range(view, own, index), model_completion=True)):
+                    continue
                 there = mapped(lambda lane, at=index: z3.Select(lane, at), shape.element)
                 yield from _parts(f"{name}[{index}]", element, view, there, model, indices)
         case ArraySort(index, element):

@@ -1,0 +1,244 @@
+"""``streamproof prove --any``: proofs in which parameters stand for every number; small instances decide of the rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from streamproof.cli.answer import Request, tell_left_out
+from streamproof.cli.engines import Outcome, effort_text
+from streamproof.cli.outputs import people
+from streamproof.cli.progress import Status
+from streamproof.language.model import limits_text
+from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.verdict import Finding, Verdict
+from streamproof.traces.lines import BLANK, Line, Span, line
+
+if TYPE_CHECKING:
+    from streamproof.symbolic.parametric import AnySize
+    from streamproof.symbolic.parametric.showing import Cti
+    from streamproof.system.unbounded import Parametric
+
+FOR_EVERY_SIZE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
+INSTANCES = 4
+"""Small instances that are searched for what was not proved."""
+MOST_STATES = 200_000
+SECONDS = 20.0
+"""What searching one small instance may take."""
+MAX_SHOWN = 2
+
+
+def answer_any(
+    request: Request,
+    free: Sequence[str],
+    chosen: Sequence[str],
+    left_out: Sequence[str],
+    query_timeout: float | None,
+    timeout: float | None,
+) -> int:
+    """Prove what can be proved for every value of `free`, search small instances for the rest, and tell of both."""
+    from streamproof.symbolic.parametric import prove_any
+
+    selection = request.selection
+    begun = time.perf_counter()
+    parametric = selection.target.parametric(selection.variant, selection.given, free)
+    properties = [parametric.system.property(name) for name in chosen]
+    for prop in properties:
+        if prop.kind not in FOR_EVERY_SIZE:
+            raise UsageError(
+                f"{prop.name} is of kind {prop.kind.value}, which is not proved for every size",
+                remedy="leave out --any, or use streamproof check at one size",
+            )
+    ready = time.perf_counter() - begun
+    with Status(live=not request.quiet) as status:
+        proof = prove_any(
+            parametric,
+            properties,
+            _stages(request, parametric),
+            timeout=None if query_timeout is None else int(1000 * query_timeout),
+            seconds=timeout,
+            on_progress=lambda effort: status(effort_text(effort)),
+        )
+    names = [] if proof.stopped == "interrupted" else [p.name for p in properties if p.name not in proof.proved]
+    small = _search(request, parametric, names)
+    findings = tuple(_finding(parametric, proof, small, p) for p in properties)
+    outcome = Outcome(
+        findings, None, None, None, proof.stopped == "interrupted", ready, proof.seconds, None, notes=_notes(proof)
+    )
+    if not request.quiet:
+        _show(proof, small, request.json_to)
+    system = parametric.system if small.violating is None else small.violating
+    code = request.answer(system, outcome, _more(parametric, proof, left_out))
+    tell_left_out(left_out, request.json_to)
+    return code
+
+
+def _stages(request: Request, parametric: Parametric) -> list[Any]:
+    from streamproof.symbolic.parametric.bounds import bound_candidates
+    from streamproof.symbolic.parametric.laws import law_candidates
+
+    def instance(values: Mapping[str, int]) -> System:
+        selection = request.selection
+        return selection.target.system(selection.variant, {**selection.given, **values})
+
+    return [lambda: law_candidates(parametric), lambda: bound_candidates(parametric, instance)]
+
+
+# --- small instances
+
+
+@dataclass(frozen=True, slots=True)
+class _Small:
+    """What was searched: values of the free parameters with the findings there. `violating`: where something is violated."""
+
+    searched: list[tuple[Mapping[str, int], Mapping[str, Finding]]]
+    violating: System | None
+
+    def holds_at(self, name: str) -> tuple[Mapping[str, int], ...]:
+        """The values at which a property holds."""
+        return tuple(v for v, found in self.searched if name in found and found[name].verdict is Verdict.HOLDS)
+
+    def first(self, name: str, verdict: Verdict) -> tuple[Mapping[str, int], Finding] | None:
+        """The first instance with this verdict for a property."""
+        return next(((v, f[name]) for v, f in self.searched if name in f and f[name].verdict is verdict), None)
+
+
+def _search(request: Request, parametric: Parametric, names: Sequence[str]) -> _Small:
+    """Search the instance with the defaults and a few smaller ones, until one violates something."""
+    from streamproof.explicit import explore
+    from streamproof.symbolic.parametric.samples import small_values
+
+    searched: list[tuple[Mapping[str, int], Mapping[str, Finding]]] = []
+    if not names or not parametric.free:
+        return _Small(searched, None)
+    selection = request.selection
+    usual = {f.name: selection.parameters[f.name] for f in parametric.free}
+    for values in islice([usual, *(v for v in small_values(parametric.free) if v != usual)], INSTANCES):
+        try:
+            system = selection.target.system(selection.variant, {**selection.given, **values})
+            found = explore(system, properties=tuple(names), max_states=MOST_STATES, time_limit=SECONDS)
+        except StreamproofError:
+            continue  # the model refuses these values, or they are too many to search
+        searched.append((values, {f.property: f for f in found.findings}))
+        if any(f.verdict is Verdict.VIOLATED for f in found.findings):
+            return _Small(searched, system)
+    return _Small(searched, None)
+
+
+# --- the answer
+
+
+def _finding(parametric: Parametric, proof: AnySize, small: _Small, prop: Property) -> Finding:
+    if prop.name in proof.proved:
+        used = [f"lemma {n}" for n in proof.lemmas]
+        if proof.found:
+            used.append(f"{len(proof.found)} discovered lemma{'' if len(proof.found) == 1 else 's'}")
+        with_ = f", with {' and '.join(used)}" if used else ""
+        because = f"by induction, for every {_every(parametric)}{with_}"
+        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, sizes="any")
+    violated = small.first(prop.name, Verdict.VIOLATED)
+    if violated is not None:
+        values, finding = violated
+        because = f"at {_at(values)}: {finding.because}"
+        holds = small.holds_at(prop.name)
+        return Finding(prop.name, prop.kind, Verdict.VIOLATED, finding.trace, because, sizes=holds)
+    holds = small.holds_at(prop.name)
+    seen = f"; it holds at {' and at '.join(map(_at, holds))}" if holds else ""
+    because = f"{_why_open(proof, prop.name)}{seen}"
+    return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because, sizes=holds)
+
+
+def _every(parametric: Parametric) -> str:
+    if not parametric.free:
+        return "reachable state"
+    parts = [f"{f.name} ({limits_text(f.least, f.most)})" for f in parametric.free]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _at(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _why_open(proof: AnySize, name: str) -> str:
+    from streamproof.symbolic.parametric.steps import SAFE
+
+    if proof.stopped is not None:
+        return f"{proof.stopped} before it was proved for every size: allow more time"
+    if name in proof.unknown or (SAFE in proof.unknown and name not in proof.ctis):
+        return "the solver gave up on proving it for every size: raise --query-timeout, or add a lemma"
+    blocking = name if name in proof.ctis else SAFE
+    what = "" if blocking == name else f", as long as the model may make a mistake ({proof.ctis[SAFE].because})"
+    if blocking not in proof.ctis:
+        what = ""
+    return (
+        f"not proved for every size{what}: add a lemma that excludes the state of the counterexample to induction, or "
+        "prove it at one size"
+    )
+
+
+def _notes(proof: AnySize) -> tuple[str, ...]:
+    return (f"{proof.candidates} discovered candidates, {len(proof.found)} needed, {proof.queries} queries",)
+
+
+def _more(parametric: Parametric, proof: AnySize, left_out: Sequence[str]) -> dict[str, Any]:
+    """What the JSON says of a proof for every size beside what it says of every check."""
+    return {
+        "any": {f.name: [f.least, f.most] for f in parametric.free},
+        "lemmas": [
+            *({"name": n, "verdict": "holds", "because": "by induction", "used": True} for n in proof.lemmas),
+            *({"name": n, "verdict": "holds", "because": "discovered", "used": True} for n in proof.found),
+        ],
+        "queries": proof.queries,
+        "counterexamples_to_induction": [
+            {
+                "of": cti.of,
+                "k": 1,
+                "because": cti.because,
+                "parameters": dict(cti.parameters),
+                "first": dict(cti.before),
+                "steps": [] if cti.step is None else [cti.step],
+            }
+            for cti in proof.ctis.values()
+        ],
+        "not_for_this_engine": list(left_out),
+    }
+
+
+def _show(proof: AnySize, small: _Small, json_to: str | None) -> None:
+    """The lemmas that nobody wrote, and why what stays open is not inductive."""
+    from streamproof.report.console import print_lines
+
+    lines: list[Line] = []
+    if proof.found:
+        lines.append(line(Span("Discovered, and proved with the properties:", "title")))
+        lines += [line(name, indent=2, hang=2) for name in proof.found]
+        lines.append(BLANK)
+    open_ones = [c for n, c in proof.ctis.items() if small.first(n, Verdict.VIOLATED) is None]
+    for cti in open_ones[:MAX_SHOWN]:
+        lines += [*_not_inductive(cti), BLANK]
+    print_lines(lines, people(json_to))
+
+
+def _not_inductive(cti: Cti) -> Iterator[Line]:
+    yield line(Span("Not inductive: ", "title"), Span(cti.of, "failed"))
+    at = ", ".join(f"{name}={value}" for name, value in cti.parameters)
+    if cti.step is None:
+        yield line(f"In an initial state{f', at {at}' if at else ''}:", indent=2)
+    else:
+        where = f", at {at}" if at else ""
+        yield line(
+            f"From this state{where}, in which all that is assumed holds and which may be unreachable:", indent=2
+        )
+    for name, value in cti.before:
+        yield line(Span(name, "place"), f" = {value}", indent=6)
+    if cti.step is not None:
+        yield line(Span(f"{1:>4}", "faint"), "  ", Span(cti.step, "action"), hang=8)
+        before = dict(cti.before)
+        for name, value in cti.after:
+            if before.get(name) != value:
+                yield line(Span(name, "place"), f": {before.get(name)} -> {value}", indent=8)
+    yield line(Span(cti.because, "failed"), indent=2, hang=2)
