@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
+from typing import cast
 
-from streamproof.symbolic.parametric.values import Outside, Universe, View
+from streamproof.symbolic.parametric.values import Universe, View
 from streamproof.symbolic.theory import Term
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
@@ -49,7 +50,7 @@ class Question:
 
     def assumed(self, view: View, condition: Expr) -> Term:
         """A formula that follows from `condition`."""
-        return self._formula(view, condition, True, ("assumed", id(view), condition))
+        return self._formula(view, condition, True, ("assumed", view.number, condition))
 
     def denied(self, view: View, condition: Expr, share: str) -> Term:
         """A formula that follows from the negation of `condition`.
@@ -59,7 +60,7 @@ class Question:
         parts = condition.args if isinstance(condition, e.And) else (condition,)
         found = []
         for at, part in enumerate(parts):
-            key = ("denied", share) if isinstance(part, Forall) else ("denied", share, id(view), condition, at)
+            key = ("denied", share) if isinstance(part, Forall) else ("denied", share, view.number, condition, at)
             found.append(self._formula(view, part, False, key))
         return self.universe.z3.Not(self.universe.all_of(found))
 
@@ -104,11 +105,7 @@ class Question:
                 inside = self._formula(view.bound(bound.name, witness), body, False, (*key, "in"))
                 return z3.Implies(in_range(view, bound.sort, witness), inside)
             case _:
-                raise Outside(
-                    "all(...) or any(...) over any number of indices is used as a value",
-                    loc=term.loc,
-                    remedy="use it as a condition: in require(...), in an 'if' of its own, or as a part of a property",
-                )
+                return view.value(term)
 
     def _witness(self, key: tuple[object, ...], bound: e.Var) -> Term:
         if key not in self._witnesses:
@@ -124,6 +121,16 @@ class Question:
                     inner = not isinstance(term, Total) and any(self._quantified[c] for c in e.children(term))
                     self._quantified[term] = isinstance(term, Forall) or inner
         return self._quantified[root]
+
+    def about_conditions(self, *views: View) -> list[Term]:
+        """What the names mean that conditions on every index have where values hang on them."""
+        found = []
+        for start in views:
+            for view, condition, name in start.conditions:  # which grows meanwhile
+                denied = self.denied(view, cast(Expr, condition), f"condition {name}")
+                found.append(self.universe.z3.Implies(name, self.assumed(view, cast(Expr, condition))))
+                found.append(self.universe.z3.Or(name, denied))
+        return found
 
     # --- sums over any number of indices
 

@@ -122,6 +122,7 @@ class Steps:
             goals = {name: question.denied(view, condition, "goal") for name, condition in states.items()}
             goals[SAFE] = question.denied(view, self._formed, "goal")
             facts += self._first_sums(view)
+            facts += question.about_conditions(view)
         asked.indices = question.indices
         asked.settle([*facts, *question.about_sums(view, formed=False)], {}, goals)
         return asked
@@ -159,6 +160,7 @@ class Steps:
             leaving = question.denied(after, self._formed, "goal")
             late = z3.And(taken, z3.Or(leaving, question.assumed(before, wrong)))
             goals[SAFE] = z3.Or(late, question.assumed(before, early))
+            facts += question.about_conditions(before, after)
             asked.reasons = [
                 (question.assumed(before, c.condition), c.message + (f" ({c.loc.short})" if c.loc else ""))
                 for c in (*instance.guard_checks, *instance.effect_checks)

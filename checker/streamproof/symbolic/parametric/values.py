@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeAlias
 
 from streamproof.symbolic.theory import Integers, Term
@@ -16,6 +17,7 @@ from streamproof.system import expr as e
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import (
+    BOOL,
     ArraySort,
     BoolSort,
     EnumSort,
@@ -77,6 +79,7 @@ class Universe:
         self.ctx: Any = z3.Context()
         self.numbers = Integers(self.ctx)
         self._count = 0
+        self.views = count(1)
 
     def fresh(self, name: str, sort: Sort, loc: Loc | None = None) -> Shape:
         """New constants for a value of `sort`. Raises `Outside` for a sort that has no shape."""
@@ -149,7 +152,8 @@ class View:
     """What terms amount to in one state: `names` gives the shapes of variables, parameters and bound indices.
 
     `following` is the view of the state after the step, for terms that speak of it. Sums over any number of indices are
-    constants of their own (`totals`), about which a proof says what it knows.
+    constants of their own (`totals`), about which a proof says what it knows; so are conditions on every index that values
+    hang on (`conditions`).
     """
 
     def __init__(
@@ -160,6 +164,10 @@ class View:
         inner: frozenset[str] = frozenset(),
     ) -> None:
         self._inner = inner
+        self.number = next(universe.views)
+        """No other view of the universe has it."""
+        self.conditions: list[tuple[View, Forall, Term]] = []
+        """Conditions on every index that values hang on, each with the view it is meant in and the Boolean it is called."""
         self.universe = universe
         self.names = names
         self.following = following
@@ -169,7 +177,7 @@ class View:
     def bound(self, name: str, value: Term) -> View:
         """The same state with a bound index."""
         view = View(self.universe, {**self.names, name: value}, self.following, self._inner | {name})
-        view.totals = self.totals
+        view.totals, view.conditions = self.totals, self.conditions
         return view
 
     def value(self, root: Expr) -> Shape:
@@ -243,11 +251,9 @@ class View:
             case Total():
                 return self.total(term)
             case Forall():
-                raise Outside(
-                    "all(...) or any(...) over any number of indices is used as a value",
-                    loc=term.loc,
-                    remedy="use it as a condition: in require(...), in an 'if' of its own, or as a part of a property",
-                )
+                name = u.fresh("all", BOOL)
+                self.conditions.append((self, term, name))
+                return name
             case _:
                 raise outside(next(e.children(term)).sort, term.loc)
 
