@@ -10,7 +10,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
-from streamproof.system.sorts import BoolSort, EnumSort
+from streamproof.system.sorts import BoolSort, EnumSort, RangeSort
 
 Cube: TypeAlias = tuple[Expr, ...]
 """The parts, all of which are true; those of one leaf stand together, in the order of the leaves."""
@@ -58,10 +58,10 @@ def by_leaf(cube: Cube) -> Iterator[Cube]:
 def widened(part: Expr) -> Expr | None:
     """A bound half as strict, measured by the leaf's sort; None for what is no bound, or has no room."""
     match part:
-        case e.LessEq(left=e.Const(value=low), right=e.Var(sort=sort) as leaf):
+        case e.LessEq(left=e.Const(value=low), right=e.Var(sort=RangeSort() as sort) as leaf):
             further = (low + sort.lo) // 2
             return b.less_eq(b.num(further), leaf) if sort.lo < further < low else None
-        case e.LessEq(left=e.Var(sort=sort) as leaf, right=e.Const(value=high)):
+        case e.LessEq(left=e.Var(sort=RangeSort() as sort) as leaf, right=e.Const(value=high)):
             further = (high + sort.hi + 1) // 2
             return b.less_eq(leaf, b.num(further)) if high < further < sort.hi else None
         case _:

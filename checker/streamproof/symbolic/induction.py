@@ -31,6 +31,9 @@ from streamproof.system.verdict import Trace
 NO_MISTAKE = "no evaluation error"
 """The name, among the counterexamples to induction, of the claim that the model never makes a mistake."""
 
+MOST_TRIED = 100
+"""Claims that another may rest on for each of them to be tried without: it costs a query each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cti:
@@ -104,8 +107,9 @@ class Round:
     """What one round proved, and why not more.
 
     Unless the system is known to be `safe`, now or before, what is `proven` is true up to its first mistake only.
-    `rests_on` says on which properties and lemmas the solver's proof of a claim rests. `unknown`: claims on which it gave
-    up. `simple`: only loop-free fragments were looked at. `integers`: which kind of numbers it was done with.
+    `rests_on` says on which properties and lemmas the solver's proof of a claim rests, for the claims that were wanted
+    and those they rest on. `unknown`: claims on which it gave up. `simple`: only loop-free fragments were looked at.
+    `integers`: which kind of numbers it was done with.
     """
 
     k: int
@@ -128,11 +132,19 @@ class Induction:
         self._goals = {g.prop: g for g in goals(encoding, properties)}
 
     def round(
-        self, k: int, candidates: Sequence[Property], facts: Sequence[Property], *, safe: bool, simple: bool
+        self,
+        k: int,
+        candidates: Sequence[Property],
+        facts: Sequence[Property],
+        *,
+        safe: bool,
+        simple: bool,
+        wanted: Collection[Property],
     ) -> Round:
         """The largest set of candidates that is inductive of strength `k` beside the facts. Raises `Stopped`.
 
-        It is for the caller to show that no candidate's event is seen within k - 1 steps of the initial states.
+        On what a claim rests is found out for those `wanted`, and for what they rest on. It is for the caller to show that
+        no candidate's event is seen within k - 1 steps of the initial states.
         """
         fragment = Fragment(self._encoding, k, simple=simple)
         solver = Solver(self._encoding, self._budget)
@@ -152,7 +164,7 @@ class Induction:
                 del broken[claim]
             result.proven = [p for p in result.proven if p not in lost]
         result.safe = safe or None in broken
-        self._trace_back(solver, {**given, **{p: kept[p] for p in result.proven}}, broken, result)
+        self._trace_back(solver, {**given, **{p: kept[p] for p in result.proven}}, broken, wanted, result)
         return result
 
     def _switch(self, solver: Solver, name: str, formula: Term) -> Term:
@@ -199,18 +211,34 @@ class Induction:
         return seen
 
     def _trace_back(
-        self, solver: Solver, switches: dict[Property, Term], broken: dict[Claim, Term], result: Round
+        self,
+        solver: Solver,
+        switches: dict[Property, Term],
+        broken: dict[Claim, Term],
+        wanted: Collection[Property],
+        result: Round,
     ) -> None:
-        """On what each claim rests; only where there is something beside it to rest on, as it costs queries."""
+        """On what the claims wanted rest, directly or not; only where there is something beside a claim to rest on."""
         if len(switches) < 2:
             return
         properties, assumptions = list(switches), list(switches.values())
-        for claim, event in broken.items():
+        pending: list[Claim] = [claim for claim in broken if claim is None or claim in wanted]
+        supporting: set[int] = set()
+        while pending:
+            claim = pending.pop()
+            if claim in result.rests_on:
+                continue
             needed = set(range(len(properties)))
-            if solver.ask(event, assumptions) is Answer.NO:
+            if solver.ask(broken[claim], assumptions) is Answer.NO:
                 needed = set(solver.core(assumptions))
-                # The core may be larger than it must be. Lemmas come last, and are the first to be tried without.
-                for n in sorted(needed, reverse=True):
-                    if solver.ask(event, [assumptions[m] for m in needed - {n}]) is Answer.NO:
+                # The core may be larger than it must be. What supports other claims already is the last to be tried
+                # without; lemmas come last in order, and are tried before what was asked for.
+                for n in sorted(needed, key=lambda n: (n not in supporting, n), reverse=True):
+                    if (
+                        len(needed) <= MOST_TRIED
+                        and solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is Answer.NO
+                    ):
                         needed.discard(n)
+            supporting |= needed
             result.rests_on[claim] = frozenset(properties[n] for n in needed)
+            pending += [p for p in result.rests_on[claim] if p in broken]

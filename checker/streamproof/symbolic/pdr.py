@@ -1,4 +1,4 @@
-"""Property-directed reachability (IC3) over the scalar leaves: an inductive invariant, clause by clause, or a way to an event.
+"""Property-directed reachability (IC3) over the leaves: an inductive invariant, clause by clause, or a way to an event.
 
 Frame n over-approximates the states reachable in at most n steps by clauses over the leaves. Where the last frame admits a
 state in which something looked for, or a mistake of the model, happens, its cube is blocked: it is unreachable from the frame

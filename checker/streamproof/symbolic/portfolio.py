@@ -1,58 +1,235 @@
-"""Which kind of numbers a round of induction is done with: both are tried, with rising patience.
+"""Which engine is asked when: induction with the model's lemmas, a brief search, induction with what is discovered, PDR.
 
-Bit-vectors decide control states and queues quickly and can take minutes for a sum over a dozen counters, which integers
-decide at once; for other claims it is the other way round. Nothing in a claim tells reliably which it is.
+Nothing that discovery or PDR proposes is believed: it becomes lemmas of another attempt, which proves them by plain induction
+in solvers of its own, together with the properties. What the proofs turn out not to need is then left out, and the rest is
+proved once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
 
+from streamproof.symbolic.attempt import Attempt
+from streamproof.symbolic.discovery import Discovery, Explored, discover
+from streamproof.symbolic.discovery.reading import in_terms_of_the_model
+from streamproof.symbolic.discovery.wording import wording
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.induction import Induction, Round
+from streamproof.symbolic.goals import ENDLESS, goals
+from streamproof.symbolic.pdr import Pdr, Puzzled
 from streamproof.symbolic.solver import Budget
-from streamproof.system.model import Property
+from streamproof.system.expr import Const, Expr
+from streamproof.system.model import Conjunct, Kind, Property, System
+from streamproof.system.verdict import Finding, Trace, Verdict
 
-_FIRST = 1_000
-"""Milliseconds that a query may take at first before the other kind of numbers gets its turn; ten times more each time."""
+
+class Engine(Enum):
+    """What decides a property; `AUTO` is all of them, one after the other."""
+
+    AUTO = "auto"
+    INDUCTION = "induction"
+    """k-induction, with the model's lemmas only."""
+    DISCOVERY = "discovery"
+    """k-induction, with lemmas that are discovered where the model's do not do."""
+    PDR = "pdr"
+    """Property-directed reachability."""
+    SEARCH = "search"
+    """Bounded model checking, which goes along with induction; not an engine to choose."""
+
+
+BRIEFLY = 10.0
+"""Seconds for a search, and for stronger induction, before other engines get their turn."""
+REPROVING = 60.0
+"""Seconds for proving what was proposed."""
+PDR_SLICES = (5.0, 30.0, 60.0)
+"""Seconds that PDR gets with either kind of numbers, time after time, where the run has no limit of its own."""
+PROPOSED_BY_PDR = "invariant of PDR"
+
+
+@dataclass(frozen=True, slots=True)
+class Lemma:
+    """An invariant that was discovered: its name in what is told of the proof, its text, and where it comes from."""
+
+    name: str
+    text: str
+    source: str
 
 
 class Portfolio:
-    """Rounds of induction in two encodings of one system; the second is built when it is first needed."""
+    """The engines at work on the properties `asked` of one system."""
 
-    def __init__(self, encoding: Encoding, properties: Sequence[Property], budget: Budget) -> None:
-        self._scalarised = encoding.scalarised
-        self._properties = properties
+    def __init__(
+        self,
+        system: System,
+        asked: tuple[Property, ...],
+        budget: Budget,
+        *,
+        max_k: int,
+        simple: bool,
+        depth: int,
+        explored: Explored | None,
+    ) -> None:
+        self._system = system
+        self._asked = asked
         self._budget = budget
-        self._inductions = {encoding.integers: Induction(encoding, properties, budget)}
+        self._max_k = max_k
+        self._simple = simple
+        self._depth = depth
+        self._explored = explored
+        self.attempts: list[tuple[Engine, Attempt]] = [(Engine.INDUCTION, Attempt(system, asked, budget))]
+        """Those that proved more than the ones before, and the first."""
+        self.leaf_terms: dict[Property, Expr] = {}
+        """What was discovered, as conditions on leaves."""
+        self._found: dict[Property, Finding] = {}
+        self._mistake: tuple[Trace, str] | None = None
+        self._tried: list[str] = []
 
-    def round(
-        self, k: int, candidates: Sequence[Property], facts: Sequence[Property], *, safe: bool, simple: bool
-    ) -> Round:
-        """As `Induction.round`: the first in which the solver knew everything, or else the one with fewest gaps."""
-        best: Round | None = None
-        for patience in _rising(self._budget.timeout):
-            with self._budget.patience(patience):
-                for integers in (False, True):
-                    result = self._induction(integers).round(k, candidates, facts, safe=safe, simple=simple)
-                    if best is None or len(result.unknown) < len(best.unknown):
-                        best = result
-                    if not result.unknown:
-                        return result
-        assert best is not None
-        return best
+    @property
+    def first(self) -> Attempt:
+        """The attempt with the model's lemmas only."""
+        return self.attempts[0][1]
 
-    def _induction(self, integers: bool) -> Induction:
-        if integers not in self._inductions:
-            encoding = Encoding(self._scalarised, integers=integers)
-            self._inductions[integers] = Induction(encoding, self._properties, self._budget)
-        return self._inductions[integers]
+    @property
+    def open(self) -> tuple[Property, ...]:
+        """What no engine has decided."""
+        if self._mistake is not None:
+            return ()
+        proven = {p for _, attempt in self.attempts for p in attempt.proven}
+        return tuple(p for p in self.attempts[-1][1].open if p not in self._found and p not in proven)
+
+    # --- what is done ------------------------------------------------------------------------------------------------
+
+    def run(self, engine: Engine) -> None:
+        """Ask the engine, or all of them. Raises `Stopped`."""
+        discovery = Discovery()
+        if engine is Engine.INDUCTION:
+            self.first.induct(self._max_k, simple=self._simple)
+        if engine in (Engine.AUTO, Engine.DISCOVERY):
+            self.first.induct(1, simple=self._simple)
+            with self._budget.slice(BRIEFLY):
+                self.first.induct(self._max_k, simple=self._simple)
+            with self._budget.slice(BRIEFLY):
+                self.first.look_for_counterexamples(self._depth)
+            if self.open and not self.first.over:
+                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget)
+                self._prove_with({**discovery.kept, **discovery.offered}, Engine.DISCOVERY)
+        if engine in (Engine.AUTO, Engine.PDR) and not self.first.over:
+            self._direct(discovery, endlessly=engine is Engine.PDR)
+        if engine is not Engine.PDR and self.open:
+            self.first.look_for_counterexamples(self._depth)
+
+    def _direct(self, discovery: Discovery, *, endlessly: bool) -> None:
+        """Ask PDR, with either kind of numbers in turn, for longer and longer."""
+        for seconds in _rising(endlessly):
+            for integers in (False, True):
+                asked = [p for p in self.open if p.kind not in ENDLESS]
+                if not asked:
+                    return
+                encoding = Encoding(self.first.scalarised, integers=integers)
+                with self._budget.slice(seconds):
+                    pdr = Pdr(encoding, goals(encoding, asked), tuple(discovery.kept), self._budget)
+                    try:
+                        pdr.run()
+                    except Puzzled:
+                        continue
+                    finally:
+                        self._found |= pdr.reached.findings
+                        self._mistake = pdr.reached.mistake
+                if pdr.reached.invariant is not None:
+                    proposed = dict.fromkeys(pdr.reached.invariant, PROPOSED_BY_PDR)
+                    if self._prove_with({**discovery.kept, **proposed}, Engine.PDR):
+                        return
+            self._tried = [f"property-directed reachability had no answer after {seconds:g} s"]
+
+    def _prove_with(self, conditions: Mapping[Expr, str], engine: Engine) -> bool:
+        """Whether everything is proved when these conditions on leaves are lemmas, too."""
+        before = {p for _, attempt in self.attempts for p in attempt.proven}
+        found = tuple(self._as_lemmas(conditions))
+        attempt = self._attempt(found)
+        if not {*attempt.proven} & {*self._asked} <= before:
+            needed = tuple(p for p in found if p in attempt.needed)
+            lean = self._attempt(needed)
+            self.attempts.append((engine, lean if {*attempt.needed} <= {*lean.proven} else attempt))
+        return not self.open
+
+    def _attempt(self, found: tuple[Property, ...]) -> Attempt:
+        asked = tuple(p for p in self._asked if p not in self._found)
+        attempt = Attempt(self._system, asked, self._budget, found)
+        with self._budget.slice(REPROVING):
+            attempt.induct(self._max_k, simple=self._simple)
+        return attempt
+
+    def _as_lemmas(self, conditions: Mapping[Expr, str]) -> Iterator[Property]:
+        """Conditions on leaves as invariants of the model, with names that are free."""
+        said = in_terms_of_the_model(self.first.scalarised)
+        taken = {p.name for p in (*self._system.properties, *self._system.lemmas)}
+        names = (name for n in range(1, len(conditions) + len(taken) + 1) if (name := f"found_{n}") not in taken)
+        for condition, source in conditions.items():
+            whole = said(condition)
+            if not isinstance(whole, Const):
+                lemma = Property(
+                    next(names), Kind.INVARIANT, whole, (Conjunct(whole, wording(whole), None),), doc=source
+                )
+                self.leaf_terms[lemma] = condition
+                yield lemma
+
+    # --- what is known -----------------------------------------------------------------------------------------------
+
+    def stop(self, why: str) -> None:
+        """The run ended early."""
+        for _, attempt in self.attempts:
+            attempt.stopped = why
+
+    def confirm(self) -> None:
+        """Have the proofs that count checked again. Raises `Stopped`."""
+        for _, attempt in self.contributing:
+            attempt.confirm()
+
+    @property
+    def contributing(self) -> list[tuple[Engine, Attempt]]:
+        """The attempts that the answers rest on, last first: each proves something that those after it do not."""
+        done: set[Property] = set()
+        chosen = []
+        for engine, attempt in reversed(self.attempts):
+            own = {p for p in attempt.asked if p in attempt.proven}
+            if not own <= done:
+                chosen.append((engine, attempt))
+                done |= own
+        return chosen
+
+    def finding(self, prop: Property) -> tuple[Finding, Engine | None]:
+        """The answer for a property, and the engine that decided it; None where none did."""
+        if prop in self._found:
+            return self._found[prop], Engine.PDR
+        for engine, attempt in self.contributing:
+            if prop in attempt.proven and prop in attempt.asked:
+                # A property that needed nothing new would have been proved without it.
+                earlier = [e for e, a in self.attempts if prop in a.proven]
+                return attempt.finding(prop), min(earlier, key=[e for e, _ in self.attempts].index, default=engine)
+        for _, attempt in reversed(self.attempts):
+            if prop in attempt.asked:
+                found = attempt.finding(prop)
+                if found.verdict is not Verdict.INCONCLUSIVE:
+                    return found, Engine.SEARCH
+        if self._mistake is not None and prop.kind not in ENDLESS:
+            return Finding(prop.name, prop.kind, Verdict.ERROR, *self._mistake), Engine.PDR
+        found = self.attempts[-1][1].finding(prop)
+        return found, None
+
+    @property
+    def tried(self) -> str:
+        """What else was tried in vain, in words."""
+        return "; ".join(self._tried)
+
+    def lemma_text(self, lemma: Property) -> Lemma:
+        """A discovered lemma as it is told."""
+        return Lemma(lemma.name, lemma.conjuncts[0].text, lemma.doc)
 
 
-def _rising(timeout: int | None) -> Iterator[int]:
-    """How long a query may take, time after time, up to the timeout of the run; without one, for ever."""
-    patience = _FIRST
-    while timeout is None or patience < timeout:
-        yield patience
-        patience *= 10
-    yield timeout
+def _rising(endlessly: bool) -> Iterator[float]:
+    yield from PDR_SLICES
+    seconds = PDR_SLICES[-1]
+    while endlessly:
+        seconds *= 4
+        yield seconds

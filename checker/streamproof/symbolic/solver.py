@@ -86,6 +86,23 @@ class Budget:
         finally:
             self.timeout = before
 
+    @contextmanager
+    def slice(self, seconds: float) -> Iterator[None]:
+        """Within: at most so many seconds; what is not done by then is left, unless the whole run ends: `Stopped`."""
+        before = self.seconds
+        end = self.elapsed + seconds
+        self.seconds = end if before is None else min(before, end)
+        try:
+            yield
+        except Stopped as stop:
+            if stop.why == INTERRUPTED:
+                raise
+            if before is not None and self.elapsed >= before:
+                self.seconds = before
+                raise self.out_of_time() from None
+        finally:
+            self.seconds = before
+
     def tell(self, doing: str, depth: int, undecided: int) -> None:
         """Report progress to whoever listens."""
         if self.on_progress is not None:

@@ -17,7 +17,7 @@ from streamproof.system.model import Instance
 from streamproof.system.sorts import BoolSort
 from streamproof.system.substitute import Substitution
 
-MOST_CASES = 128
+MOST_CASES = 32
 """Cases of one instance; conditions beyond are left inside the updates."""
 
 

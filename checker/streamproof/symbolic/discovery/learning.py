@@ -7,7 +7,7 @@ come together is the new clause, a claim like the others, until all of them supp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from streamproof.symbolic.cubes import clause
@@ -15,9 +15,8 @@ from streamproof.symbolic.discovery.samples import Samples
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
 from streamproof.symbolic.solver import Answer, Budget, Solver
-from streamproof.symbolic.theory import Term
 from streamproof.system.expr import Expr
-from streamproof.system.model import State
+from streamproof.system.model import Property
 
 MOST_CLAUSES = 2_000
 """Clauses after which learning is given up."""
@@ -27,14 +26,13 @@ VIEWS = 3
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The clauses, and whether they are the support that the claims lacked.
+    """The clauses, and whether they are the support that was lacking of what is in `supported`.
 
-    `witness`: an explored state from which a step breaks a claim, so that it is false; None where there was none.
+    Claims that explored states refute, a step away from one of them, are not.
     """
 
     clauses: tuple[Expr, ...]
-    enough: bool
-    witness: State | None = None
+    supported: tuple[Property, ...]
 
 
 def learned(
@@ -44,29 +42,43 @@ def learned(
 
     `facts` are conditions on leaves that are known to be invariant. Raises `Stopped`.
     """
+    at, open_goals = encoding.at, list(goals)
+    clauses: dict[Expr, None] = {}
+    solver = _stepping(encoding, open_goals, facts, clauses, budget)
+    while open_goals and len(clauses) < MOST_CLAUSES:
+        budget.tell("learning from counterexamples to induction", len(clauses), len(open_goals))
+        events = {g: at(g.event, 0 if g.step else 1) for g in open_goals}
+        broken = [encoding.no(at(encoding.term(c), 1)) for c in clauses]
+        match solver.ask(encoding.any_of([at(encoding.mistake, 1), *events.values(), *broken])):
+            case Answer.NO:
+                return Learned(tuple(clauses), tuple(g.prop for g in open_goals))
+            case Answer.UNKNOWN:
+                break
+            case Answer.YES:
+                state = encoding.state(solver.model, 0)
+                cubes = [samples.separated(state, prefer=view * len(state) // VIEWS) for view in range(VIEWS)]
+                if None in cubes:
+                    refuted = [g for g in open_goals if solver.true(events[g])]
+                    if not refuted:
+                        break
+                    open_goals = [g for g in open_goals if g not in refuted]
+                    # They were assumed of the states before the step; now they are not.
+                    solver = _stepping(encoding, open_goals, facts, clauses, budget)
+                    continue
+                new = [clause(cube) for cube in dict.fromkeys(cubes) if cube is not None]
+                clauses |= dict.fromkeys(new)
+                solver.add(*(at(encoding.term(c), 0) for c in new))
+    return Learned((), ())
+
+
+def _stepping(
+    encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], clauses: Iterable[Expr], budget: Budget
+) -> Solver:
+    """A solver for one step of a system in whose first state all is as it is claimed to be."""
     at = encoding.at
     solver = Solver(encoding, budget)
     never = encoding.no(encoding.any_of([encoding.mistake, *(g.event for g in goals if not g.step)]))
     known = encoding.all_of([encoding.wellformed, *map(encoding.term, facts)])
     solver.add(at(known, 0), at(never, 0), at(encoding.transition, 0), at(known, 1))
-    wrong: list[Term] = [at(encoding.no(never), 1), *(at(g.event, 0) for g in goals if g.step)]
-    clauses: dict[Expr, None] = {}
-    while len(clauses) < MOST_CLAUSES:
-        budget.tell("learning from counterexamples to induction", len(clauses), len(goals))
-        match solver.ask(encoding.any_of(wrong)):
-            case Answer.NO:
-                return Learned(tuple(clauses), enough=True)
-            case Answer.UNKNOWN:
-                break
-            case Answer.YES:
-                state = encoding.state(solver.model, 0)
-                fresh = [samples.separated(state, prefer=view * len(state) // VIEWS) for view in range(VIEWS)]
-                for cube in fresh:
-                    if cube is None:
-                        return Learned(tuple(clauses), enough=False, witness=state)
-                    new = clause(cube)
-                    if new not in clauses:
-                        clauses[new] = None
-                        solver.add(at(encoding.term(new), 0))
-                        wrong.append(encoding.no(at(encoding.term(new), 1)))
-    return Learned(tuple(clauses), enough=False)
+    solver.add(*(at(encoding.term(c), 0) for c in clauses))
+    return solver

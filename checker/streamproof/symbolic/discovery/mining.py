@@ -1,6 +1,7 @@
 """Candidates read off explored states: values never taken, bounds, linear equations, orders, mutual exclusions.
 
-They are true of the states seen, and of no other for sure.
+They are true of the states seen, and of no other for sure. What the model itself compares is looked at, too: the bounds of
+the difference, as far as the states show them, and its comparisons as they stand.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from streamproof.symbolic.discovery.forms import ONE, amount, as_term, features
+from streamproof.symbolic.discovery.forms import ONE, as_term, features
 from streamproof.symbolic.discovery.linear import Number, null_space
 from streamproof.symbolic.discovery.samples import Samples
 from streamproof.system import build as b
+from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import State
-from streamproof.system.sorts import BoolSort, EnumSort, RangeSort
+from streamproof.system.model import State, System
+from streamproof.system.sorts import EnumSort, RangeSort
 
 MOST_EXCLUSIONS = 3_000
 """Mutual exclusions offered at most; the first ones, in the order of the leaves."""
@@ -27,7 +29,7 @@ _FIRST_ROWS = 200
 
 def mined(samples: Samples) -> tuple[Expr, ...]:
     """Every candidate, without repetition, simple ones first."""
-    found = [*_bounds(samples), *_equations(samples), *_orders(samples), *_exclusions(samples)]
+    found = [*_bounds(samples), *_equations(samples), *_compared(samples), *_orders(samples), *_exclusions(samples)]
     return tuple(c for c in dict.fromkeys(found) if c is not b.TRUE)
 
 
@@ -55,7 +57,8 @@ def _equations(samples: Samples) -> Iterator[Expr]:
     interpreter = Interpreter(samples.system)
 
     def row(state: State) -> dict[Expr, Number]:
-        return {ONE: 1} | {p: int(value) for p in places if (value := interpreter.value(p, state))}
+        values = {p: int(interpreter.value(p, state)) for p in places}
+        return {ONE: 1, **{p: value for p, value in values.items() if value}}
 
     stride = max(1, len(samples.states) // _FIRST_ROWS)
     rows = [row(state) for state in samples.states[::stride]]
@@ -68,6 +71,31 @@ def _equations(samples: Samples) -> Iterator[Expr]:
             yield from claims
             return
         rows += [row(samples.states[n]) for n in wrong]
+
+
+def _compared(samples: Samples) -> Iterator[Expr]:
+    """What guards, updates and properties compare: which side is never the greater, and by how much."""
+    for left, right in comparisons(samples.system):
+        yield from (c for c in (b.less_eq(left, right), b.less_eq(right, left)) if samples.all_satisfy(c))
+        least, greatest = samples.extent(b.sub(left, right))
+        yield b.less_eq(left, b.add(right, b.num(greatest)))
+        yield b.less_eq(right, b.add(left, b.num(-least)))
+
+
+def comparisons(system: System) -> tuple[tuple[Expr, Expr], ...]:
+    """The pairs of numbers that the rules and properties of a scalar system compare, if they read several leaves."""
+    roots = [c.expr for i in system.instances for c in i.guard]
+    roots += [term for i in system.instances for _, term in i.updates]
+    roots += [p.expr for p in system.properties]
+    found = {
+        (term.left, term.right): None
+        for term in e.subterms(*roots)
+        if isinstance(term, e.Less | e.LessEq | e.Eq)
+        and isinstance(term.left.sort, RangeSort)
+        and len(e.variables(term)) > 1
+        and not any(isinstance(part, e.Next) for part in e.subterms(term))
+    }
+    return tuple(found)
 
 
 def _orders(samples: Samples) -> Iterator[Expr]:

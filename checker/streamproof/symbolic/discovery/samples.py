@@ -52,6 +52,13 @@ class Samples:
         """Whether the condition is true in every state."""
         return self.satisfying(condition) == self.all
 
+    def extent(self, number: Expr) -> tuple[int, int]:
+        """The least and the greatest value of a numeric term over leaves."""
+        names = sorted(e.variables(number))
+        examples = (self.states[(mask & -mask).bit_length() - 1] for mask in self._groups(names, 0, self.all))
+        values = [self._interpreter.value(number, example) for example in examples]
+        return min(values), max(values)
+
     def _groups(self, names: Sequence[str], at: int, within: int) -> Iterator[int]:
         """The states, grouped by the values of these leaves."""
         if not within:

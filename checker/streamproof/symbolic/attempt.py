@@ -1,0 +1,202 @@
+"""One attempt to prove the properties of a system, by rounds of k-induction with one set of lemmas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from streamproof.symbolic.arithmetic import EitherNumbers
+from streamproof.symbolic.bmc import nothing, so_far, verdict
+from streamproof.symbolic.certificate import confirms
+from streamproof.symbolic.encoding import Encoding
+from streamproof.symbolic.goals import finding, goals, offered
+from streamproof.symbolic.induction import Claim, Cti, Round
+from streamproof.symbolic.search import Search
+from streamproof.symbolic.solver import Budget
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.scalarise import scalarise
+from streamproof.system.verdict import Finding, Verdict
+
+
+class Attempt:
+    """What was shown of the properties `asked` of a system, and of its lemmas, and how.
+
+    `found` are those of the lemmas that discovery proposed, in whatever way: they are told apart from the model's own.
+    """
+
+    def __init__(
+        self, system: System, asked: tuple[Property, ...], budget: Budget, found: tuple[Property, ...] = ()
+    ) -> None:
+        self.asked = asked
+        self.found = found
+        self.lemmas = offered(system, asked)
+        """The model's own."""
+        self._budget = budget
+        self.scalarised = scalarise(replace(system, lemmas=(*system.lemmas, *found)))
+        encoding = Encoding(self.scalarised)
+        every = (*asked, *self.lemmas, *found)
+        self._search = Search(encoding, goals(encoding, every), budget)
+        self._inductions = EitherNumbers(encoding, every, budget)
+        self._rounds: list[Round] = []
+        self._proven: dict[Property, int] = {}
+        self._rests_on: dict[Claim, frozenset[Property]] = {}
+        self._ctis: dict[Claim, Cti] = {}
+        self._unknown: set[Claim] = set()
+        self._safe = False
+        self.confirmed: bool | None = None
+        self.stopped: str | None = None
+        """What ended the attempt early, if anything did."""
+
+    # --- what is done ------------------------------------------------------------------------------------------------
+
+    def induct(self, max_k: int, *, simple: bool) -> None:
+        """Rounds of rising strength, until nothing is open. Raises `Stopped`."""
+        for k in range(len(self._rounds) + 1, max_k + 1):
+            self._search.to(k - 1)
+            if self._search.over or not self.open:
+                return
+            candidates = [p for p in self._search.open if p not in self._proven]
+            facts = tuple(self._proven)
+            self._record(
+                self._inductions.round(
+                    k, candidates, facts, safe=self._safe, simple=simple and k > 1, wanted=self.asked
+                )
+            )
+
+    def _record(self, result: Round) -> None:
+        self._rounds.append(result)
+        self._ctis.update(result.ctis)
+        self._unknown = result.unknown
+        self._rests_on.update(result.rests_on)
+        self._proven.update(dict.fromkeys(result.proven, result.k))
+        self._safe = result.safe
+        if self._safe:
+            self._search.settle(self._proven, true=True)
+
+    def look_for_counterexamples(self, depth: int) -> None:
+        """Search for what would decide the properties that are still open. Raises `Stopped`."""
+        if self.open and not self._search.over:
+            self._search.settle((*self.lemmas, *self.found), true=False)
+            self._search.to(depth)
+            self._search.close()
+
+    def confirm(self) -> None:
+        """Have the proof checked again. Raises `Stopped`."""
+        if self._safe and any(p in self._proven for p in self.asked):
+            self.confirmed = False
+            self.confirmed = confirms(self.scalarised, self._rounds, self._budget)
+
+    # --- what is known -----------------------------------------------------------------------------------------------
+
+    @property
+    def open(self) -> tuple[Property, ...]:
+        """What was asked for and is undecided; up to the first mistake proved is open, as long as there may be one."""
+        return tuple(p for p in self.asked if p in self._search.open)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to be found out, as all is decided or the model makes a mistake."""
+        return not self.open or self._search.over
+
+    @property
+    def depth(self) -> int:
+        """Steps that the search covered."""
+        return self._search.depth
+
+    @property
+    def proven(self) -> Mapping[Property, int]:
+        """What is proved, for good, and by which strength of induction."""
+        return self._proven if self._safe else {}
+
+    @property
+    def strength(self) -> int:
+        """The strongest induction that was tried."""
+        return max((r.k for r in self._rounds), default=0)
+
+    @property
+    def ctis(self) -> Mapping[str, Cti]:
+        """Why what is open is not inductive."""
+        settled = {*self.proven, *self._search.findings, *([None] if self._safe else [])}
+        return {cti.of: cti for claim, cti in self._ctis.items() if claim not in settled}
+
+    def needs(self, *claims: Property) -> set[Property]:
+        """Everything that the proofs of claims rest on, directly or not, the absence of mistakes included."""
+        found: set[Property] = set()
+        pending = [p for claim in (*claims, None) for p in self._rests_on.get(claim, ())] if claims else []
+        while pending:
+            support = pending.pop()
+            if support not in found:
+                found.add(support)
+                pending += self._rests_on.get(support, ())
+        return found
+
+    @property
+    def needed(self) -> set[Property]:
+        """What the proofs of the properties asked for rest on."""
+        return self.needs(*(p for p in self.asked if p in self.proven))
+
+    # --- the answer --------------------------------------------------------------------------------------------------
+
+    def finding(self, prop: Property) -> Finding:
+        """What is to be said of a property that was asked for."""
+        if prop in self.proven:
+            return self._proved(prop)
+        found = verdict(self._search, prop, self.stopped)
+        tried = prop in self._proven or prop in self._ctis or prop in self._unknown
+        if (
+            found.verdict is not Verdict.INCONCLUSIVE
+            or not tried
+            or prop in self._search.given_up
+            or self._search.blind
+        ):
+            return found
+        early = "" if self.stopped is None else f"{self.stopped}: "
+        because = f"{early}{nothing(prop)} in {so_far(self._search.depth)}{self._why_open(prop, self._rounds[-1].k)}"
+        return replace(found, because=because)
+
+    def _proved(self, prop: Property) -> Finding:
+        because = f"by k-induction, k={self._proven[prop]}, for this instance"
+        needs = self.needs(prop)
+        names = [p.name for p in self.lemmas if p in needs]
+        count = sum(p in needs for p in self.found)
+        if count:
+            names.append(f"{count} that {'was' if count == 1 else 'were'} discovered")
+        if names:
+            because += f", with {'lemma' if len(names) == 1 and not count else 'lemmas'} {', '.join(names)}"
+        if self.confirmed:
+            because += "; confirmed by a second procedure"
+        if prop.kind is Kind.REACHABLE:
+            return finding(prop, Verdict.VIOLATED, f"true in no reachable state, {because}")
+        return finding(prop, Verdict.HOLDS, because)
+
+    def _why_open(self, prop: Property, k: int) -> str:
+        lemma = "add a lemma that excludes the first state of the counterexample to induction, raise k, or use check"
+        claim: Claim = prop
+        text = f", but not inductive up to k={k}: {lemma}"
+        if prop in self._proven:
+            claim = None
+            why = self._ctis[None].because.splitlines()[0] if None in self._ctis else ""
+            text = (
+                f", nor, by induction, before the model's first mistake; up to k={k} it may make one ({why}): {lemma}"
+            )
+        if claim in self._unknown:
+            return "; the solver gave up on induction: raise the timeout, add a lemma, or use check"
+        return text
+
+    def lemma(self, lemma: Property) -> Finding:
+        """What is to be said of one of the model's lemmas."""
+        if lemma in self._proven:
+            because = f"by k-induction, k={self._proven[lemma]}, for this instance"
+            if self._safe:
+                return finding(lemma, Verdict.HOLDS, because)
+            return finding(lemma, Verdict.INCONCLUSIVE, f"true up to the model's first mistake, {because}")
+        if lemma in self._search.findings:
+            return self._search.findings[lemma]
+        if lemma in self._unknown:
+            return finding(lemma, Verdict.INCONCLUSIVE, "the solver gave up on it: raise the timeout")
+        if lemma in self._ctis:
+            cti = self._ctis[lemma]
+            return finding(
+                lemma, Verdict.INCONCLUSIVE, f"not inductive of strength {cti.k}: {cti.because.splitlines()[0]}"
+            )
+        return finding(lemma, Verdict.INCONCLUSIVE, "the attempt ended before it was tried")

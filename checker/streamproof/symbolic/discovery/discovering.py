@@ -1,0 +1,67 @@
+"""All that discovery offers for one system: laws, what states show, clauses from counterexamples to induction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from streamproof.symbolic.discovery.houdini import inductive
+from streamproof.symbolic.discovery.laws import laws
+from streamproof.symbolic.discovery.learning import learned
+from streamproof.symbolic.discovery.mining import mined
+from streamproof.symbolic.discovery.samples import Samples
+from streamproof.symbolic.encoding import Encoding
+from streamproof.symbolic.goals import goals
+from streamproof.symbolic.solver import Budget
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.model import Property, State
+from streamproof.system.scalarise import Scalarised
+
+LAW = "conservation law"
+MINED = "true of all explored states"
+LEARNED = "excludes a counterexample to induction"
+
+MANY = 500
+"""Candidates beyond which mutual exclusions are not tried all at once: those that matter are learned one by one."""
+MINING_SECONDS = 20.0
+LEARNING_SECONDS = 60.0
+
+Explored = Callable[[], Iterable[State]]
+"""Gives reachable states of a system: all of them, or as many as may be had."""
+
+
+@dataclass
+class Discovery:
+    """What was found, each condition on leaves with where it comes from.
+
+    `kept` are inductive together. `offered` are not, alone: the claims need them, and they the claims.
+    """
+
+    kept: dict[Expr, str] = field(default_factory=dict)
+    offered: dict[Expr, str] = field(default_factory=dict)
+
+
+def discover(
+    scalarised: Scalarised, properties: Sequence[Property], explored: Explored | None, budget: Budget
+) -> Discovery:
+    """Look for what makes the properties inductive. Raises `Stopped`."""
+    # Integers: candidates are many, and half of them sums, which take bit-vectors far longer.
+    encoding = Encoding(scalarised, integers=True)
+    found = Discovery()
+    budget.tell("discovering invariants", 0, len(properties))
+    states = () if explored is None else tuple(map(scalarised.encode, explored()))
+    samples = Samples(scalarised.system, states) if states else None
+    with budget.slice(MINING_SECONDS):
+        origin = {law.claim: LAW for law in laws(scalarised.system) if law.claim is not None}
+        if samples is not None:
+            candidates = [c for c in mined(samples) if c is not b.FALSE]
+            # In the order of mining, exclusions come last.
+            origin |= {c: MINED for c in candidates[:MANY] if c not in origin}
+            origin = {c: source for c, source in origin.items() if samples.all_satisfy(c)}
+        found.kept = {c: origin[c] for c in inductive(encoding, list(origin), budget)}
+    if samples is not None:
+        with budget.slice(LEARNING_SECONDS):
+            answer = learned(encoding, goals(encoding, properties), list(found.kept), samples, budget)
+            found.offered = dict.fromkeys(answer.clauses, LEARNED)
+    return found

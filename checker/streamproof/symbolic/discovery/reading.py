@@ -1,0 +1,60 @@
+"""Leaves said in the terms of the model: what each scalar part reads of the variable it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.leaves import candidates
+from streamproof.system.scalarise import Scalarised
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    values,
+)
+from streamproof.system.substitute import Substitution
+
+
+def in_terms_of_the_model(scalarised: Scalarised) -> Substitution:
+    """Turns conditions on leaves into conditions on the original variables, with the same value in every state."""
+    mapping: dict[Expr, Expr] = {}
+    for variable in scalarised.original.variables:
+        names = scalarised.leaves[variable.name]
+        for name, read in zip(names, _reads(variable.sort, b.var(variable.name, variable.sort)), strict=True):
+            leaf = scalarised.system.variables[scalarised.system.index[name]]
+            mapping[b.var(name, leaf.sort)] = read
+    return Substitution(mapping)
+
+
+def _reads(sort: Sort, whole: Expr) -> Iterator[Expr]:
+    """The value of each leaf, in the order of `leaves`."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            yield whole
+        case RecordSort(fields):
+            for name, inner in fields:
+                yield from _reads(inner, b.field(whole, name))
+        case ArraySort(index, element):
+            for key in values(index):
+                yield from _reads(element, b.select(whole, b.const(index, key)))
+        case OptionSort(element):
+            yield b.not_(b.is_none(whole))
+            yield from _reads(element, b.unwrap(whole))
+        case QueueSort(element, capacity):
+            yield b.length(whole)
+            for slot in range(capacity):
+                yield from _reads(element, b.peek(whole, b.num(slot)))
+        case SetSort(element):
+            for value in candidates(element):
+                yield b.member(whole, b.const(element, value))
+        case _:
+            assert_never(sort)
