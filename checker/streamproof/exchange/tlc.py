@@ -6,6 +6,7 @@ step by the interpreter; one that the interpreter does not have is refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
