@@ -18,9 +18,15 @@ _FIRST = 1_000
 
 
 class EitherNumbers:
-    """Rounds of induction in two encodings of one system; the second is built when it is first needed."""
+    """Rounds of induction in two encodings of one system; the second is built when it is first needed.
 
-    def __init__(self, encoding: Encoding, properties: Sequence[Property], budget: Budget) -> None:
+    `integers` says which kind of numbers is tried first.
+    """
+
+    def __init__(
+        self, encoding: Encoding, properties: Sequence[Property], budget: Budget, *, integers: bool = False
+    ) -> None:
+        self._order = (integers, not integers)
         self._scalarised = encoding.scalarised
         self._properties = properties
         self._budget = budget
@@ -40,7 +46,7 @@ class EitherNumbers:
         best: Round | None = None
         for patience in _rising(self._budget.timeout):
             with self._budget.patience(patience):
-                for integers in (False, True):
+                for integers in self._order:
                     result = self._induction(integers).round(
                         k, candidates, facts, safe=safe, simple=simple, wanted=wanted
                     )

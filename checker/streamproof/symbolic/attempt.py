@@ -36,7 +36,8 @@ class Attempt:
         encoding = Encoding(self.scalarised)
         every = (*asked, *self.lemmas, *found)
         self._search = Search(encoding, goals(encoding, every), budget)
-        self._inductions = EitherNumbers(encoding, every, budget)
+        # What is discovered is many lemmas, some of them sums: a matter for integers.
+        self._inductions = EitherNumbers(encoding, every, budget, integers=bool(found))
         self._rounds: list[Round] = []
         self._proven: dict[Property, int] = {}
         self._rests_on: dict[Claim, frozenset[Property]] = {}

@@ -7,9 +7,10 @@ proved once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import count
 
 from streamproof.symbolic.attempt import Attempt
 from streamproof.symbolic.discovery import Discovery, Explored, discover
@@ -106,7 +107,6 @@ class Portfolio:
         if engine is Engine.INDUCTION:
             self.first.induct(self._max_k, simple=self._simple)
         if engine in (Engine.AUTO, Engine.DISCOVERY):
-            self.first.induct(1, simple=self._simple)
             with self._budget.slice(BRIEFLY):
                 self.first.induct(self._max_k, simple=self._simple)
             with self._budget.slice(BRIEFLY):
@@ -117,6 +117,7 @@ class Portfolio:
         if engine in (Engine.AUTO, Engine.PDR) and not self.first.over:
             self._direct(discovery, endlessly=engine is Engine.PDR)
         if engine is not Engine.PDR and self.open:
+            self.first.induct(self._max_k, simple=self._simple)
             self.first.look_for_counterexamples(self._depth)
 
     def _direct(self, discovery: Discovery, *, endlessly: bool) -> None:
@@ -149,8 +150,9 @@ class Portfolio:
         attempt = self._attempt(found)
         if not {*attempt.proven} & {*self._asked} <= before:
             needed = tuple(p for p in found if p in attempt.needed)
-            lean = self._attempt(needed)
-            self.attempts.append((engine, lean if {*attempt.needed} <= {*lean.proven} else attempt))
+            lean = self._attempt(tuple(self._renamed(needed)))
+            proved = {p for p in attempt.asked if p in attempt.proven}
+            self.attempts.append((engine, lean if proved <= {*lean.proven} else attempt))
         return not self.open
 
     def _attempt(self, found: tuple[Property, ...]) -> Attempt:
@@ -160,11 +162,21 @@ class Portfolio:
             attempt.induct(self._max_k, simple=self._simple)
         return attempt
 
+    def _renamed(self, lemmas: Sequence[Property]) -> Iterator[Property]:
+        """The same, numbered from 1."""
+        for name, lemma in zip(self._names(), lemmas, strict=False):
+            renamed = replace(lemma, name=name)
+            self.leaf_terms[renamed] = self.leaf_terms[lemma]
+            yield renamed
+
+    def _names(self) -> Iterator[str]:
+        taken = {p.name for p in (*self._system.properties, *self._system.lemmas)}
+        return (name for n in count(1) if (name := f"found_{n}") not in taken)
+
     def _as_lemmas(self, conditions: Mapping[Expr, str]) -> Iterator[Property]:
         """Conditions on leaves as invariants of the model, with names that are free."""
         said = in_terms_of_the_model(self.first.scalarised)
-        taken = {p.name for p in (*self._system.properties, *self._system.lemmas)}
-        names = (name for n in range(1, len(conditions) + len(taken) + 1) if (name := f"found_{n}") not in taken)
+        names = self._names()
         for condition, source in conditions.items():
             whole = said(condition)
             if not isinstance(whole, Const):
