@@ -1,0 +1,189 @@
+"""Fairness and stuttering spelt out: a system whose behaviours need no scheduler, for tools that know neither.
+
+Staying where one is becomes an instance of its own, so that every behaviour is infinite. Fairness becomes a round: a counter
+waits for each obligation in turn until it is met, so that the fair behaviours are those in which rounds end again and again.
+That multiplies the states by the number of obligations and not, as a bit for each would, by two to that number. An
+obligation of weak fairness is met where it is not enabled or is taken; one of strong fairness where it is taken, or after it
+was given up, which is a step of its own, a guess that it is never enabled again: where it is, the round never ends any more.
+What a formula says of steps becomes bits (`recurrence`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from streamproof.system import build as b
+from streamproof.system.expr import Expr, Var
+from streamproof.system.formula import Always, Atom, Eventually, Formula, NotF, OrF
+from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, System, Variable
+from streamproof.system.recurrence import after, by_states, changing
+from streamproof.system.sorts import BOOL, RangeSort
+from streamproof.system.temporal import Obligation, obligations
+from streamproof.system.verdict import Trace
+
+STAY = "stay"
+"""The action that changes nothing."""
+GIVE_UP = "give_up"
+"""The action that guesses that an obligation of strong fairness is never enabled again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A system without fairness, and what to ask of it instead of a formula on the fair behaviours of `original`.
+
+    A behaviour of `original` is fair and violates the formula exactly when, with some bookkeeping put in, it is one of
+    `system` in which `round_ends` (None: nothing is owed) becomes true again and again and `formula` is false.
+    """
+
+    original: System
+    system: System
+    formula: Formula
+    round_ends: Expr | None
+
+    @property
+    def whole(self) -> Formula:
+        """What is true of every behaviour of `system` exactly when the formula is true of every fair one of `original`."""
+        if self.round_ends is None:
+            return self.formula
+        ends = Atom(self.round_ends, "a round ends")
+        # Both, so that nobody who stutters where a round ends passes for one whose rounds end again and again.
+        return OrF((Eventually(Always(NotF(ends))), Eventually(Always(ends)), self.formula))
+
+    @property
+    def stepwise(self) -> Formula:
+        """The same for tools in which every behaviour goes on, if only by staying: there a round that ends is over."""
+        if self.round_ends is None:
+            return self.formula
+        return OrF((Eventually(Always(NotF(Atom(self.round_ends, "a round ends")))), self.formula))
+
+    def trace(self, trace: Trace) -> Trace:
+        """The lasso of the original that a lasso of `system` is, without the steps that only keep the books."""
+        assert trace.loop is not None, "a lasso"
+        width = len(self.original.variables)
+        back = dict(zip(self.system.instances, self.original.instances, strict=False))
+        states = [trace.states[0][:width]]
+        steps: list[Instance] = []
+        loop = 0
+        for number, instance in enumerate(trace.steps):
+            if number == trace.loop:
+                loop = len(steps)
+            beyond = number + 1 < len(trace.states)
+            then = trace.states[number + 1 if beyond else trace.loop][:width]
+            if instance in back:
+                steps.append(back[instance])
+                states.append(then)
+        if trace.loop == len(trace.steps):
+            loop = len(steps)
+        if loop == len(steps):
+            return Trace(tuple(states), tuple(steps), loop)
+        return Trace(tuple(states[:-1]), tuple(steps), loop)
+
+
+def scheduled(system: System, formula: Formula, name: str = "formula") -> Scheduled:
+    """`system` without fairness; its only property, called `name`, has the formula that `Scheduled.whole` is."""
+    owed = obligations(system)
+    idle = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
+    counted = by_states(idle, formula, name)
+    staying = Instance(_fresh_action(system, STAY), (), (), (), ())
+    actions = (*counted.system.actions, Action(staying.action, (), Fairness.NONE, (staying,)))
+    result = Scheduled(system, replace(counted.system, actions=actions), counted.formula, None)
+    if owed:
+        result = _Rounds(system, result.system, owed).scheduled(counted.formula)
+    prop = Property(name, Kind.TEMPORAL, b.TRUE, formula=result.whole)
+    return replace(result, system=replace(result.system, properties=(prop,), terminal=None))
+
+
+def enabled(system: System, owed: Obligation) -> Expr:
+    """Some instance of the obligation can be taken, and that changes the state."""
+    options = []
+    for number in owed.numbers:
+        instance = system.instances[number]
+        changes = after(system, instance)(changing(system))
+        options.append(b.and_((*(c.expr for c in instance.guard), changes)))
+    return b.or_(options)
+
+
+def taken(system: System, owed: Obligation) -> Expr:
+    """The condition on steps that the step is one that some instance of the obligation can make; it may change nothing."""
+    options = []
+    for number in owed.numbers:
+        instance = system.instances[number]
+        written = dict(instance.updates)
+        arrives = (b.eq(b.next_(v.name, v.sort), written.get(v.name, b.var(v.name, v.sort))) for v in system.variables)
+        options.append(b.and_((*(c.expr for c in instance.guard), *arrives)))
+    return b.or_(options)
+
+
+@dataclass
+class _Rounds:
+    """Puts rounds into `extended`, which is `system` with staying and bits."""
+
+    system: System
+    extended: System
+    owed: tuple[Obligation, ...]
+
+    def __post_init__(self) -> None:
+        strong = [at for at, o in enumerate(self.owed) if o.fairness is Fairness.STRONG]
+        self.given_up = {at: b.var(self._fresh(f"given_up_{at + 1}"), BOOL) for at in strong}
+        self.end = len(self.owed)
+        self.dead = self.end + 1
+        self.sort = RangeSort(0, self.dead if strong else self.end)
+        self.round = b.var(self._fresh("round"), self.sort)
+        self.can = [enabled(self.system, o) for o in self.owed]
+        self.does = [taken(self.system, o) for o in self.owed]
+        self.moved = changing(self.system)
+        self.broken = b.or_(b.and_((given_up, self.can[at])) for at, given_up in self.given_up.items())
+
+    def scheduled(self, formula: Formula) -> Scheduled:
+        assert isinstance(self.round, Var)
+        actions = [
+            replace(a, instances=tuple(replace(i, updates=(*i.updates, *self._next(i))) for i in a.instances))
+            for a in self.extended.actions
+        ]
+        if self.given_up:
+            name = _fresh_action(self.extended, GIVE_UP)
+            actions.append(Action(name, ("of",), Fairness.NONE, tuple(self._giving_up(name))))
+        variables = [Variable(v.name, BOOL, (False,)) for v in self.given_up.values() if isinstance(v, Var)]
+        rounds = replace(
+            self.extended,
+            variables=(*self.extended.variables, *variables, Variable(self.round.name, self.sort, (0,))),
+            actions=tuple(actions),
+        )
+        return Scheduled(self.system, rounds, formula, b.eq(self.round, b.num(self.end)))
+
+    def _giving_up(self, name: str) -> Iterator[Instance]:
+        for at, given_up in self.given_up.items():
+            assert isinstance(given_up, Var)
+            free = (Conjunct(b.not_(given_up), "not given up", None),)
+            bare = Instance(name, (("of", self.owed[at].label),), (), free, ((given_up.name, b.TRUE),))
+            yield replace(bare, updates=(*bare.updates, *self._next(bare)))
+
+    def _next(self, instance: Instance) -> tuple[tuple[str, Expr], ...]:
+        """How a step by the instance goes on with the round."""
+        here = after(self.system, instance)
+        there = here(self.moved)
+        following: Expr = self.round
+        for at in range(self.end):
+            met = [
+                b.and_((there, here(self.does[at]))),
+                self.given_up[at] if at in self.given_up else b.not_(self.can[at]),
+            ]
+            following = b.ite(b.and_((b.eq(self.round, b.num(at)), b.or_(met))), b.num(at + 1), following)
+        following = b.ite(b.eq(self.round, b.num(self.end)), b.num(0), following)
+        if self.given_up:
+            over = b.or_((b.eq(self.round, b.num(self.dead)), self.broken))
+            following = b.ite(over, b.num(self.dead), following)
+        assert isinstance(self.round, Var)
+        return ((self.round.name, following),)
+
+    def _fresh(self, name: str) -> str:
+        while name in self.extended.index:
+            name += "_"
+        return name
+
+
+def _fresh_action(system: System, name: str) -> str:
+    while any(a.name == name for a in system.actions):
+        name += "_"
+    return name
