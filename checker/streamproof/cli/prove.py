@@ -17,11 +17,13 @@ from streamproof.cli.certificate import (
     expect_certificate,
     tell_certificate,
 )
+from streamproof.cli.discovered import AUTO, discovered_json, discovered_lines, engine_option, explored
 from streamproof.cli.engines import DEFAULT_DEPTH, Outcome, effort_text
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
 from streamproof.cli.verbs import Verb
+from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
@@ -50,6 +52,7 @@ MAX_SHOWN = 2
 )
 @model_options
 @property_option
+@engine_option
 @click.option(
     "--k", type=click.IntRange(min=1), metavar="N", default=DEFAULT_K, show_default=True, help="Strength of induction."
 )
@@ -91,6 +94,7 @@ def command(
     size: str | None,
     parameters: Sequence[str],
     properties: Sequence[str],
+    engine: str,
     k: int,
     depth: int,
     free: Sequence[str],
@@ -128,14 +132,18 @@ def command(
         "--timeout": (timeout, None),
     }
     words = tuple(w for name, (v, usual) in given.items() if v != usual for w in (name, f"{v:g}"))
-    words = (*(("--any", ",".join(names)) if names else ()), *words)
-    request = Request("prove", "induction", selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
+    words = (*(("--any", ",".join(names)) if names else ()), *(("--engine", engine) if engine != AUTO else ()), *words)
+    # Whatever proposed it, in the end a proof is one by induction.
+    name = "induction" if engine == AUTO else engine
+    request = Request("prove", name, selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
     try:
         system = _instance(selection, names)
         if system is None:
             for name in ("--k", "--depth"):
                 if given[name][0] != given[name][1]:
                     raise UsageError(f"{name} is for proofs of one instance", remedy=f"leave out {name}, or --any")
+            if engine != AUTO:
+                raise UsageError("proofs for every size have one engine", remedy="leave out --engine, or --any")
             if certificate is not None:
                 raise UsageError(
                     "a proof for every size has no certificate", remedy="leave out --certificate, or prove one instance"
@@ -145,10 +153,11 @@ def command(
             seconds = ANY_QUERY_SECONDS if query_timeout is None else query_timeout
             return answer_any(request, names, chosen, left_out, seconds, timeout)
         ready = time.perf_counter() - begun
-        proof = _attempt(system, chosen, k, depth, query_timeout, timeout, quiet=quiet)
+        proof = _attempt(system, chosen, engine, k, depth, query_timeout, timeout, quiet=quiet)
         outcome = Outcome(proof.findings, None, None, None, proof.interrupted, ready, proof.seconds, None)
         if not quiet:
             _show_open(system, proof, selection, json_to)
+            print_lines(tuple(discovered_lines(proof)), people(json_to))
         written = None if certificate is None else certify_proved(certificate, selection, system, proof)
         more = {} if certificate is None else {"certificate": certificate_json(written)}
         code = request.answer(system, outcome, {**_more(system, proof, left_out), **more})
@@ -174,6 +183,7 @@ def _instance(selection: Selection, free: Sequence[str]) -> System | None:
 def _attempt(
     system: System,
     chosen: Sequence[str],
+    engine: str,
     k: int,
     depth: int,
     query_timeout: float | None,
@@ -181,12 +191,14 @@ def _attempt(
     *,
     quiet: bool,
 ) -> Proof:
-    from streamproof.symbolic import prove
+    from streamproof.symbolic import Engine, prove
 
     with Status(live=not quiet) as status:
         return prove(
             system,
             chosen,
+            engine=Engine(engine),
+            explored=explored(system),
             max_k=k,
             depth=depth,
             timeout=int(1000 * (QUERY_SECONDS if query_timeout is None else query_timeout)),
@@ -203,6 +215,7 @@ def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, An
             {"name": f.property, "verdict": f.verdict.value, "because": f.because, "used": f.property in proof.used}
             for f in proof.lemmas
         ],
+        **discovered_json(proof),
         "confirmed": proof.confirmed,
         "depth": proof.depth,
         "queries": proof.queries,
@@ -222,8 +235,6 @@ def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, An
 
 def _show_open(system: System, proof: Proof, selection: Selection, json_to: str | None) -> None:
     """Why the properties (and lemmas) that stay open are not inductive."""
-    from streamproof.report.console import print_lines
-
     undecided = {f.property for f in (*proof.findings, *proof.lemmas) if f.verdict is Verdict.INCONCLUSIVE}
     known = {f.property for f in (*proof.findings, *proof.lemmas)}
     ctis = [cti for cti in proof.ctis.values() if cti.of in undecided or (undecided and cti.of not in known)]

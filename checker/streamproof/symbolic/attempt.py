@@ -21,14 +21,20 @@ from streamproof.system.verdict import Finding, Verdict
 class Attempt:
     """What was shown of the properties `asked` of a system, and of its lemmas, and how.
 
-    `found` are those of the lemmas that discovery proposed, in whatever way: they are told apart from the model's own.
+    `found` are further lemmas, not the model's own; `origin` says of them, in an answer, where they come from.
     """
 
     def __init__(
-        self, system: System, asked: tuple[Property, ...], budget: Budget, found: tuple[Property, ...] = ()
+        self,
+        system: System,
+        asked: tuple[Property, ...],
+        budget: Budget,
+        found: tuple[Property, ...] = (),
+        origin: str = "",
     ) -> None:
         self.asked = asked
         self.found = found
+        self._origin = origin
         self.lemmas = offered(system, asked)
         """The model's own."""
         self._budget = budget
@@ -158,12 +164,13 @@ class Attempt:
     def _proved(self, prop: Property) -> Finding:
         because = f"by k-induction, k={self._proven[prop]}, for this instance"
         needs = self.needs(prop)
-        names = [p.name for p in self.lemmas if p in needs]
+        named = ", ".join(p.name for p in self.lemmas if p in needs)
         count = sum(p in needs for p in self.found)
-        if count:
-            names.append(f"{count} that {'was' if count == 1 else 'were'} discovered")
-        if names:
-            because += f", with {'lemma' if len(names) == 1 and not count else 'lemmas'} {', '.join(names)}"
+        more = f"{count} {'lemma' if count == 1 else 'lemmas'} {self._origin}" if count else ""
+        if named:
+            more = f"{'lemma' if ',' not in named else 'lemmas'} {named}" + (f", and {more}" if more else "")
+        if more:
+            because += f", with {more}"
         if self.confirmed:
             because += "; confirmed by a second procedure"
         if prop.kind is Kind.REACHABLE:

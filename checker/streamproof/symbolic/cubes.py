@@ -40,7 +40,16 @@ def _parts(leaf: Expr, value: object) -> Iterator[Expr]:
 
 def clause(cube: Cube) -> Expr:
     """That the state is not in the cube."""
-    return b.or_(b.not_(part) for part in cube)
+    return b.or_(b.not_(part) for parts in by_leaf(cube) for part in _joined(parts))
+
+
+def _joined(parts: Cube) -> Cube:
+    """Bounds that leave one value, as that value."""
+    match parts:
+        case (e.LessEq(left=e.Const() as low, right=leaf), e.LessEq(right=e.Const() as high)) if low is high:
+            return (b.eq(leaf, low),)
+        case _:
+            return parts
 
 
 def leaf_of(part: Expr) -> str:

@@ -147,17 +147,18 @@ class Portfolio:
         """Whether everything is proved when these conditions on leaves are lemmas, too."""
         before = {p for _, attempt in self.attempts for p in attempt.proven}
         found = tuple(self._as_lemmas(conditions))
-        attempt = self._attempt(found)
+        attempt = self._attempt(found, engine)
         if not {*attempt.proven} & {*self._asked} <= before:
             needed = tuple(p for p in found if p in attempt.needed)
-            lean = self._attempt(tuple(self._renamed(needed)))
+            lean = self._attempt(tuple(self._renamed(needed)), engine)
             proved = {p for p in attempt.asked if p in attempt.proven}
             self.attempts.append((engine, lean if proved <= {*lean.proven} else attempt))
         return not self.open
 
-    def _attempt(self, found: tuple[Property, ...]) -> Attempt:
+    def _attempt(self, found: tuple[Property, ...], engine: Engine) -> Attempt:
         asked = tuple(p for p in self._asked if p not in self._found)
-        attempt = Attempt(self._system, asked, self._budget, found)
+        origin = "that PDR proposed" if engine is Engine.PDR else "that were discovered"
+        attempt = Attempt(self._system, asked, self._budget, found, origin)
         with self._budget.slice(REPROVING):
             attempt.induct(self._max_k, simple=self._simple)
         return attempt

@@ -33,6 +33,8 @@ def _said(term: Expr) -> tuple[str, int]:
             return _joined(" not in ", (y, x), _COMPARED)
         case e.Not(arg=e.Less(left=x, right=y)):
             return _joined(" >= ", (x, y), _COMPARED)
+        case e.Not(arg=e.LessEq(left=e.Const() as x, right=y)):
+            return _joined(" < ", (y, x), _COMPARED)
         case e.Not(arg=e.LessEq(left=x, right=y)):
             return _joined(" > ", (x, y), _COMPARED)
         case e.Not(arg=x):
