@@ -11,6 +11,7 @@ solvers, from no more than the claims that the proof names.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -67,6 +68,8 @@ def prove_any(
     tried = 0
     attempt = _Attempt(parametric, written, wanted, budget)
     stopped = None
+    collecting = gc.isenabled()
+    gc.disable()  # terms make no cycles, and looking for some takes three times as long as making them
     try:
         for stage in ((), *stages):
             if callable(stage):
@@ -84,6 +87,9 @@ def prove_any(
         stopped = stop.why
     except KeyboardInterrupt:
         stopped = INTERRUPTED
+    finally:
+        if collecting:
+            gc.enable()
     proved = tuple(n for n in wanted if n in attempt.proof)
     lemmas = tuple(p.name for p in parametric.system.lemmas if p.name in attempt.proof)
     found = tuple(c.name for c in attempt.claims if c.found and c.name in attempt.proof)
@@ -114,10 +120,10 @@ class _Attempt:
         """The whole induction. Raises `Stopped`."""
         self.alive = {c.name: c for c in (*self.claims, Claim(SAFE, b.TRUE))}
         claims = list(self.alive.values())
-        steps = Steps(self.parametric, self.budget)
-        first = steps.first(claims)
+        steps = Steps(self.parametric, claims, self.budget)
+        first = steps.first()
         self._sift(first)
-        asked = [steps.step(i, claims) for i in self.parametric.system.instances]
+        asked = steps.each()
         before = -1
         while SAFE in self.alive and any(n in self.alive for n in self.wanted) and before != len(self.alive):
             before = len(self.alive)

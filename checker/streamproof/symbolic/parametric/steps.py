@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from streamproof.symbolic.parametric.claims import Claim, well_formed
@@ -40,13 +40,14 @@ class Asked:
         self.reasons: list[tuple[Term, str]] = []
         """What may be wrong with the model itself, each with how to say it."""
 
-    def settle(self, facts: Sequence[Term], assumed: dict[str, Term], goals: dict[str, Term]) -> None:
-        """What is known, what may be assumed, and what would break each goal."""
+    def settle(
+        self, facts: Sequence[Term], assumed: Mapping[str, tuple[Term, Term]], goals: Mapping[str, Term]
+    ) -> None:
+        """What is known, what may be assumed (also behind its switch), and what would break each goal."""
         z3, ctx = self.universe.z3, self.universe.ctx
-        self._facts, self._assumed, self._goals = list(facts), assumed, goals
-        self._solver.add(*facts)
-        for name, formula in assumed.items():
-            self._solver.add(z3.Implies(z3.Bool(f"assume {name}", ctx), formula))
+        self._facts, self._goals = list(facts), dict(goals)
+        self._assumed = {name: formula for name, (formula, _) in assumed.items()}
+        self._solver.add(*facts, *(switched for _, switched in assumed.values()))
         for name, formula in goals.items():
             self._solver.add(z3.Implies(z3.Bool(f"break {name}", ctx), formula))
 
@@ -102,21 +103,40 @@ class Asked:
 
 
 class Steps:
-    """The questions of one system."""
+    """The questions of one system about one set of claims.
 
-    def __init__(self, parametric: Parametric, budget: Budget) -> None:
+    The state before a step is the same for all rules, and so are the names of their parameters (the first one of its kind,
+    the second one), so that what is assumed of it is written once.
+    """
+
+    def __init__(self, parametric: Parametric, claims: Sequence[Claim], budget: Budget) -> None:
         self.parametric = parametric
+        self._claims = claims
         self._budget = budget
         self._formed = well_formed(parametric)
+        self._universe = Universe()
+        self._start = self._view(self._universe)
+        self._question = Question(self._universe)
+        self._mention_firsts(self._question, self._start)
+        self._steps = [_Step(self, i) for i in parametric.system.instances]
+        for claim in claims:  # finds the witnesses, for which everything is assumed from then on
+            if not claim.step or self._steps:
+                view = self._steps[0].before if claim.step else self._start
+                self._question.denied(view, claim.condition, "goal")
+        self._question.denied(self._start, self._formed, "goal")
+        self._shared = [*self._limits(self._start), self._question.assumed(self._start, self._formed)]
+        assumed = {c.name: self._question.assumed(self._start, c.condition) for c in claims if not c.step}
+        z3, ctx = self._universe.z3, self._universe.ctx
+        self._assumed = {n: (f, z3.Implies(z3.Bool(f"assume {n}", ctx), f)) for n, f in assumed.items()}
 
-    def first(self, claims: Iterable[Claim]) -> Asked:
+    def first(self) -> Asked:
         """The initial states: which claims on states are false in one of them."""
         universe = Universe()
         asked = Asked(universe, self._budget, None)
-        view = asked.before = self._view(universe, None)
+        view = asked.before = self._view(universe)
         question = Question(universe)
-        states = {c.name: c.condition for c in claims if not c.step}
         self._mention_firsts(question, view)
+        states = {c.name: c.condition for c in self._claims if not c.step}
         for _ in range(2):  # the first time finds the witnesses that the second time speaks of
             facts = [*self._limits(view), question.assumed(view, self.parametric.initial)]
             goals = {name: question.denied(view, condition, "goal") for name, condition in states.items()}
@@ -127,57 +147,23 @@ class Steps:
         asked.settle([*facts, *question.about_sums(view, formed=False)], {}, goals)
         return asked
 
-    def step(self, instance: Instance, claims: Sequence[Claim]) -> Asked:
-        """One rule: which claims it can break, when claims on states hold before it."""
-        universe = Universe()
-        z3 = universe.z3
-        asked = Asked(universe, self._budget, instance)
-        start = self._view(universe, instance)
-        after = View(universe, {**start.names, **{name: start.value(term) for name, term in instance.updates}})
-        before = View(universe, start.names, after)
-        asked.before, asked.after = before, after
-        question = Question(universe)
-        guard = b.and_(c.expr for c in instance.guard)
-        wrong = b.or_(c.condition for c in instance.effect_checks)
-        early = b.or_(c.condition for c in instance.guard_checks)
-        written = {name for name, _ in instance.updates}
-        parameters = [(v.name, v.sort) for _, v in instance.args if isinstance(v, e.Var)]
-        question.mentioned(before, guard, wrong, early, *(term for _, term in instance.updates))
-        self._mention_firsts(question, before)
-        for name, _ in parameters:
-            question.mention(before.names[name])
-        for _ in range(2):
-            facts = [*self._limits(before), question.assumed(before, self._formed)]
-            facts += [in_range(before, sort, before.names[name]) for name, sort in parameters]
-            taken = question.assumed(before, guard)
-            assumed = {c.name: question.assumed(before, c.condition) for c in claims if not c.step}
-            goals = {}
-            for c in claims:
-                if not c.step and not e.variables(c.condition) & written:
-                    continue  # what it speaks of stays as it is
-                denied = question.denied(before if c.step else after, c.condition, "goal")
-                goals[c.name] = z3.And(taken, denied)
-            leaving = question.denied(after, self._formed, "goal")
-            late = z3.And(taken, z3.Or(leaving, question.assumed(before, wrong)))
-            goals[SAFE] = z3.Or(late, question.assumed(before, early))
-            facts += question.about_conditions(before, after)
-            asked.reasons = [
-                (question.assumed(before, c.condition), c.message + (f" ({c.loc.short})" if c.loc else ""))
-                for c in (*instance.guard_checks, *instance.effect_checks)
-            ]
-        facts += self._changed_sums(question, instance, before, after)
-        asked.indices = question.indices
-        asked.settle([*facts, *question.about_sums(before, formed=True)], assumed, goals)
-        return asked
+    def each(self) -> list[Asked]:
+        """Each rule: which claims it can break, when claims on states hold before it."""
+        return [step.asked() for step in self._steps]
 
     # --- views
 
-    def _view(self, universe: Universe, instance: Instance | None) -> View:
+    def _view(self, universe: Universe) -> View:
+        """A state, and values for the parameters of every rule."""
         system = self.parametric.system
         names = {v.name: universe.fresh(v.name, v.sort, v.loc) for v in system.variables}
         names |= {f.name: universe.fresh(f.name, f.sort) for f in self.parametric.free}
-        if instance is not None:
-            names |= {v.name: universe.fresh(v.name, v.sort) for _, v in instance.args if isinstance(v, e.Var)}
+        shared: dict[tuple[object, int], Term] = {}
+        for instance in system.instances:
+            for at, v in enumerate(_parameters(instance)):
+                if (v.sort, at) not in shared:
+                    shared[v.sort, at] = universe.fresh(v.name.rpartition(".")[2], v.sort)
+                names[v.name] = shared[v.sort, at]
         return View(universe, names)
 
     def _mention_firsts(self, question: Question, view: View) -> None:
@@ -221,8 +207,65 @@ class Steps:
                 found.append(value == 0 if zero else value == many * part)
         return found
 
-    def _changed_sums(self, question: Question, instance: Instance, before: View, after: View) -> list[Term]:
+
+class _Step:
+    """One rule in the questions of a system."""
+
+    def __init__(self, steps: Steps, instance: Instance) -> None:
+        self._steps = steps
+        self._instance = instance
+        start, universe, question = steps._start, steps._universe, steps._question
+        changed = {name: start.value(term) for name, term in instance.updates}
+        self.after = View(universe, {**start.names, **changed})
+        self.before = View(universe, start.names, self.after)
+        self._guard = b.and_(c.expr for c in instance.guard)
+        self._wrong = b.or_(c.condition for c in instance.effect_checks)
+        self._early = b.or_(c.condition for c in instance.guard_checks)
+        for v in _parameters(instance):
+            question.mention(start.names[v.name])
+        question.mentioned(start, self._guard, self._wrong, self._early, *(term for _, term in instance.updates))
+        self._conditions()
+
+    def _conditions(self) -> tuple[Term, Term, Term]:
+        """That the rule is enabled, that its effect is a mistake, that asking whether it is enabled is one."""
+        question = self._steps._question
+        return (
+            question.assumed(self.before, self._guard),
+            question.assumed(self.before, self._wrong),
+            question.assumed(self.before, self._early),
+        )
+
+    def asked(self) -> Asked:
+        """The question."""
+        steps, instance, before, after = self._steps, self._instance, self.before, self.after
+        universe, question, z3 = steps._universe, steps._question, steps._universe.z3
+        asked = Asked(universe, steps._budget, instance)
+        asked.before, asked.after, asked.indices = before, after, question.indices
+        facts = [*steps._shared, *(in_range(before, v.sort, before.names[v.name]) for v in _parameters(instance))]
+        taken, wrong, early = self._conditions()
+        written = {name for name, _ in instance.updates}
+        goals = {}
+        for c in steps._claims:
+            if c.step or e.variables(c.condition) & written:  # what speaks of nothing that changes stays true
+                denied = question.denied(before if c.step else after, c.condition, "goal")
+                goals[c.name] = z3.And(taken, denied)
+        leaving = question.denied(after, steps._formed, "goal")
+        goals[SAFE] = z3.Or(z3.And(taken, z3.Or(leaving, wrong)), early)
+        asked.reasons = [
+            (question.assumed(before, c.condition), c.message + (f" ({c.loc.short})" if c.loc else ""))
+            for c in (*instance.guard_checks, *instance.effect_checks)
+        ]
+        facts += question.about_conditions(steps._start, before, after)
+        for total in (*before.totals, *after.totals):
+            steps._start.total(total)
+        facts += [before.total(t) == steps._start.total(t) for t in {**before.totals, **after.totals}]
+        facts += self._changed_sums()
+        asked.settle([*facts, *question.about_sums(steps._start, formed=True)], steps._assumed, goals)
+        return asked
+
+    def _changed_sums(self) -> list[Term]:
         """A sum changes by what changes at the indices that are written, where its parts look at nothing else."""
+        question, instance, before, after = self._steps._question, self._instance, self.before, self.after
         z3 = question.universe.z3
         written = {name for name, _ in instance.updates}
         indices = touched(before, instance.updates)
@@ -243,6 +286,11 @@ class Steps:
                     change = change + z3.If(here, difference, 0)
                 found.append(new == old + change)
         return found
+
+
+def _parameters(instance: Instance) -> list[e.Var]:
+    """The parameters of a rule that stand for any number."""
+    return [v for _, v in instance.args if isinstance(v, e.Var)]
 
 
 def _local(total: Total, written: Collection[str]) -> bool:
