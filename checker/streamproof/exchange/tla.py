@@ -177,7 +177,7 @@ class _Export:
             f"{self.module}_states",
             self.module,
             "UnfairSpec",
-            tuple(c for c in self.main if c.property is None),
+            tuple(c for c in self.main if c.name == MISTAKE),
             f"{self._title()}: counting only",
         )
         operators = {g.name: g.action.name for g in self.actions.groups}
@@ -330,8 +330,10 @@ class _Export:
                 (line, Claim(name, prop.name, Means.MISTAKE)) for line in self._state(name, b.not_(wrong), about)
             )
 
-    def _state(self, name: str, expr: Expr, about: str, given: Assuming | None = None) -> Iterator[str]:
-        yield from _definition(name, self._condition(expr, given), about)
+    def _state(self, name: str, expr: Expr, about: str, given: Assuming | None = None, sure: str = "") -> Iterator[str]:
+        text = self._condition(expr, given)
+        text = beside(sure, closed(text, Bind.COMPARED), bind=Bind.LOOSE) if sure else text
+        yield from _definition(name, text, about)
 
     def _condition(self, expr: Expr, given: Assuming | None = None) -> Text:
         return self._of_state(self.writer.whole((expr,), given=None if given is None else [given]))
@@ -355,14 +357,16 @@ class _Export:
             yield line
             sane = [claim]
         known = self._known(prop, simple)
+        # Where evaluating it is a mistake, it says nothing.
+        sure = f"{sane[0].name} => " if sane else ""
         if prop.kind is Kind.INVARIANT:
             name = self.asked[prop.name]
-            yield from self._state(name, prop.expr, prop.doc, known)
+            yield from self._state(name, prop.expr, prop.doc, known, sure)
             self.main += [*sane, Claim(name, prop.name, Means.VIOLATED)]
             return
         name = self.names.new(f"unreached_{prop.name}")
         about = f"{prop.doc} Violated means: {prop.name} is reached."
-        yield from self._state(name, b.not_(prop.expr), about.strip(), known)
+        yield from self._state(name, b.not_(prop.expr), about.strip(), known, sure)
         self._run(prop.name, "UnfairSpec", [*sane, Claim(name, prop.name, Means.REACHED)], "violated means: reached")
 
     def _run(self, suffix: str, specification: str, claims: Sequence[Claim], about: str, module: str = "") -> None:
@@ -376,7 +380,7 @@ class _Export:
         wrong = _fires(simple.checks)
         for means, name, expr, about in (
             (Means.MISTAKE, f"sane_{prop.name}", b.not_(wrong), f"Evaluating {prop.name} is no mistake of the model."),
-            (Means.VIOLATED, prop.name, prop.expr, prop.doc),
+            (Means.VIOLATED, prop.name, b.or_((wrong, prop.expr)), prop.doc),
         ):
             if means is Means.MISTAKE and wrong is b.FALSE:
                 continue

@@ -12,23 +12,17 @@ from dataclasses import dataclass, replace
 
 from streamproof.exchange.tla import Claim, Means, Run, Tla, export
 from streamproof.exchange.tlc_run import Options, Report, Violation, installed, jar, run
-from streamproof.exchange.tlc_values import read_state
-from streamproof.system.errors import EvaluationError, Exit, StreamproofError, SystemFailure
+from streamproof.exchange.tlc_traces import Refuted, instance, trace_of
+from streamproof.system.errors import SystemFailure
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, Kind, State, System
+from streamproof.system.model import Kind, System
 from streamproof.system.verdict import Trace, Verdict
 
-__all__ = ["Counted", "Decided", "Options", "Refuted", "Report", "count", "decide", "installed", "jar", "trace_of"]
+__all__ = ["Counted", "Decided", "Options", "Refuted", "Report", "count", "decide", "installed", "jar"]
 
 DEFAULT = Options()
 _TAUTOLOGY = "is a tautology"
 """What TLC says of a formula that is true of every behaviour of any specification, as an error."""
-
-
-class Refuted(StreamproofError):
-    """A behaviour of TLC's that the interpreter does not have."""
-
-    exit_code = Exit.DISAGREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +97,10 @@ class _Found:
         return len(self.trace.states)
 
 
+def _length(found: _Found) -> int:
+    return found.length
+
+
 @dataclass
 class _Judge:
     system: System
@@ -149,7 +147,10 @@ class _Judge:
                 return found
             claim = self._claim(report.violation, left)
             found.append(_Found(claim, self._shown(claim, trace_of(self.system, self.model, report.violation))))
-            gone = [claim] if claim.means is Means.MISTAKE else [c for c in left if c.property == claim.property]
+            # A mistake may be made in a state where the property is decided, too, and a step may be found after a state
+            # that could be left by a step without change, which is one step longer.
+            alone = claim.means is Means.MISTAKE or claim.idle
+            gone = [claim] if alone else [c for c in left if c.property == claim.property]
             left = [c for c in left if c not in gone]
             if claim.property is None:
                 left = [c for c in left if c.property is not None]
@@ -162,7 +163,7 @@ class _Judge:
         if not claim.idle:
             return trace
         last = trace.states[-1]
-        step = _instance(Interpreter(self.system), None, last, last)
+        step = instance(Interpreter(self.system), None, last, last)
         if step is None:
             raise Refuted(f"no action leads from the last state of TLC's behaviour to itself, as {claim.name} says")
         if self.system.property(claim.property or "").kind is Kind.TERMINATION:
@@ -188,15 +189,15 @@ class _Judge:
     def _decided(
         self, name: str, kind: Kind, found: Sequence[_Found], mistake: int | None, claims: Sequence[tuple[Run, Claim]]
     ) -> Decided:
-        shown = next((f for f in found if f.claim.means is not Means.MISTAKE), None)
-        wrong = next((f for f in found if f.claim.means is Means.MISTAKE), None)
+        shown = min((f for f in found if f.claim.means is not Means.MISTAKE), key=_length, default=None)
+        wrong = min((f for f in found if f.claim.means is Means.MISTAKE), key=_length, default=None)
         lengths = [n for n in (mistake, wrong.length if wrong else None) if n is not None]
+        if kind is Kind.TERMINATION and mistake is not None:
+            return Decided(name, kind, Verdict.INCONCLUSIVE)
         if shown is not None and all(kind is not Kind.TEMPORAL and shown.length <= n for n in lengths):
             verdict = Verdict.HOLDS if shown.claim.means is Means.REACHED else Verdict.VIOLATED
             endless = kind in (Kind.TEMPORAL, Kind.TERMINATION)
             return Decided(name, kind, verdict, None if endless else shown.length, shown.trace)
-        if kind is Kind.TERMINATION and mistake is not None:
-            return Decided(name, kind, Verdict.INCONCLUSIVE)
         if lengths:
             return Decided(name, kind, Verdict.ERROR, min(lengths))
         for one, claim in claims:
@@ -209,59 +210,6 @@ class _Judge:
                         name, kind, Verdict.VIOLATED, None, trace_of(self.system, self.model, report.violation)
                     )
         return Decided(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
-
-
-def trace_of(system: System, model: Tla, violation: Violation) -> Trace:
-    """TLC's behaviour as one of ours: states read back, and for each step an instance that the interpreter takes.
-
-    States that TLC repeats without a step are left out. Raises `Refuted` where no instance leads on, or the first state
-    is no initial one.
-    """
-    states = [read_state(system, model.variables, printed.text) for printed in violation.states]
-    operators = [printed.operator for printed in violation.states]
-    interpreter = Interpreter(system)
-    if not states or states[0] not in set(interpreter.initial_states()):
-        raise Refuted("TLC's behaviour does not begin in an initial state")
-    kept, steps, place = [states[0]], [], [0]
-    for at in range(1, len(states)):
-        wanted = model.actions.get(operators[at] or "")
-        step = _instance(interpreter, wanted, states[at - 1], states[at])
-        if step is None and states[at] == states[at - 1]:
-            place.append(len(kept) - 1)
-            continue
-        if step is None:
-            raise Refuted(f"no action leads from state {at} of TLC's behaviour to state {at + 1}")
-        kept.append(states[at])
-        steps.append(step)
-        place.append(len(kept) - 1)
-    if violation.stutters:
-        return Trace(tuple(kept), tuple(steps), len(kept) - 1)
-    if violation.back_to is None:
-        return Trace(tuple(kept), tuple(steps))
-    if not 1 <= violation.back_to <= len(place):
-        raise Refuted("TLC's behaviour goes back to a state that it does not have")
-    loop = place[violation.back_to - 1]
-    if loop < len(kept) - 1 and kept[-1] == kept[loop]:
-        return Trace(tuple(kept[:-1]), tuple(steps), loop)
-    closing = _instance(interpreter, None, kept[-1], kept[loop])
-    if closing is None and loop == len(kept) - 1:
-        return Trace(tuple(kept), tuple(steps), loop)
-    if closing is None:
-        raise Refuted("no action closes the loop of TLC's behaviour")
-    return Trace(tuple(kept), (*steps, closing), loop)
-
-
-def _instance(interpreter: Interpreter, action: str | None, before: State, after: State) -> Instance | None:
-    """An instance that leads from one state to the other, of the action that TLC names if there is one."""
-    every = interpreter.system.instances
-    named = [i for i in every if i.action == action]
-    for instance in (*named, *every):
-        try:
-            if interpreter.take(instance, before) == after:
-                return instance
-        except EvaluationError:
-            continue  # a mistake of the model in one instance says nothing about the others
-    return None
 
 
 def _failed(report: Report) -> SystemFailure:
