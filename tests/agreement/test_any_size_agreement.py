@@ -164,7 +164,7 @@ def _at(size: tuple[int, int, int]) -> dict[str, int]:
     return dict(zip(FREE, size, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(10))
 def test_what_is_proved_for_every_size_holds_at_every_size_searched(seed: int, tmp_path: Path) -> None:
     """No property that is proved is violated, and no proof is given of a model that makes a mistake, at any small size."""
     disagree(tmp_path, seed)
@@ -187,7 +187,7 @@ def disagree(folder: Path, seed: int) -> int:
     return len(proof.proved)
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", range(100, 104))
 def test_rules_mean_the_same_at_every_size(seed: int, tmp_path: Path) -> None:
     """Guards and updates of the parametric system, at given numbers, are those of the finite one in random states."""
     compare_rules(tmp_path, seed)
@@ -309,7 +309,7 @@ def test_no_broken_rule_of_credit_is_proved(variant: str) -> None:
         assert not set(proof.proved) & BROKEN[variant]
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3])
+@pytest.mark.parametrize("channels", [1, 2])
 def test_credit_with_any_buffers_and_any_budget(channels: int) -> None:
     """Conservation, no overflow, the pool and the limit are proved, from lemmas that nobody wrote."""
     parametric = SPEC.parametric(("exclusive", "floating", "depth"), channels=channels)

@@ -163,7 +163,7 @@ class Parametric:
 
 
 def written(term: Expr) -> str:
-    """A term of numbers as a reader writes it; other terms by their form."""
+    """A term of numbers, or a comparison, as a reader writes it; other terms by their form."""
     match term:
         case e.Const(value=value):
             return str(value)
@@ -175,6 +175,14 @@ def written(term: Expr) -> str:
             return f"{written(left)} - {_atom(right)}"
         case e.Mul(left=left, right=right):
             return f"{_atom(left)} * {_atom(right)}"
+        case e.Less(left=left, right=right):
+            return f"{written(left)} < {written(right)}"
+        case e.LessEq(left=left, right=right):
+            return f"{written(left)} <= {written(right)}"
+        case e.Eq(left=left, right=right):
+            return f"{written(left)} == {written(right)}"
+        case e.Not(arg=arg):
+            return f"not ({written(arg)})"
         case _:
             return repr(term)
 

@@ -60,7 +60,7 @@ class Question:
         parts = condition.args if isinstance(condition, e.And) else (condition,)
         found = []
         for at, part in enumerate(parts):
-            key = ("denied", share) if isinstance(part, Forall) else ("denied", share, view.number, condition, at)
+            key = ("denied", share) if isinstance(part, Forall) else ("denied", share, condition, at)
             found.append(self._formula(view, part, False, key))
         return self.universe.z3.Not(self.universe.all_of(found))
 

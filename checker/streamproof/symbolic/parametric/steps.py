@@ -124,6 +124,7 @@ class Steps:
                 view = self._steps[0].before if claim.step else self._start
                 self._question.denied(view, claim.condition, "goal")
         self._question.denied(self._start, self._formed, "goal")
+        self._question.about_conditions(self._start, *(step.before for step in self._steps))
         self._shared = [*self._limits(self._start), self._question.assumed(self._start, self._formed)]
         assumed = {c.name: self._question.assumed(self._start, c.condition) for c in claims if not c.step}
         z3, ctx = self._universe.z3, self._universe.ctx

@@ -1,0 +1,817 @@
+"""Proofs for every size: what must not be proved, what is, and what is refused with which words."""
+
+# ruff: noqa: D102, RUF012  (the models are small, and say what they are in a line)
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamproof import (
+    ANY,
+    Array,
+    Bool,
+    Enum,
+    Int,
+    Model,
+    ModelError,
+    Nat,
+    Option,
+    Queue,
+    Range,
+    Record,
+    Spec,
+    State,
+    Symmetric,
+    UsageError,
+    action,
+    choose,
+    initially,
+    invariant,
+    lemma,
+    require,
+    step,
+    terminal,
+)
+from streamproof.symbolic.parametric import AnySize, prove_any
+from streamproof.symbolic.parametric.laws import law_candidates
+from streamproof.symbolic.parametric.steps import SAFE
+from streamproof.system.unbounded import Unbounded
+
+
+def prove(model: type[Model], *free: str, discover: bool = False, **given: Any) -> AnySize:
+    """The proof of all safety properties of a model."""
+    parametric = Spec(model).parametric(free, **given)
+    stages = [lambda: law_candidates(parametric)] if discover else []
+    return prove_any(parametric, list(parametric.system.properties), stages)
+
+
+class Loose(Model):
+    """A base for small models without deadlock."""
+
+    check_deadlock = False
+
+
+# --- what must not be proved
+
+
+class OnlySmall(Loose):
+    """Counts to a limit; the claims on it are true while the limit is small."""
+
+    top: int = 2
+    limits = {"top": (0, None)}
+
+    def state(self):
+        return State(n=Range(0, self.top))
+
+    @action
+    def up(self, s):
+        require(s.n < self.top)
+        s.n += 1
+
+    @invariant
+    def small(self, s):
+        return s.n <= 5
+
+    @invariant
+    def not_seven(self, s):
+        return s.n != 7
+
+    @invariant
+    def bounded(self, s):
+        return s.n <= self.top
+
+
+def test_what_is_true_of_small_sizes_only_is_not_proved() -> None:
+    """An invariant that fails once the parameter is 6 or more stays open; the counterexample says at which value."""
+    proof = prove(OnlySmall, "top")
+    assert proof.proved == ("bounded",)
+    assert int(dict(proof.ctis["small"].parameters)["top"]) >= 6
+
+
+class Limited(Loose):
+    """Starts at a parameter."""
+
+    a: int = 3
+    b: int = 1
+    limits = {"a": (1, 9), "b": (None, None)}
+
+    def state(self):
+        return State(x=Int(init=self.a), y=Int(init=self.b))
+
+    @action
+    def stay(self, s):
+        s.x = s.x
+
+    @invariant
+    def at_least_one(self, s):
+        return s.x >= 1
+
+    @invariant
+    def at_most_nine(self, s):
+        return s.x <= 9
+
+    @invariant
+    def at_most_eight(self, s):
+        return s.x <= 8
+
+    @invariant
+    def unlimited(self, s):
+        return s.y >= -1000
+
+
+def test_limits_of_parameters_are_assumed_and_no_others() -> None:
+    """What follows from the declared limits is proved; a parameter without limits is any number, negative ones too."""
+    assert prove(Limited, "a", "b").proved == ("at_least_one", "at_most_nine")
+
+
+class SomeIndex(Loose):
+    """Claims that something is so somewhere."""
+
+    n: int = 2
+    k: int = 2
+    limits = {"n": (0, None), "k": (1, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Range(0, 3)), y=Array(range(self.k), Range(0, 3)))
+
+    @action
+    def stay(self, s):
+        require(False or s.y[0] == 0)
+
+    @invariant
+    def maybe_none(self, s):
+        return any(s.x[i] == 0 for i in range(self.n))
+
+    @invariant
+    def one_at_least(self, s):
+        return any(s.y[i] == 0 for i in range(self.k))
+
+    @invariant
+    def nothing_adds_up(self, s):
+        return sum(s.x[i] for i in range(self.n)) == 0
+
+    @invariant
+    def all_or_none(self, s):
+        return all(s.x[i] == 0 for i in range(self.n)) or all(s.x[i] == 1 for i in range(self.n))
+
+
+def test_an_index_may_have_no_values() -> None:
+    """`any` over an index that may be empty is not proved, over one that has a value it is; an empty sum is 0."""
+    assert prove(SomeIndex, "n", "k").proved == ("one_at_least", "nothing_adds_up", "all_or_none")
+
+
+class TwoAlternatives(Loose):
+    """One of two things is so everywhere, until both are wrong somewhere."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Bool()), y=Array(self.n, Bool()))
+
+    @action(i="n")
+    def break_x(self, s, i):
+        s.x[i] = True
+
+    @action(i="n")
+    def break_y(self, s, i):
+        s.y[i] = True
+
+    @invariant
+    def one_is_whole(self, s):
+        return all(not s.x[i] for i in range(self.n)) or all(not s.y[i] for i in range(self.n))
+
+    @invariant
+    def never_both(self, s):
+        return all(not (s.x[i] and s.y[i]) for i in range(self.n))
+
+
+def test_two_conditions_may_fail_at_two_indices() -> None:
+    """A disjunction of conditions on every index is broken by one index for each: it is not proved."""
+    assert prove(TwoAlternatives, "n").proved == ()
+
+
+class Overflow(Loose):
+    """A step leaves the declared range when a parameter is 0."""
+
+    most: int = 1
+    limits = {"most": (0, None)}
+
+    def state(self):
+        return State(x=Range(0, self.most), f=Bool())
+
+    @action
+    def up(self, s):
+        require(not s.f)
+        s.f = True
+        s.x += 1
+
+    @invariant
+    def nothing(self, s):
+        return s.x >= 0
+
+
+def test_a_model_that_makes_a_mistake_at_one_size_proves_nothing() -> None:
+    """Values that leave their sort at some size are found, and then nothing is called proved, however true it is."""
+    proof = prove(Overflow, "most")
+    assert proof.proved == ()
+    assert "s.x leaves Range(0, most)" in proof.ctis[SAFE].because
+
+
+class StartsOutside(Loose):
+    """The first value is outside its range at some sizes."""
+
+    most: int = 3
+    limits = {"most": (0, None)}
+
+    def state(self):
+        return State(x=Range(0, self.most, init=2), y=Array(self.most, Range(0, self.most), init=1))
+
+    @action
+    def stay(self, s):
+        s.x = s.x
+
+    @invariant
+    def nothing(self, s):
+        return s.x == 2
+
+
+def test_a_first_value_outside_its_range_proves_nothing() -> None:
+    """That a variable starts in its sort is shown too."""
+    assert prove(StartsOutside, "most").proved == ()
+
+
+class WrongIndex(Loose):
+    """Reads behind the end of an array, under a guard that comes later."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Range(0, 3)), at=Range(0, self.n))
+
+    @action
+    def move(self, s):
+        require(s.at < self.n)
+        s.at += 1
+
+    @action
+    def read(self, s):
+        require(s.x[s.at] == 0)
+
+    @invariant
+    def zero(self, s):
+        return all(s.x[i] == 0 for i in range(self.n))
+
+
+def test_an_index_outside_the_array_is_a_mistake_at_every_size() -> None:
+    """A guard that reads behind the end of an array of any length is found."""
+    proof = prove(WrongIndex, "n")
+    assert proof.proved == ()
+    assert "index outside Range(0, n - 1)" in proof.ctis[SAFE].because
+
+
+class Transfers(Loose):
+    """Moves units between two places that may be one and the same, and sometimes forgets to take."""
+
+    n: int = 2
+    total: int = 3
+    limits = {"n": (1, None), "total": (0, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Nat()), pool=Nat(init=self.total))
+
+    @action(i="n")
+    def take(self, s, i):
+        require(s.pool > 0)
+        s.pool -= 1
+        s.x[i] += 1
+
+    @action(i="n", j="n")
+    def move(self, s, i, j):
+        require(s.x[i] > 0)
+        s.x[i] -= 1
+        s.x[j] += 1
+
+    @invariant
+    def conserved(self, s):
+        return s.pool + sum(s.x[i] for i in range(self.n)) == self.total
+
+    @invariant
+    def each_small(self, s):
+        return all(s.x[i] <= self.total for i in range(self.n))
+
+
+class Copies(Transfers, variant="copies"):
+    """What is moved stays where it was too."""
+
+    @action(i="n", j="n")
+    def move(self, s, i, j):
+        require(s.x[i] > 0 and i != j)
+        s.x[j] += s.x[i]
+
+
+class Overwrites(Transfers, variant="overwrites"):
+    """Adds what was there before both writes: right for two places, wrong for one and the same."""
+
+    @action(i="n", j="n")
+    def move(self, s, i, j):
+        require(s.x[i] > 0)
+        one, other = s.x[i], s.x[j]
+        s.x[i] = one - 1
+        s.x[j] = other + 1
+
+
+def test_a_sum_changes_by_what_is_written_at_either_index() -> None:
+    """Two indices that may be equal count once where they are; moving keeps the sum, copying does not."""
+    assert prove(Transfers, "n", "total").proved == ("conserved", "each_small")
+    for variant in ("copies", "overwrites"):
+        parametric = Spec(Transfers).parametric(("n", "total"), variant)
+        assert prove_any(parametric, list(parametric.system.properties)).proved == ()
+
+
+class Scales(Loose):
+    """A part of the sum is a variable of its own, which changes."""
+
+    n: int = 2
+    limits = {"n": (0, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Range(0, 1)), factor=Range(0, 2))
+
+    @action
+    def grow(self, s):
+        require(s.factor < 2)
+        s.factor += 1
+
+    @invariant
+    def nothing(self, s):
+        return sum(s.x[i] + s.factor for i in range(self.n)) == 0
+
+
+def test_a_sum_that_hangs_on_another_variable_changes_with_it() -> None:
+    """A write outside the arrays changes every part of a sum that reads it."""
+    assert prove(Scales, "n").proved == ()
+
+
+class TokenRing(Loose):
+    """One token moves among any number of places."""
+
+    n: int = 3
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(at=Range(0, self.n - 1), inside=Array(self.n, Bool()))
+
+    @action
+    def move(self, s):
+        require(not s.inside[s.at])
+        s.at = 0 if s.at == self.n - 1 else s.at + 1
+
+    @action(i="n")
+    def enter(self, s, i):
+        require(s.at == i)
+        s.inside[i] = True
+
+    @action(i="n")
+    def leave(self, s, i):
+        s.inside[i] = False
+
+    @lemma
+    def only_with_the_token(self, s):
+        return all(not s.inside[i] or s.at == i for i in range(self.n))
+
+    @invariant
+    def exclusive(self, s):
+        return all(not (s.inside[i] and s.inside[j]) for i in range(self.n) for j in range(self.n) if i != j)
+
+    @step
+    def one_at_a_time(self, s, t):
+        return all(s.inside[i] == t.inside[i] or s.at == t.at for i in range(self.n))
+
+
+class Careless(TokenRing, variant="careless"):
+    """Enters without the token."""
+
+    @action(i="n")
+    def enter(self, s, i):
+        require(s.at != i)
+        s.inside[i] = True
+
+
+def test_mutual_exclusion_of_any_number_of_processes() -> None:
+    """Two nested indices, a lemma, and a step property; entering without the token is not proved safe."""
+    proof = prove(TokenRing, "n")
+    assert (proof.proved, proof.lemmas) == (("exclusive", "one_at_a_time"), ("only_with_the_token",))
+    parametric = Spec(TokenRing).parametric(("n",), "careless")
+    assert prove_any(parametric, list(parametric.system.properties)).proved == ("one_at_a_time",)
+
+
+class Guarded(Model):
+    """A guard on everyone: the last to arrive opens the gate."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(here=Array(self.n, Bool()), open=Bool())
+
+    @action(i="n")
+    def arrive(self, s, i):
+        require(not s.here[i])
+        s.here[i] = True
+
+    @action
+    def unlock(self, s):
+        require(all(s.here[i] for i in range(self.n)) and not s.open)
+        s.open = True
+
+    @terminal
+    def over(self, s):
+        return s.open
+
+    @invariant
+    def everyone_is_here(self, s):
+        return not s.open or all(s.here[i] for i in range(self.n))
+
+
+class Impatient(Guarded, variant="impatient"):
+    """The first to arrive opens the gate, and nobody is let in later."""
+
+    @action
+    def unlock(self, s):
+        require(any(s.here[i] for i in range(self.n)) and not s.open)
+        s.open = True
+
+    @terminal
+    def over(self, s):
+        return False
+
+
+def test_guards_that_look_at_every_index() -> None:
+    """`all` and `any` in guards are assumed and denied as they are; freedom from deadlock is proved with them."""
+    assert prove(Guarded, "n").proved == ("everyone_is_here", "deadlock")
+    parametric = Spec(Guarded).parametric(("n",), "impatient")
+    assert prove_any(parametric, list(parametric.system.properties)).proved == ()
+
+
+class Branches(Loose):
+    """An update that hangs on a condition on every index."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Range(0, 1)), clean=Bool(init=True))
+
+    @action(i="n")
+    def flip(self, s, i):
+        s.x[i] = 1 - s.x[i]
+        s.clean = all(s.x[j] == 0 for j in range(self.n))
+
+    @invariant
+    def told(self, s):
+        return not s.clean or all(s.x[j] == 0 for j in range(self.n))
+
+    @invariant
+    def told_back(self, s):
+        return s.clean or any(s.x[j] == 1 for j in range(self.n))
+
+    @invariant
+    def always_clean(self, s):
+        return s.clean
+
+
+def test_values_that_hang_on_every_index() -> None:
+    """A condition on every index as a value is what it says, in both directions."""
+    assert prove(Branches, "n").proved == ("told", "told_back")
+
+
+class Composite(Loose):
+    """Records, options, enumerations and fixed arrays among numbers without bounds."""
+
+    most: int = 2
+    limits = {"most": (1, None)}
+
+    def state(self):
+        return State(
+            box=Record(count=Range(0, self.most), mode=Enum("IDLE", "BUSY")),
+            last=Option(Range(0, self.most)),
+            slot=Array(["left", "right"], Nat()),
+            any=Nat(init=ANY),
+            start=Range(0, self.most, init=ANY),
+        )
+
+    @action
+    def work(self, s):
+        require(s.box.count < self.most)
+        s.box.count += 1
+        s.box.mode = "BUSY"
+        s.last = s.box.count
+        s.slot["left"] += s.any
+
+    @action
+    def rest(self, s):
+        require(s.last is not None and s.last == self.most)
+        s.box = {"count": 0, "mode": "IDLE"}
+        s.last = None
+
+    @invariant
+    def counted(self, s):
+        return s.last is None or s.last == s.box.count
+
+    @invariant
+    def idle_is_empty(self, s):
+        return s.box.mode == "BUSY" or s.box.count == 0
+
+    @invariant
+    def right_is_empty(self, s):
+        return s.slot["right"] == 0
+
+    @invariant
+    def left_is_empty(self, s):
+        return s.slot["left"] == 0
+
+    @invariant
+    def started_low(self, s):
+        return s.start == 0
+
+
+def test_composite_values_beside_numbers_without_bounds() -> None:
+    """Their parts are compared and changed one by one; `ANY` is every value."""
+    assert prove(Composite, "most").proved == ("counted", "idle_is_empty", "right_is_empty")
+
+
+class Helpers(Loose):
+    """Parameters in setup(), in helpers, in conditions, in `min` and in ranges that are tested."""
+
+    size: int = 2
+    limits = {"size": (2, None)}
+
+    def setup(self):
+        self.double = 2 * self.size
+        self.each = [self.size, self.size + 1]
+
+    def cut(self, x):
+        if self.size > 1000:
+            return min(x, 1000)
+        return min(x, self.size)
+
+    def state(self):
+        return State(x=Range(0, self.double), k=Range(0, 1))
+
+    @action
+    def jump(self, s):
+        require(s.x + self.each[1] <= self.double)
+        s.x += self.cut(self.each[1])
+
+    @invariant
+    def inside(self, s):
+        return s.x in range(self.double + 1)
+
+    @invariant
+    def at_most_size(self, s):
+        return s.x <= self.size
+
+
+def test_parameters_in_ordinary_python() -> None:
+    """What is computed with parameters outside of rules is a term inside them."""
+    assert prove(Helpers, "size").proved == ("inside",)
+
+
+def test_the_rest_keeps_its_value() -> None:
+    """Parameters that are not free are numbers, given ones too."""
+    parametric = Spec(OnlySmall).parametric(())
+    assert prove_any(parametric, list(parametric.system.properties)).proved == ("small", "not_seven", "bounded")
+    assert Spec(OnlySmall).parametric((), top=6).fixed == {"top": 6}
+
+
+# --- discovery
+
+
+class Buffers(Loose):
+    """Any number of buffers go round; one action puts everything back to where it began."""
+
+    n: int = 2
+    most: int = 2
+    limits = {"n": (1, None), "most": (0, None)}
+
+    def state(self):
+        return State(
+            free=Array(self.n, Range(0, self.most), init=self.most),
+            used=Array(self.n, Range(0, self.most)),
+            all_used=Nat(),
+        )
+
+    @action(i="n")
+    def take(self, s, i):
+        require(s.free[i] > 0)
+        s.free[i] -= 1
+        s.used[i] += 1
+        s.all_used += 1
+
+    @action(i="n")
+    def reset(self, s, i):
+        s.all_used -= s.used[i]
+        s.used[i] = 0
+        s.free[i] = self.most
+
+    @invariant
+    def bounded(self, s):
+        return all(s.used[i] <= self.most for i in range(self.n))
+
+
+def test_laws_at_one_index_and_over_all_of_them_are_discovered() -> None:
+    """That nothing is lost at an index, and what the sum over all of them is, is found though a reset hides the first."""
+    assert prove(Buffers, "n", "most").proved == ()
+    proof = prove(Buffers, "n", "most", discover=True)
+    assert proof.proved == ("bounded",)
+    assert set(proof.found) == {"for all c: free[c] + used[c] = most", "sum(used[c]) = all_used"}
+
+
+# --- what is refused
+
+
+class Refused(Loose):
+    """A base for models that are refused."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Range(0, 3)), q=Range(0, 3), who=Range(0, self.n - 1))
+
+
+class LoopsOver(Refused):
+    """Changes every element."""
+
+    @action
+    def clear(self, s):
+        for i in range(self.n):
+            s.x[i] = 0
+
+
+class IteratesOver(Refused):
+    """Goes through an array."""
+
+    @action
+    def clear(self, s):
+        require(max(s.x) == 0)
+
+
+class Chooses(Refused):
+    """Picks an index."""
+
+    @action
+    def clear(self, s):
+        s.who = choose(range(self.n))
+
+
+class Lists(Refused):
+    """Makes a list of any length."""
+
+    @action
+    def clear(self, s):
+        require([s.x[i] for i in range(self.n)] == [])
+
+
+class Queues(Loose):
+    """A queue of any capacity."""
+
+    n: int = 2
+
+    def state(self):
+        return State(q=Queue(Bool(), capacity=self.n))
+
+
+class Symmetrics(Loose):
+    """Names for any number of things."""
+
+    n: int = 2
+
+    def state(self):
+        return State(q=Symmetric(*[f"m{i}" for i in range(self.n)]))
+
+
+class QueueOfThree(Loose):
+    """A queue beside a free parameter."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(q=Queue(Bool(), capacity=3), x=Range(0, self.n))
+
+    @action
+    def push(self, s):
+        s.q.push(True)
+
+
+class SumOfSums(Refused):
+    """A sum that hangs on another index."""
+
+    @action
+    def stay(self, s):
+        require(s.q == 0)
+
+    @invariant
+    def odd(self, s):
+        return all(sum(s.x[i] + s.x[j] * s.x[i] for i in range(self.n)) <= 3 for j in range(self.n))
+
+
+class SetUp(Loose):
+    """Decides by a parameter before any rule is read."""
+
+    n: int = 2
+
+    def setup(self):
+        self.many = self.n > 3
+        self.names = [1] if self.many else []
+
+    def state(self):
+        return State(x=Bool())
+
+
+@pytest.mark.parametrize(
+    ("model", "message", "remedy"),
+    [
+        (LoopsOver, "a loop over Range(0, n - 1), which has any number of elements", "use all(...), any(...) or sum"),
+        (IteratesOver, "the values of Range(0, n - 1) cannot be gone through one by one", "say it with comparisons"),
+        (Chooses, "a loop over Range(0, n - 1)", "an action changes an array at its own parameters"),
+        (Lists, "a loop over Range(0, n - 1)", "use all(...)"),
+        (Queues, "a Queue of capacity n, which is any number, is outside what can be proved", "keep the number of"),
+        (Symmetrics, "range(0, n - 1 + 1) has any number of elements here", "use it as the index of an Array"),
+        (QueueOfThree, "q of Queue(Bool, capacity=3) is outside what can be proved for every size", "count"),
+        (SumOfSums, "a sum over any number of indices inside all(...)", "say it of the parts"),
+        (SetUp, "3 < n is any number here: ordinary Python cannot decide by it", "decide inside a rule"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_what_leaves_the_fragment_is_said_at_its_line(model: type[Model], message: str, remedy: str) -> None:
+    """Each construct that has no meaning for every size is refused where it is written, with what to write instead."""
+    with pytest.raises(ModelError) as raised:
+        prove(model, "n")
+    assert message in raised.value.message
+    assert remedy in raised.value.remedy
+    assert raised.value.loc is not None
+    assert raised.value.loc.file == __file__
+
+
+class Unlimited(Loose):
+    """Numbers without bounds."""
+
+    def state(self):
+        return State(n=Nat(), z=Int(init=-3))
+
+    @action
+    def up(self, s):
+        s.n += 1
+        s.z -= s.n
+
+    @invariant
+    def negative(self, s):
+        return s.z < 0
+
+    @initially
+    def small(self, s):
+        return s.n <= 0
+
+
+def test_numbers_without_bounds_are_for_proofs_only() -> None:
+    """A system to count states of is refused with the line and what to do; a proof is made."""
+    with pytest.raises(Unbounded, match="n is a Nat: a search counts states, and there are too many") as raised:
+        Unlimited.system()
+    assert raised.value.loc is not None
+    assert "streamproof prove" in raised.value.remedy
+    assert prove(Unlimited).proved == ("negative",)
+
+
+@pytest.mark.parametrize(
+    ("free", "given", "message"),
+    [
+        (("sise",), {}, "onlysmall has no parameter 'sise'"),
+        (("top",), {"top": 3}, "top is to be any number and 3"),
+    ],
+    ids=["unknown", "given too"],
+)
+def test_what_cannot_be_any_number(free: tuple[str, ...], given: dict[str, int], message: str) -> None:
+    """Names that are no parameters, and parameters that have a value, are wrong usage."""
+    with pytest.raises(UsageError, match=message):
+        Spec(OnlySmall).parametric(free, **given)
+
+
+def test_a_parameter_that_is_no_number_is_refused() -> None:
+    """Only numbers can be any number."""
+
+    class Named(Loose):
+        """Has a text."""
+
+        mode: str = "a"
+
+        def state(self):
+            return State(x=Bool())
+
+    with pytest.raises(UsageError, match="mode is no number"):
+        Spec(Named).parametric(("mode",))
