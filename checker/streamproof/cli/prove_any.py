@@ -44,15 +44,15 @@ def answer_any(
     from streamproof.symbolic.parametric import prove_any
 
     selection = request.selection
+    for listed in selection.listed():
+        if listed.name in chosen and listed.kind not in FOR_EVERY_SIZE:
+            raise UsageError(
+                f"{listed.name} is of kind {listed.kind.value}, which is not proved for every size",
+                remedy="leave out --any, or use streamproof check at one size",
+            )
     begun = time.perf_counter()
     parametric = selection.target.parametric(selection.variant, selection.given, free)
     properties = [parametric.system.property(name) for name in chosen]
-    for prop in properties:
-        if prop.kind not in FOR_EVERY_SIZE:
-            raise UsageError(
-                f"{prop.name} is of kind {prop.kind.value}, which is not proved for every size",
-                remedy="leave out --any, or use streamproof check at one size",
-            )
     ready = time.perf_counter() - begun
     with Status(live=not request.quiet) as status:
         proof = prove_any(

@@ -1,0 +1,204 @@
+"""``streamproof prove --any``: what is told of proofs for every size, and of what small instances show instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MODEL = '''
+from streamproof import Array, Model, Range, State, action, invariant, reachable, require, temporal, always
+
+
+class Pool(Model):
+    """Buffers go out of a pool and come back."""
+
+    users: int = 2
+    size: int = 2
+    kind: str = "plain"
+    limits = {"users": (1, None), "size": (0, None)}
+    check_deadlock = False
+
+    def state(self):
+        return State(pool=Range(0, self.size, init=self.size), held=Array(range(self.users), Range(0, self.size)))
+
+    @action(u="users")
+    def take(self, s, u):
+        require(s.pool > 0)
+        s.pool -= 1
+        s.held[u] += 1
+
+    @action(u="users")
+    def put(self, s, u):
+        require(s.held[u] > 0)
+        s.held[u] -= 1
+        self.back(s)
+
+    def back(self, s):
+        s.pool += 1
+
+    @invariant
+    def bounded(self, s):
+        """Nobody holds more than there is."""
+        return all(s.held[u] <= self.size for u in range(self.users))
+
+    @invariant
+    def few(self, s):
+        """True of small pools only."""
+        return s.pool <= 40
+
+    @invariant
+    def never_three(self, s):
+        """False once there are three."""
+        return s.pool < 3
+
+    @reachable
+    def empty(self, s):
+        return s.pool == 0
+
+    @temporal
+    def stays(self, s):
+        return always(s.pool >= 0)
+
+
+class Leak(Pool, variant="leak"):
+    """What is given back is gone."""
+
+    def back(self, s):
+        pass
+
+    @invariant
+    def conserved(self, s):
+        """Nothing is lost."""
+        return s.pool + sum(s.held[u] for u in range(self.users)) == self.size
+
+
+class Loop(Pool, variant="loop"):
+    """Everyone gives back at once."""
+
+    @action
+    def all_back(self, s):
+        for u in range(self.users):
+            s.held[u] = 0
+'''
+
+ENDLESS = '''
+from streamproof import Model, Nat, State, action, invariant
+
+
+class Count(Model):
+    """Counts for ever."""
+
+    check_deadlock = False
+
+    def state(self):
+        return State(n=Nat(), twice=Nat())
+
+    @action
+    def up(self, s):
+        s.n += 1
+        s.twice += 2
+
+    @invariant
+    def double(self, s):
+        """One is twice the other."""
+        return s.twice == 2 * s.n
+'''
+
+
+@pytest.fixture
+def pool(folder: Path) -> Path:
+    """A model file in the working folder."""
+    path = folder / "pool.py"
+    path.write_text(MODEL, encoding="utf-8")
+    return path
+
+
+def test_a_proof_for_every_size(streamproof: Any, pool: Path, golden: Callable[[str, str], None]) -> None:
+    """The lemma that was discovered, for which values it is proved, and the way to do it again."""
+    done = streamproof("prove", "pool.py", "--any", "users,size", "--property", "bounded")
+    assert (done.code, done.err) == (0, "")
+    golden("prove_any", done.out)
+
+
+def test_json_says_for_which_sizes(streamproof: Any, pool: Path) -> None:
+    """`sizes` is "any" where it is proved, and the values at which it was found to hold where it is not."""
+    done = streamproof("prove", "pool.py", "--any", "size", "--any", "users", "--property", "bounded", "--property", "few",
+                       "--json", "-", "-q")  # fmt: skip
+    answer = json.loads(done.out)
+    assert (done.code, answer["exit_code"], answer["verdict"]) == (160, 160, "inconclusive")
+    sizes = {p["name"]: (p["verdict"], p["sizes"]) for p in answer["properties"]}
+    searched = [{"size": 2, "users": 2}, {"size": 0, "users": 1}, {"size": 0, "users": 2}, {"size": 1, "users": 1}]
+    assert sizes == {"bounded": ("holds", "any"), "few": ("inconclusive", searched)}
+    assert answer["any"] == {"size": [0, None], "users": [1, None]}
+    assert answer["parameters"] == {"kind": "plain", "size": "any", "users": "any"}
+    assert [lemma["name"] for lemma in answer["lemmas"]] == ["pool + sum(held[c]) = size"]
+    (cti,) = answer["counterexamples_to_induction"]
+    assert (cti["of"], cti["k"], int(cti["parameters"]["size"]) > 40) == ("few", 1, True)
+
+
+def test_what_is_false_is_shown_at_a_small_size(streamproof: Any, pool: Path) -> None:
+    """A search of small instances finds the violation, with a trace that replays."""
+    done = streamproof("prove", "pool.py", "--variant", "leak", "--any", "users,size", "--property", "conserved")
+    assert done.code == 12
+    assert "conserved  invariant  violated" in done.out
+    assert "at users=2, size=2: false after 2 steps" in done.out
+    assert "Not inductive" not in done.out
+    assert streamproof("replay", "streamproof-out/pool-leak/conserved.itf.json", "--model", "pool.py", "-q").code == 0
+
+
+def test_what_is_true_at_small_sizes_only_stays_open(streamproof: Any, pool: Path) -> None:
+    """The outcome names the sizes at which it holds, shows why it is not inductive, and says what to try."""
+    done = streamproof("prove", "pool.py", "--any", "size", "--property", "never_three")
+    assert done.code == 160
+    assert "Not inductive: never_three" in done.out
+    assert "add a lemma that excludes the state of the counterexample" in " ".join(done.out.split())
+    assert "it holds at size=2 and at size=0 and at size=1" in " ".join(done.out.split())
+
+
+def test_numbers_without_bounds_need_no_option(streamproof: Any, folder: Path) -> None:
+    """A model with a Nat is proved as it is, and cannot be searched."""
+    (folder / "count.py").write_text(ENDLESS, encoding="utf-8")
+    done = streamproof("prove", "count.py")
+    assert (done.code, "by induction, for every reachable state" in done.out) == (0, True)
+    checked = streamproof("check", "count.py")
+    assert checked.code == 150
+    assert "n is a Nat: a search counts states, and there are too many" in checked.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--any", "sise"], "pool has no parameter 'sise'"),
+        (["--any", "kind"], "kind is no number"),
+        (["--any", "size", "-p", "size=3"], "size is to be any number and 3"),
+        (["--any", "size", "--k", "2"], "--k is for proofs of one instance"),
+        (["--any", "size", "--certificate", "c.json"], "a proof for every size has no certificate"),
+        (["--any", "size", "--property", "empty"], "empty is of kind reachable, which is not proved for every size"),
+        (["--any", "size", "--property", "stays"], "stays is of kind temporal, which is not proved for every size"),
+    ],
+    ids=lambda value: value[1] + value[-1] if isinstance(value, list) else "",
+)
+def test_wrong_usage(streamproof: Any, pool: Path, arguments: list[str], message: str) -> None:
+    """What makes no sense with --any is said in one line, with exit code 2."""
+    done = streamproof("prove", "pool.py", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_what_leaves_the_fragment_is_named(streamproof: Any, pool: Path) -> None:
+    """The line of the term that cannot be said for every size, and exit code 150."""
+    done = streamproof("prove", "pool.py", "--variant", "loop", "--any", "users")
+    assert done.code == 150
+    line = next(n for n, row in enumerate(MODEL.splitlines(), start=1) if "for u in range(self.users):" in row)
+    assert f"pool.py:{line}: a loop over Range(0, users - 1), which has any number of elements" in done.err
+
+
+def test_a_limit_on_time(streamproof: Any, pool: Path) -> None:
+    """A run that is out of time says so, and claims nothing."""
+    done = streamproof("prove", "pool.py", "--any", "size", "--timeout", "0.001", "--property", "bounded")
+    assert done.code == 160
+    assert "out of time after 0.001 s before it was proved for every size" in " ".join(done.out.split())
