@@ -13,13 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from streamproof.exchange.promela_claims import Claims
 from streamproof.exchange.promela_steps import Assignments, Temporaries
 from streamproof.exchange.promela_terms import Names, Terms, declared_type, literal, meaning
 from streamproof.system import build as b
 from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
 from streamproof.system.model import Check, Instance, Kind, Property, System
@@ -34,6 +37,10 @@ ALL = "CHECK_ALL"
 """The macro that asks for every property of states and of steps at once."""
 TEMPORARY = "TEMPORARY"
 """The macro before auxiliary variables: ``hidden`` keeps them out of the state, which only a depth-first search allows."""
+STARTED = "started"
+"""The bit that is 1 from the initial state on, in texts with a claim."""
+CLAIM = "claim"
+"""What the claim of a text is called in it."""
 MISTAKE = "mistake_of_the_model"
 """What is asserted where the model itself makes a mistake."""
 CHOICES = 20_000
@@ -67,6 +74,8 @@ class Promela:
     """Combinations of initial values; of those, the initial condition may exclude some."""
     bytes: int
     """The most that the variables take of a state."""
+    names: Mapping[str, str]
+    """The scalar parts of the state, in their order, each with its name in the text."""
 
 
 def promela(system: System) -> str:
@@ -74,12 +83,14 @@ def promela(system: System) -> str:
     return export(system).text
 
 
-def export(system: System) -> Promela:
+def export(system: System, claim: Formula | None = None, title: str = "", *, marked: bool = False) -> Promela:
     """`system` as a model for Spin, with what is needed to run it.
 
+    With `claim`, the text says that every behaviour makes it true, from the initial state on; a `title` tells what of.
+    `marked`: a bit says whether the initial state has been chosen, for reading trails.
     Raises `TooLarge` for integers beyond 32 bits and for terms that grow too long, `ModelError` when no state is initial.
     """
-    return _Export(system).document()
+    return _Export(system, claim, title, marked or claim is not None).document()
 
 
 _OF_STATES = (Kind.INVARIANT, Kind.REACHABLE)
@@ -90,12 +101,16 @@ _DECIDABLE = (*_ASSERTED, Kind.DEADLOCK, Kind.TERMINATION)
 @dataclass
 class _Export:
     original: System
+    claim: Formula | None = None
+    title: str = ""
+    marked: bool = False
     opening: int = 0
 
     def __post_init__(self) -> None:
         names = Names()
         scalarised = scalarise(self.original)
         self.system = simplify(scalarised.system)
+        self.rewriter = Rewriter()
         self.leaves = scalarised.leaves
         self.names = {v.name: names.new("s", v.name) for v in self.system.variables}
         self.sorts = {v.name: v.sort for v in self.system.variables}
@@ -127,18 +142,27 @@ class _Export:
                 *(line if line.startswith("#") else f"  {line}" for line in body),
                 "  od",
                 "}",
+                *self._claim(),
                 "",
             )
         )
         sizes = {"bit": 1, "byte": 1, "short": 2, "int": 4}
         total = sum(sizes[declared_type(v.sort)] for v in self.system.variables) + self.temporaries.bytes
-        return Promela(text, self.asked, self.opening, self.candidates, total + len(self.asked))
+        return Promela(text, self.asked, self.opening, self.candidates, total + len(self.asked) + 1, self.names)
 
     def _head(self) -> Iterator[str]:
         title = " ".join(filter(None, (self.original.name, self.original.variant)))
         given = ", ".join(f"{k}={v}" for k, v in self.original.parameters.items())
         yield f"/* {_comment(f'{title} ({given})' if given else title)}, written by streamproof export"
         yield " *"
+        if self.claim is not None:
+            yield f" * {_comment(self.title)}"
+            yield " * Violated where Spin finds an acceptance cycle:"
+            yield f" *   spin -a {' '.join(SPIN_OPTIONS)} FILE && cc -O2 -DNOREDUCE -o pan pan.c && ./pan -a"
+            yield " * There are more states than the model has: fairness is spelt out, by a counter of what was owed and met and"
+            yield " * by bits that steps turn over, and so is doing nothing, by a step of its own."
+            yield " */"
+            return
         yield " * Count states and transitions, level by level:"
         yield f" *   spin -a {' '.join(SPIN_OPTIONS)} FILE && cc -O2 -DBFS -DSAFETY -DNOREDUCE -o pan pan.c && ./pan -E"
         yield " * The options of spin are needed: without them it hides variables, and states fall together."
@@ -153,7 +177,7 @@ class _Export:
         left_out = [p.name for p in self.original.properties if p.name not in self.asked]
         if left_out:
             yield " *"
-            yield f" * Left out, because Spin has no such fairness: {_comment(', '.join(left_out))}."
+            yield f" * In texts of their own, with fairness spelt out: {_comment(', '.join(left_out))}."
         yield " */"
 
     def _declarations(self) -> Iterator[str]:
@@ -171,6 +195,8 @@ class _Export:
             yield f"{declared_type(v.sort):<5} {self.names[v.name]}{start};  /* {_comment(means)} */"
         for name, kind in self.temporaries.names.items():
             yield f"{TEMPORARY} {kind} {name};  /* 0 between steps */"
+        if self.marked and self.chooses:
+            yield f"bit {STARTED};  /* whether the initial state has been chosen */"
         if self._faults():
             yield f"bit {MISTAKE};  /* always 0 */"
         for prop in self.system.properties:
@@ -185,12 +211,19 @@ class _Export:
         if not self.chooses:
             return
         statements: list[Iterable[str]] = []
-        for v in self.original.variables:
-            if len(self.rows[v.name]) > 1:
-                statements += self._start(self.leaves[v.name], self.rows[v.name])
         initially = Assuming()(Rewriter().scalar(self.original.initially))
+        if self.claim is not None and initially is not b.TRUE:
+            # A choice that could not go on would be a behaviour of its own, and be judged.
+            statements += self._start([v.name for v in self.system.variables], self._first())
+            initially = b.TRUE
+        else:
+            for v in self.original.variables:
+                if len(self.rows[v.name]) > 1:
+                    statements += self._start(self.leaves[v.name], self.rows[v.name])
         if initially is not b.TRUE:
             statements.append((f"end_start: {self.terms.text(initially)}",))
+        if self.marked:
+            statements.append((f"{STARTED} = 1",))
         self.opening = len(statements) + 1
         yield "atomic {"
         for at, statement in enumerate(statements):
@@ -198,6 +231,14 @@ class _Export:
             yield from (f"  {line}" for line in lines)
             yield f"  {last}{';' if at + 1 < len(statements) else ''}"
         yield "};"
+
+    def _first(self) -> list[tuple[Value, ...]]:
+        """The initial states, as rows of all scalar parts."""
+        states = Interpreter(self.original).initial_states()
+        return [
+            tuple(part for v, value in self.original.named(state) for part in encode(v.sort, value))
+            for state in islice(states, CHOICES + 1)
+        ]
 
     def _start(self, leaves: Sequence[str], rows: Sequence[tuple[Value, ...]]) -> Iterator[list[str]]:
         """Choices that together allow every row: one for each leaf where leaves are independent, otherwise one."""
@@ -208,7 +249,7 @@ class _Export:
                 yield _if(self._set(leaves[at], value) for value in columns[at])
         elif len(rows) > CHOICES:
             raise TooLarge(
-                f"{len(rows):,} initial values of one variable cannot be written one by one",
+                f"more than {CHOICES:,} initial values of one variable, or initial states, cannot be written one by one",
                 remedy="choose smaller parameters",
             )
         else:
@@ -269,6 +310,14 @@ class _Export:
             yield f":: d_step {{ {self.terms.text(wrong)} -> assert({MISTAKE}) }}"
 
     # --- the properties ---
+
+    def _claim(self) -> Iterator[str]:
+        if self.claim is None:
+            return
+        claim = rewritten(self.claim, lambda term: Assuming()(self.rewriter.scalar(term)))
+        text = Claims(self.terms, STARTED if self.chooses else None).claim(claim)
+        yield ""
+        yield f"ltl {CLAIM} {{ {text} }}"
 
     def _properties(self) -> Iterator[str]:
         for prop in self.system.properties:

@@ -6,16 +6,33 @@ Every search is exhaustive and without reductions. One that Spin cut short never
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamproof.exchange.promela import ALL, MISTAKE, Asked, Promela, export
 from streamproof.exchange.spin_run import Goal, Options, Order, Report, Seconds, installed, run
-from streamproof.system.errors import TooLarge
+from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
+from streamproof.system.errors import TooLarge, UsageError
+from streamproof.system.formula import written
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Kind, System
-from streamproof.system.verdict import Verdict
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.scheduled import scheduled
+from streamproof.system.temporal import fairness_of, true_of
+from streamproof.system.verdict import Trace, Verdict
 
-__all__ = ["Counted", "Decided", "Options", "Order", "Report", "Seconds", "count", "decide", "installed"]
+__all__ = [
+    "Counted",
+    "Decided",
+    "Options",
+    "Order",
+    "Report",
+    "Seconds",
+    "StrayTrail",
+    "claimed",
+    "count",
+    "counterexample",
+    "decide",
+    "installed",
+]
 
 DEFAULT = Options()
 
@@ -79,10 +96,14 @@ def decide(
     """Decide `properties` (None: all that Spin can decide) with Spin, in the order of declaration.
 
     As in our own engines, a mistake of the model is the answer for what is not decided in a state of its level or before;
-    whether a model with a mistake terminates is inconclusive. Raises as `count` does, counts apart.
+    whether a model with a mistake terminates is inconclusive, as are its temporal properties. Raises as `count` does, counts
+    apart.
     """
     model = export(system)
     asked = {name: a for name, a in model.asked.items() if properties is None or name in properties}
+    temporal = [
+        p for p in system.properties if p.kind is Kind.TEMPORAL and (properties is None or p.name in properties)
+    ]
     asserted = {name: a for name, a in asked.items() if a.kind not in (Kind.DEADLOCK, Kind.TERMINATION)}
     answers: dict[str, Decided] = {}
     if asserted:
@@ -95,12 +116,80 @@ def decide(
             answers[name] = judge.answer(name, ask.kind, _STUCK, Verdict.VIOLATED)
         elif ask.kind is Kind.TERMINATION:
             answers[name] = _of_cycles(name, run(model, options, goal=Goal.CYCLES))
-    return tuple(answers[name] for name in asked)
+    for prop in temporal:
+        report = run(claimed(system, prop.name), options, goal=Goal.CLAIM)
+        answers[prop.name] = _of_claim(prop, report)
+    return tuple(answers[p.name] for p in system.properties if p.name in answers)
+
+
+def claimed(system: System, name: str) -> Promela:
+    """The text for a temporal property, with fairness and stuttering spelt out (`system.scheduled`).
+
+    Raises `UsageError` for another kind of property, and as `export` does.
+    """
+    prop = system.property(name)
+    if prop.formula is None:
+        raise UsageError(f"{name} is no temporal property", remedy="it is in the text of the model itself")
+    form = scheduled(system, prop.formula, name)
+    checked = replace(form.system, properties=_checked(prop))
+    title = f"The temporal property {name}: {prop.doc.strip().splitlines()[0] if prop.doc else written(prop.formula)}"
+    return export(checked, form.stepwise, title)
+
+
+def counterexample(system: System, name: str, options: Options = DEFAULT) -> Trace | None:
+    """The behaviour by which Spin violates (or reaches) a property, read back and confirmed by the interpreter; None where
+    Spin finds none, or a mistake of the model.
+
+    Raises as `decide` does, and `StrayTrail` where what Spin found is no behaviour of the system.
+    """
+    prop = system.property(name)
+    if prop.formula is not None:
+        form = scheduled(system, prop.formula, name)
+        model = claimed(system, name)
+        report = run(model, options, goal=Goal.CLAIM, trail=True)
+        if _ACCEPTED not in report.found:
+            return None
+        trace = form.trace(_lasso(behaviour(form.system, model, read(report.trail))))
+        if true_of(system, prop.formula, trace) or not all(owed.paid for owed in fairness_of(system, trace)):
+            raise StrayTrail(f"the cycle that Spin found does not violate {name}, or is not fair")
+        return trace
+    model = export(system, marked=True)
+    if name not in model.asked:
+        return None
+    asked = model.asked[name]
+    goal = {Kind.DEADLOCK: Goal.STUCK_STATES, Kind.TERMINATION: Goal.CYCLES}.get(asked.kind, Goal.ASSERTIONS)
+    report = run(model, options, [] if goal is Goal.CYCLES else [asked.macro], goal, trail=True)
+    event = {Kind.DEADLOCK: _STUCK, Kind.TERMINATION: _CYCLE}.get(asked.kind, _ASSERTED + asked.decided)
+    if event not in report.found:
+        return None
+    trace = behaviour(system, model, read(report.trail))
+    return _broken(system, prop, trace) if asked.kind is Kind.STEP else trace
+
+
+def _lasso(trace: Trace) -> Trace:
+    return trace if trace.loop is not None else replace(trace, loop=len(trace.states) - 1)
+
+
+def _broken(system: System, prop: Property, trace: Trace) -> Trace:
+    """With the step that breaks a property of steps, where Spin did not finish it."""
+    interpreter = Interpreter(system)
+    if trace.steps and not interpreter.holds(prop, trace.states[-2], trace.states[-1]):
+        return trace
+    for step in interpreter.steps(trace.states[-1]):
+        if not interpreter.holds(prop, trace.states[-1], step.state):
+            return Trace((*trace.states, step.state), (*trace.steps, step.instance))
+    raise StrayTrail(f"no step after what Spin found breaks {prop.name}")
+
+
+def _checked(prop: Property) -> tuple[Property, ...]:
+    """What is asserted beside a claim: that deciding it is no mistake."""
+    return () if not prop.checks else (replace(prop, kind=Kind.INVARIANT, formula=None),)
 
 
 _ASSERTED = "assertion violated "
 _STUCK = "invalid end state"
 _CYCLE = "non-progress cycle"
+_ACCEPTED = "acceptance cycle"
 
 
 def _level(model: Promela, depth: int) -> int:
@@ -146,3 +235,10 @@ def _of_cycles(name: str, report: Report) -> Decided:
         return Decided(name, Kind.TERMINATION, Verdict.VIOLATED)
     incomplete = report.truncated is not None or _ASSERTED + MISTAKE in report.found
     return Decided(name, Kind.TERMINATION, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)
+
+
+def _of_claim(prop: Property, report: Report) -> Decided:
+    if _ACCEPTED in report.found:
+        return Decided(prop.name, Kind.TEMPORAL, Verdict.VIOLATED)
+    incomplete = report.truncated is not None or _ASSERTED + MISTAKE in report.found
+    return Decided(prop.name, Kind.TEMPORAL, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from threading import Timer
@@ -80,6 +80,8 @@ class Report:
     """All the memory that was taken."""
     commands: tuple[str, ...]
     """What was run."""
+    trail: tuple[str, ...] = ()
+    """What Spin says when it repeats the way to the first that was found, where that was asked for."""
 
 
 class Goal(Enum):
@@ -88,6 +90,8 @@ class Goal(Enum):
     ASSERTIONS = "assertions"
     STUCK_STATES = "stuck states"
     CYCLES = "cycles"
+    CLAIM = "acceptance cycles"
+    """Behaviours that make the claim of the text false."""
 
 
 def installed() -> str | None:
@@ -104,8 +108,12 @@ def run(
     macros: Sequence[str] = (),
     goal: Goal = Goal.ASSERTIONS,
     folder: Path | None = None,
+    *,
+    trail: bool = False,
 ) -> Report:
     """Search every state, going on after what is found (of cycles, the first is enough).
+
+    With `trail`, the search ends at the first that is found, and the report has the trail that leads there.
 
     `macros` are defined for the model. Cycles are looked for depth first, whatever the options say. Files are written to
     `folder`, or to a temporary one. Raises `SystemFailure` when Spin or a C compiler is missing or fails.
@@ -114,7 +122,7 @@ def run(
     if missing is not None:
         raise SystemFailure(missing, remedy="install Spin and a C compiler, for example Debian's packages spin and gcc")
     with _folder(folder) as place:
-        return _Run(model, options, macros, goal, place).report()
+        return _Run(model, options, macros, goal, place, trail).report()
 
 
 @contextmanager
@@ -137,11 +145,12 @@ class _Run:
     macros: Sequence[str]
     goal: Goal
     folder: Path
+    trail: bool = False
     commands: list[str] = field(default_factory=list)
 
     @property
     def deep(self) -> bool:
-        return self.goal is Goal.CYCLES or self.options.order is Order.DEPTH_FIRST
+        return self.goal in _ENDLESS or self.options.order is Order.DEPTH_FIRST
 
     def report(self) -> Report:
         try:
@@ -150,14 +159,20 @@ class _Run:
             raise SystemFailure(f"{self.folder} cannot be written: {error.strerror or error}") from error
         spin = self._produce("pan.c", self._translation())
         cc = self._produce("pan", self._compilation())
-        return self._search(spin, cc)
+        report = self._search(spin, cc)
+        if self.trail and report.found:
+            defined = self._translation()[2:]
+            report = replace(report, trail=tuple(self._lines(["spin", "-t", "-p", "-g", "-w", *defined])))
+        return report
 
     def _translation(self) -> list[str]:
         defined = [*self.macros, *([f"{TEMPORARY}=hidden"] if self.deep else [])]
         return ["spin", "-a", *SPIN_OPTIONS, *(f"-D{name}" for name in defined), "model.pml"]
 
     def _compilation(self) -> list[str]:
-        if self.goal is Goal.CYCLES:
+        if self.goal is Goal.CLAIM:
+            search = []
+        elif self.goal is Goal.CYCLES:
             search = ["-DNP", "-DNOSTUTTER"]
         else:
             search = ["-DSAFETY", "-DNOCLAIM"] if self.deep else ["-DBFS", "-DSAFETY", "-DNOCLAIM"]
@@ -167,7 +182,9 @@ class _Run:
         return ["cc", self.options.optimise, "-w", *search, "-DNOREDUCE", "-DNOFAIR", *limits, "-o", "pan", "pan.c"]
 
     def _searching(self) -> list[str]:
-        options = ["-l", "-c1"] if self.goal is Goal.CYCLES else ["-c0"]
+        options = {Goal.CYCLES: ["-l", "-c1"], Goal.CLAIM: ["-a", "-c1"]}.get(
+            self.goal, ["-c1" if self.trail else "-c0"]
+        )
         ends = [] if self.goal is Goal.STUCK_STATES else ["-E"]
         return ["./pan", "-n", *options, *ends, f"-w{self.options.hash_bits}", f"-m{self.options.depth}"]
 
@@ -187,7 +204,8 @@ class _Run:
         for line in self._lines(self._searching()):
             reading.line(line)
         seconds = Seconds(spin, cc, time.perf_counter() - begun)
-        return reading.report(seconds, tuple(self.commands), self.goal, breadth_first=not self.deep)
+        stops = self.trail or self.goal in _ENDLESS
+        return reading.report(seconds, tuple(self.commands), stops=stops, breadth_first=not self.deep)
 
     def _lines(self, command: list[str]) -> Iterator[str]:
         """What a command prints, as it prints it. Ends the command after the time that the options allow."""
@@ -244,12 +262,12 @@ class _Reading:
             if number is not None:
                 self.numbers.setdefault(name, number[1])
 
-    def report(self, seconds: Seconds, commands: tuple[str, ...], goal: Goal, *, breadth_first: bool) -> Report:
+    def report(self, seconds: Seconds, commands: tuple[str, ...], *, stops: bool, breadth_first: bool) -> Report:
         if not {"stored", "matched", "depth"} <= self.numbers.keys():
             raise SystemFailure(f"Spin's search ended without a report: {self.last}")
         inside = self.numbers.get("atomic", "0") if breadth_first else "0"
         counts = (self.numbers["stored"], inside, self.numbers["matched"])
-        if goal is Goal.CYCLES and self.found and self.truncated == _NOT_COMPLETED:
+        if stops and self.found and self.truncated == _NOT_COMPLETED:
             self.truncated = None  # it stopped at what it found
         return Report(
             stored=int(float(self.numbers["stored"])) - int(float(inside)),
@@ -264,6 +282,8 @@ class _Reading:
         )
 
 
+_ENDLESS = (Goal.CYCLES, Goal.CLAIM)
+"""What is looked for depth first, and only once."""
 _NOT_COMPLETED = "Search not completed"
 _CUT_SHORT = (
     "max search depth too small",

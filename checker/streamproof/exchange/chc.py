@@ -1,0 +1,92 @@
+"""Constrained Horn clauses: for each property a text that is satisfiable exactly when it is safe, for Spacer and Eldarica.
+
+`reach` is any set of states that has the initial ones and is closed under steps. Where there is one without a bad state, the
+solver answers ``sat``: it has found an inductive invariant, for behaviours of any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from streamproof.exchange.smt_terms import Scalar, Terms, comment, declared, meanings, sort_name, symbol
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.model import Kind, System
+from streamproof.system.verdict import Verdict
+
+MISTAKE = "mistake_of_the_model"
+"""The text that asks whether the model makes a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """The text for each property that can be asked for, and that for mistakes of the model, by name."""
+
+    texts: Mapping[str, str]
+    kinds: Mapping[str, Kind]
+    """The kinds of the properties; the text about mistakes has none."""
+    left_out: tuple[str, ...]
+
+
+def chc(system: System) -> Clauses:
+    """A text of Horn clauses for each property of states or steps. Raises `TooLarge` where a state has too many parts."""
+    scalar = Scalar(system)
+    kinds: dict[str, Kind] = {}
+    texts: dict[str, str] = {}
+    for event in scalar.events():
+        bad = b.or_((event.shown, event.wrong))
+        kinds[event.prop.name] = event.prop.kind
+        texts[event.prop.name] = _text(scalar, event.prop.name, bad, of_steps=event.prop.kind is Kind.STEP)
+    texts[MISTAKE] = _text(scalar, MISTAKE, scalar.mistake, of_steps=False)
+    left_out = tuple(p.name for p in system.properties if p.name not in kinds)
+    return Clauses(texts, kinds, left_out)
+
+
+def read(clauses: Clauses, answers: Mapping[str, str]) -> dict[str, Verdict]:
+    """The verdicts that a solver's answers, ``sat``, ``unsat`` or ``unknown`` by the name of the text, amount to.
+
+    Steps end where the model makes a mistake, so nothing is proved unless there is none; what is bad there is an evaluation
+    error of the property or its violation, which these texts do not tell apart.
+    """
+    safe = answers.get(MISTAKE) == "sat"
+    found: dict[str, Verdict] = {}
+    for name, kind in clauses.kinds.items():
+        bad, good = (Verdict.HOLDS, Verdict.VIOLATED) if kind is Kind.REACHABLE else (Verdict.VIOLATED, Verdict.HOLDS)
+        match answers.get(name):
+            case "unsat":
+                found[name] = bad
+            case "sat" if safe:
+                found[name] = good
+            case _:
+                found[name] = Verdict.INCONCLUSIVE
+    return found
+
+
+def _text(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> str:
+    return "\n".join((*comment(scalar.original), *_lines(scalar, name, bad, of_steps=of_steps), ""))
+
+
+def _lines(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> Iterator[str]:
+    """The clauses: what is initial is reached, what a step leads to is reached, and nothing bad is."""
+    terms = Terms(symbol, lambda name: symbol(f"{name}'"))
+    bound = declared([(symbol(v.name), v.sort) for v in scalar.variables])
+    here = f"(reach {' '.join(symbol(v.name) for v in scalar.variables)})"
+    yield f"; {name}: sat, nothing bad is reached; unsat, something is".replace("\n", " ")
+    yield from meanings(scalar)
+    yield "(set-logic HORN)"
+    yield f"(declare-fun reach ({' '.join(sort_name(v.sort) for v in scalar.variables)}) Bool)"
+    yield f"(assert (forall ({bound}) (=> {terms.text(scalar.initial)} {here})))"
+    fine = b.not_(scalar.mistake)
+    for instance in scalar.system.instances:
+        written = dict(instance.updates)
+        taken = b.and_((scalar.guard(instance), fine))
+        yield f"; {instance.label}".replace("\n", " ")
+        after = " ".join(terms.text(written.get(v.name, b.var(v.name, v.sort))) for v in scalar.variables)
+        yield f"(assert (forall ({bound}) (=> (and {here} {terms.text(taken)}) (reach {after}))))"
+        if of_steps:
+            broken = b.and_((taken, scalar.stepped(bad, instance)))
+            yield f"(assert (forall ({bound}) (=> (and {here} {terms.text(broken)}) false)))"
+    if not of_steps:
+        yield f"(assert (forall ({bound}) (=> (and {here} {terms.text(bad)}) false)))"
+    yield "(check-sat)"

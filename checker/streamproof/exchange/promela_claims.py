@@ -1,0 +1,120 @@
+"""Temporal formulas as Promela's linear temporal logic. There an arrow is an implication, so conditional terms are spread."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from streamproof.exchange.promela_terms import Terms
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.errors import TooLarge
+from streamproof.system.expr import Expr
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Recurs,
+    Release,
+    Until,
+)
+from streamproof.system.substitute import Substitution
+
+MOST_CASES = 2_000
+"""How many conditional terms of one condition are spread into cases."""
+
+
+class Claims:
+    """Writes formulas whose conditions are scalar terms that `terms` can write.
+
+    `started`: the bit that is set once the behaviour has begun; None where it begins at once.
+    """
+
+    def __init__(self, terms: Terms, started: str | None = None) -> None:
+        self._terms = terms
+        self._started = started
+
+    def claim(self, formula: Formula) -> str:
+        """The formula, said of the first state of the behaviour; what comes before that does not count."""
+        if self._started is None:
+            return self.text(formula)
+        here, before = self._started, f"!{self._started}"
+        match formula:
+            case Atom(expr):
+                return f"({before} U ({here} && {self._condition(expr)}))"
+            case NotF(arg):
+                return f"(!{self.claim(arg)})"
+            case AndF(args):
+                return f"({' && '.join(map(self.claim, args))})" if args else "(true)"
+            case OrF(args):
+                return f"({' || '.join(map(self.claim, args))})" if args else "(false)"
+            case Always(arg):
+                return f"([] ({before} || {self.text(arg)}))"
+            case Eventually(arg):
+                return f"(<> ({here} && {self.text(arg)}))"
+            case Until(left, right):
+                return f"(({before} || {self.text(left)}) U ({here} && {self.text(right)}))"
+            case Release(left, right):
+                return f"(({here} && {self.text(left)}) V ({before} || {self.text(right)}))"
+            case LeadsTo(left, right):
+                return f"([] ({before} || (!{self.text(left)}) || (<> {self.text(right)})))"
+            case Recurs():
+                raise AssertionError("conditions on steps are brought to conditions on states before")
+            case _:
+                assert_never(formula)
+
+    def text(self, formula: Formula) -> str:
+        """The formula. Raises `TooLarge` for a condition with too many cases, or with a division that may round down."""
+        match formula:
+            case Atom(expr):
+                return self._condition(expr)
+            case NotF(arg):
+                return f"(!{self.text(arg)})"
+            case AndF(args):
+                return f"({' && '.join(map(self.text, args))})" if args else "(true)"
+            case OrF(args):
+                return f"({' || '.join(map(self.text, args))})" if args else "(false)"
+            case Always(arg):
+                return f"([] {self.text(arg)})"
+            case Eventually(arg):
+                return f"(<> {self.text(arg)})"
+            case Until(left, right):
+                return f"({self.text(left)} U {self.text(right)})"
+            case Release(left, right):
+                return f"({self.text(left)} V {self.text(right)})"
+            case LeadsTo(left, right):
+                return f"([] ((!{self.text(left)}) || (<> {self.text(right)})))"
+            case Recurs():
+                raise AssertionError("conditions on steps are brought to conditions on states before")
+            case _:
+                assert_never(formula)
+
+    def _condition(self, expr: Expr) -> str:
+        term = _spread(expr, [MOST_CASES])
+        if term is b.TRUE or term is b.FALSE:
+            return "(true)" if term is b.TRUE else "(false)"
+        text = self._terms.text(term)
+        if "->" in text:
+            raise TooLarge(
+                "a temporal property divides numbers that may be negative, or by zero, which Promela's logic cannot say",
+                remedy="compare before dividing, or check it with streamproof check",
+            )
+        return f"({text})"
+
+
+def _spread(term: Expr, left: list[int]) -> Expr:
+    """The Boolean term without conditional terms: a case for each outcome of each condition. `left`: how many are allowed."""
+    found = next((part for part in e.subterms(term) if isinstance(part, e.Ite)), None)
+    if found is None:
+        return term
+    left[0] -= 1
+    if left[0] < 0:
+        raise TooLarge(
+            f"a condition of a temporal property has more than {MOST_CASES:,} cases", remedy="choose smaller parameters"
+        )
+    then, other = (_spread(Substitution({found: side})(term), left) for side in (found.then, found.other))
+    return b.or_((b.and_((found.cond, then)), b.and_((b.not_(found.cond), other))))

@@ -1,0 +1,111 @@
+"""Reading back what Spin found: its trails as behaviours of the system, confirmed by the interpreter step by step.
+
+Spin repeats a trail statement by statement and prints the variables after each (``spin -t -p -g``); what they are after the
+last statement of a step is the state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from streamproof.exchange.promela import STARTED, Promela
+from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, State, System
+from streamproof.system.scalarise import scalarise
+from streamproof.system.sorts import BoolSort, EnumSort, Sort, Value
+from streamproof.system.verdict import Trace
+
+
+class StrayTrail(StreamproofError):
+    """What Spin found is no behaviour of the system: Spin, the export or the interpreter is wrong."""
+
+    exit_code = Exit.DISAGREE
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """The variables of the text after each step, and how many steps were made when the cycle began."""
+
+    valuations: tuple[Mapping[str, int], ...]
+    cycle: int | None
+
+
+_STATEMENT = re.compile(r"\s*(?P<step>\d+):\tproc\s+\d+ \(model.*\t\[")
+_VALUE = re.compile(r"\t\t(?P<name>\w+) = (?P<value>-?\d+)$")
+
+
+def read(lines: Iterable[str]) -> Trail:
+    """What the lines of ``spin -t -p -g`` say."""
+    after: dict[int, dict[str, int]] = {}
+    step, cycle = 0, None
+    for line in lines:
+        if statement := _STATEMENT.match(line):
+            step = int(statement["step"])
+            after[step] = {}
+        elif "START OF CYCLE" in line:
+            cycle = len(after)
+        elif (value := _VALUE.match(line)) and step:
+            after[step][value["name"]] = int(value["value"])
+    return Trail(tuple(after.values()), cycle)
+
+
+def behaviour(system: System, model: Promela, trail: Trail) -> Trace:
+    """The behaviour of `system` that a trail of its marked text `model` shows; steps that change nothing are left out.
+
+    With a cycle, it is a lasso. Raises `StrayTrail` where it is none that the interpreter can take.
+    """
+    scalarised = scalarise(system)
+    leaves = scalarised.system.variables
+    interpreter = Interpreter(system)
+
+    def state(values: Mapping[str, int]) -> State:
+        return scalarised.decode(tuple(_value(v.sort, values[model.names[v.name]]) for v in leaves))
+
+    first = next(interpreter.initial_states()) if not model.opening else None
+    states: list[State] = [] if first is None else [first]
+    steps: list[Instance] = []
+    loop: int | None = None
+    begun = first is not None
+    for number, values in enumerate(trail.valuations):
+        if number == trail.cycle:
+            loop = max(len(states) - 1, 0)
+        if not values:
+            continue
+        if not begun:
+            begun = values.get(STARTED) == 1
+            if begun:
+                states.append(state(values))
+            continue
+        now = state(values)
+        if now != states[-1]:
+            steps.append(_step(interpreter, states[-1], now))
+            states.append(now)
+    if trail.cycle is not None and loop is None:
+        loop = len(states) - 1
+    if not states or not (first is not None or states[0] in set(interpreter.initial_states())):
+        raise StrayTrail("what Spin found does not begin in an initial state")
+    if loop is None or loop == len(states) - 1:
+        return Trace(tuple(states), tuple(steps), loop)
+    if states[-1] != states[loop]:
+        raise StrayTrail("the cycle that Spin found does not lead back to where it began")
+    return Trace(tuple(states[:-1]), tuple(steps), loop)
+
+
+def _step(interpreter: Interpreter, before: State, after: State) -> Instance:
+    found = next((s.instance for s in interpreter.steps(before) if s.state == after), None)
+    if found is None:
+        raise StrayTrail(f"no step of {interpreter.system.name} leads from {before} to {after}, as Spin says")
+    return found
+
+
+def _value(sort: Sort, number: int) -> Value:
+    match sort:
+        case BoolSort():
+            return bool(number)
+        case EnumSort(members):
+            return members[number]
+        case _:
+            return number

@@ -1,0 +1,154 @@
+"""Spin decides temporal properties as the explicit engine does, and what it finds is read back as behaviours of ours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from streamproof import Model
+from streamproof.exchange import spin
+from streamproof.exchange.itf import read_itf, write_itf
+from streamproof.exchange.promela import promela
+from streamproof.explicit import explore
+from streamproof.registry import bundled, find
+from streamproof.system import Kind, System, UsageError, Verdict
+from streamproof.system.formula import AndF, Atom, Formula, LeadsTo, NotF, OrF, parts
+from streamproof.system.reference import reference
+from streamproof.system.testing import random_system, temporal_system
+from streamproof.traces.replay import verify
+from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
+from streamproof_models.reference.coffee_can import CoffeeCan
+from streamproof_models.reference.dining_philosophers import DiningPhilosophers
+from streamproof_models.reference.ewd840 import Ewd840
+from streamproof_models.reference.ewd998 import Ewd998
+from streamproof_models.reference.token_ring import TokenRing
+
+pytestmark = pytest.mark.skipif(spin.installed() is not None, reason=f"needs Spin: {spin.installed()}")
+QUICK = spin.Options(hash_bits=16, depth=2_000_000, optimise="-O0", seconds=100)
+
+LIVE: list[tuple[type[Model], dict[str, Any], str]] = [
+    (AsyncTerminationDetection, {"n": 2}, "end_is_detected"),
+    (CoffeeCan, {"beans": 20}, "one_bean_is_left"),
+    (DiningPhilosophers, {}, "nobody_starves"),
+    (Ewd840, {"n": 3}, "end_is_detected"),
+    (Ewd998, {"n": 2}, "end_is_detected"),
+    (TokenRing, {"n": 3, "values": 3}, "stabilises"),
+]
+
+
+@pytest.mark.parametrize(("model", "parameters", "name"), LIVE, ids=[m.title() for m, _, _ in LIVE])
+def test_bundled_temporal_properties(model: type[Model], parameters: dict[str, Any], name: str) -> None:
+    """What holds under the published fairness holds for Spin, to which fairness was spelt out."""
+    decided = spin.decide(model.system(**parameters), [name], QUICK)
+    assert [(d.property, d.kind, d.verdict) for d in decided] == [(name, Kind.TEMPORAL, Verdict.HOLDS)]
+
+
+def _operators(formula: Formula) -> int:
+    """Temporal operators; Spin's translation of a formula grows with them beyond what a test can wait for."""
+    own = 2 if isinstance(formula, LeadsTo) else not isinstance(formula, Atom | NotF | AndF | OrF)
+    return own + sum(map(_operators, parts(formula)))
+
+
+def compare(system: System, seen: Counter[str]) -> None:
+    """Spin's verdicts on temporal properties are the referee's, and its cycles are fair lassos that violate them."""
+    expected = reference(system)
+    if not expected.levels or expected.mistake is not None:
+        return
+    for prop in system.properties:
+        verdict = expected.decisions[prop.name].verdict
+        assert prop.formula is not None
+        if verdict is Verdict.ERROR or _operators(prop.formula) > 2:
+            continue
+        assert spin.decide(system, [prop.name], QUICK)[0].verdict is verdict
+        seen[verdict.value] += 1
+        trace = spin.counterexample(system, prop.name, QUICK)
+        assert (trace is None) == (verdict is Verdict.HOLDS)
+        if trace is not None:
+            verify(system, prop.name, trace)
+            seen["stutters" if trace.stutters else "repeats"] += 1
+
+
+def test_random_temporal_systems() -> None:
+    """Formulas of all operators, weak and strong fairness, several initial states."""
+    seen: Counter[str] = Counter()
+    for seed in range(14):
+        compare(temporal_system(Random(seed)), seen)
+    assert min(seen["holds"], seen["violated"]) > 3
+
+
+@pytest.mark.long
+def test_more_random_temporal_systems() -> None:
+    """The same on more of them, cycles and stuttering among what is found."""
+    seen: Counter[str] = Counter()
+    for seed in range(14, 120):
+        compare(temporal_system(Random(seed)), seen)
+    assert min(seen["holds"], seen["violated"], seen["stutters"], seen["repeats"]) > 10
+
+
+def test_safety_counterexamples_are_read_back(tmp_path: Path) -> None:
+    """The trail of a violation is a shortest behaviour that shows it, and goes to ITF and back."""
+    seen: Counter[Kind] = Counter()
+    for seed in range(12):
+        system = random_system(Random(seed))
+        expected = reference(system)
+        if not expected.levels or expected.mistake is not None:
+            continue
+        for prop in system.properties:
+            shown = Verdict.HOLDS if prop.kind is Kind.REACHABLE else Verdict.VIOLATED
+            if expected.decisions[prop.name].verdict is not shown or prop.checks or seen[prop.kind] > 1:
+                continue
+            trace = spin.counterexample(system, prop.name, QUICK)
+            assert trace is not None
+            verify(system, prop.name, trace)
+            if prop.kind is not Kind.TERMINATION:
+                assert len(trace) == expected.decisions[prop.name].length
+            write_itf(tmp_path / "spin.itf.json", system, trace, prop)
+            assert read_itf(tmp_path / "spin.itf.json", system) == trace
+            seen[prop.kind] += 1
+    assert {Kind.INVARIANT, Kind.REACHABLE, Kind.STEP, Kind.DEADLOCK} <= set(seen)
+
+
+def test_only_temporal_properties_have_texts_of_their_own() -> None:
+    """Another kind of property is in the text of the model."""
+    with pytest.raises(UsageError, match="dijkstra is no temporal property"):
+        spin.claimed(Ewd840.system(), "dijkstra")
+
+
+VARIANTS = [(name, variant) for name in bundled() for variant in (None, *find(name).spec.model.variants)]
+
+
+@pytest.mark.parametrize(("name", "variant"), VARIANTS, ids=[f"{n}-{v}" if v else n for n, v in VARIANTS])
+def test_every_bundled_model_and_variant_is_exported(name: str, variant: str | None) -> None:
+    """At its small size each is written, with a text for each temporal property."""
+    system = _small(name, variant)
+    assert "active proctype model()" in promela(system)
+    for prop in system.properties:
+        if prop.kind is Kind.TEMPORAL:
+            assert "ltl claim {" in spin.claimed(system, prop.name).text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "variant"), VARIANTS, ids=[f"{n}-{v}" if v else n for n, v in VARIANTS])
+def test_every_bundled_model_and_variant_agrees(name: str, variant: str | None) -> None:
+    """At its small size each has the same counts and verdicts for Spin, temporal properties included."""
+    system = _small(name, variant)
+    ours = explore(system)
+    counted = spin.count(system, QUICK)
+    assert (counted.truncated, counted.distinct, counted.generated, counted.depth) == (
+        None,
+        ours.counts.distinct,
+        ours.counts.generated,
+        ours.counts.depth,
+    )
+    for answer in spin.decide(system, None, QUICK):
+        assert answer.verdict is ours.finding(answer.property).verdict, answer.property
+
+
+def _small(name: str, variant: str | None) -> System:
+    target = find(name)
+    parameters = dict(target.variant(variant).sizes.get("small", {}))
+    return target.system(variant, {**parameters, **target.spec.variant_parameters.get(variant or "", {})})
