@@ -116,6 +116,16 @@ CASES = [
         2,
         "--format promela writes the whole model and searches nothing\n  leave out --property",
     ),
+    (
+        "export counter.py --format tla --out c.tla",
+        2,
+        "c.tla is one file, and --format tla writes several\n  name a folder",
+    ),
+    (
+        "export counter.py --format tla --out c --max-states 3",
+        2,
+        "--format tla writes the whole model and searches nothing",
+    ),
     ("export counter.py --format dot --out notes.txt", 153, "notes.txt exists and is not DOT\n  name another file"),
 ]
 

@@ -181,3 +181,27 @@ def test_a_model_is_exported_for_spin(streamproof: Any, folder: Path) -> None:
     assert text == (folder / "spin" / "counter.pml").read_text()
     assert text.startswith("/* counter")
     assert "active proctype model()" in text
+
+
+def test_a_model_is_exported_for_tlc(streamproof: Any, folder: Path) -> None:
+    """`--format tla` writes a module and its configurations into a folder; the JSON says what TLC is asked, and how."""
+    done = streamproof("export", "counter.py", "--format", "tla", "--out", "tla", "--json", "-")
+    assert done.code == 0
+    document = json.loads(done.out)
+    assert document["files"] == [
+        f"tla/{name}" for name in ("counter.tla", "counter.cfg", "counter_states.cfg", "counter_full.cfg")
+    ]
+    assert document["left_out"] == []
+    asked = {(a["configuration"], a["name"]): (a["property"], a["violated_means"]) for a in document["asked"]}
+    assert asked["counter_full.cfg", "unreached_full"] == ("full", "reached")
+    assert asked["counter.cfg", "low"] == ("low", "violated")
+    assert (folder / "tla" / "counter.tla").read_text().splitlines()[0].startswith("---")
+    (folder / "tla" / "counter_states.cfg").unlink()
+    again = streamproof("export", "counter.py", "--format", "tla", "--out", "tla")
+    assert (again.code, again.out.splitlines()) == (0, document["files"])
+    (folder / "mine").mkdir()
+    (folder / "mine" / "counter.cfg").write_text("mine")
+    refused = streamproof("export", "counter.py", "--format", "tla", "--out", "mine")
+    assert refused.code == 153
+    assert "mine/counter.cfg exists and was not written by streamproof" in refused.err
+    assert [path.name for path in (folder / "mine").iterdir()] == ["counter.cfg"]
