@@ -52,7 +52,7 @@ MODELS = ("promela", "tla")
 @click.command(
     "export",
     cls=Verb,
-    short_help="Write traces as ITF, graphs for Graphviz, models for Spin and TLC.",
+    short_help="Write traces, graphs, and models for other tools.",
     example="streamproof export reference.die_hard --format itf --property measured --out traces",
 )
 @model_options
