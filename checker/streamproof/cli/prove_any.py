@@ -148,7 +148,7 @@ def _finding(parametric: Parametric, proof: AnySize, small: _Small, prop: Proper
         return Finding(prop.name, prop.kind, Verdict.VIOLATED, finding.trace, because, sizes=holds)
     holds = small.holds_at(prop.name)
     seen = f"; it holds at {' and at '.join(map(_at, holds))}" if holds else ""
-    because = f"{_why_open(proof, prop.name)}{seen}"
+    because = f"{_why_open(parametric, proof, prop.name)}{seen}"
     return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because, sizes=holds)
 
 
@@ -159,11 +159,11 @@ def _every(parametric: Parametric) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _at(values: Mapping[str, int]) -> str:
+def _at(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
-def _why_open(proof: AnySize, name: str) -> str:
+def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
     from streamproof.symbolic.parametric.steps import SAFE
 
     if proof.stopped is not None:
@@ -174,6 +174,11 @@ def _why_open(proof: AnySize, name: str) -> str:
     what = "" if blocking == name else f", as long as the model may make a mistake ({proof.ctis[SAFE].because})"
     if blocking not in proof.ctis:
         what = ""
+    elif proof.ctis[blocking].step is None:
+        wild = [f.name for f in parametric.free if f.least is None and f.most is None]
+        limits = f"; {', '.join(wild)} may be any number, negative ones too: declare limits" if wild else ""
+        values = _at(dict(proof.ctis[blocking].parameters))
+        return f"not shown of every initial state{what}, as at {values}{limits}"
     return (
         f"not proved for every size{what}: add a lemma that excludes the state of the counterexample to induction, or "
         "prove it at one size"
@@ -181,7 +186,8 @@ def _why_open(proof: AnySize, name: str) -> str:
 
 
 def _notes(proof: AnySize) -> tuple[str, ...]:
-    return (f"{proof.candidates} discovered candidates, {len(proof.found)} needed, {proof.queries} queries",)
+    tried = f"{proof.candidates} discovered candidates, {len(proof.found)} needed, " if proof.candidates else ""
+    return (f"{tried}{proof.queries} queries",)
 
 
 def _more(parametric: Parametric, proof: AnySize, left_out: Sequence[str]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def shown(parametric: Parametric, asked: Asked, name: str) -> Cti:
             indices.append(value)
     before = tuple(_state(parametric, asked.before, model, indices))
     after = () if asked.after is None else tuple(_state(parametric, asked.after, model, indices))
-    because = "false in an initial state" if step is None else "false after the step"
+    because = "false" if step is None else "false after the step"
     if name == SAFE:
         because = next((why for formula, why in asked.reasons if _true(asked, formula)), "a value leaves its sort")
     return Cti(name, because, free, step, before, after)
