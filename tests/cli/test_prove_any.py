@@ -53,7 +53,7 @@ class Pool(Model):
     @invariant
     def never_three(self, s):
         """False once there are three."""
-        return s.pool < 3
+        return all(s.held[u] < 3 for u in range(self.users))
 
     @reachable
     def empty(self, s):
