@@ -163,11 +163,21 @@ def counterexample(system: System, name: str, options: Options = DEFAULT) -> Tra
     if event not in report.found:
         return None
     trace = behaviour(system, model, read(report.trail))
+    if asked.kind is Kind.TERMINATION and trace.stutters:
+        return _staying(system, trace)
     return _broken(system, prop, trace) if asked.kind is Kind.STEP else trace
 
 
 def _lasso(trace: Trace) -> Trace:
     return trace if trace.loop is not None else replace(trace, loop=len(trace.states) - 1)
+
+
+def _staying(system: System, trace: Trace) -> Trace:
+    """With the step that leads from the last state back to it."""
+    for step in Interpreter(system).steps(trace.states[-1]):
+        if step.state == trace.states[-1]:
+            return replace(trace, steps=(*trace.steps, step.instance))
+    raise StrayTrail("the cycle that Spin found is none")
 
 
 def _broken(system: System, prop: Property, trace: Trace) -> Trace:

@@ -1,0 +1,331 @@
+"""Liveness as safety: a temporal property becomes an invariant of a larger system, for engines that know states only.
+
+A finite system violates a temporal property by a lasso. The larger system guesses, at some moment, that a cycle begins, and
+keeps a copy of the state; the invariant says that it never comes back to the copy after everything was seen that a violation
+asks of a cycle (A. Biere, C. Artho, V. Schuppan, "Liveness checking as safety checking", 2002). What that is:
+
+* rounds of fairness have ended (`scheduled`, which also makes staying a step);
+* for every *until* of the formula, a guess whether it is true from here on, which each step must bear out (O. Lichtenstein,
+  A. Pnueli, 1985), and no promise of one that is put off all the way round;
+* for every condition that is to be true again and again, of states or of steps, one guess for the whole behaviour, and on
+  the cycle just what was guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TypeAlias
+
+from streamproof.system import build as b
+from streamproof.system.errors import UsageError
+from streamproof.system.expr import Expr
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Recurs,
+    Release,
+    Until,
+    parts,
+)
+from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, State, System, Variable
+from streamproof.system.recurrence import after, changing
+from streamproof.system.scheduled import Scheduled, scheduled
+from streamproof.system.sorts import BOOL
+from streamproof.system.temporal import fairness_of, true_of
+from streamproof.system.verdict import Trace
+
+SAVE = "begin_cycle"
+"""The action that guesses that a cycle begins."""
+
+Again: TypeAlias = Expr | Recurs
+"""A condition that is true again and again, or not: of states, or of steps that change the state."""
+
+
+@dataclass(frozen=True)
+class Safety:
+    """`system` has one property, an invariant of the name of the temporal property: true exactly when that is."""
+
+    original: System
+    prop: Property
+    system: System
+    scheduled: Scheduled
+    guesses: int
+    """How many picks of an instance are guesses."""
+
+    def lasso(self, trace: Trace) -> Trace:
+        """The lasso of the original that a violation of the invariant shows.
+
+        Raises `AssertionError` where it is none that is fair and violates the property, by the word of the interpreter.
+        """
+        width = len(self.scheduled.system.variables)
+        by_label = {(i.action, i.args, i.picks): i for i in self.scheduled.system.instances}
+        begun = next(at for at, i in enumerate(trace.steps) if i.action == self.system.actions[-1].name)
+        states: list[State] = []
+        steps: list[Instance] = []
+        for at, state in enumerate(trace.states):
+            if at != begun + 1:
+                states.append(state[:width])
+            if at < len(trace.steps) and at != begun:
+                taken = trace.steps[at]
+                steps.append(by_label[taken.action, taken.args, taken.picks[: len(taken.picks) - self.guesses]])
+        found = self.scheduled.trace(Trace(tuple(states[:-1]), tuple(steps), begun))
+        assert self.prop.formula is not None, "a temporal property has a formula"
+        assert not true_of(self.original, self.prop.formula, found), "the lasso makes the formula false"
+        assert all(owed.paid for owed in fairness_of(self.original, found)), "the lasso is fair"
+        return found
+
+
+def to_safety(system: System, name: str) -> Safety:
+    """The temporal property called `name` as an invariant of a larger system.
+
+    Raises `UsageError` for a property of another kind.
+    """
+    prop = system.property(name)
+    if prop.formula is None:
+        raise UsageError(f"{name} is no temporal property", remedy="it can be proved as it is")
+    form = scheduled(replace(system, properties=(), lemmas=()), Atom(b.TRUE), name)
+    formula = _plain(prop.formula)
+    return Safety(system, prop, _Saving(form, formula, prop).system(), form, len(set(_untils(formula))))
+
+
+# --- the formula: plain is what is made of conditions, *not*, *and*, *until*, and what is true again and again ------------
+
+
+def _plain(formula: Formula) -> Formula:
+    true = AndF(())
+    match formula:
+        case Atom() | Recurs():
+            return formula
+        case NotF(arg):
+            return _not(_plain(arg))
+        case AndF(args):
+            return AndF(tuple(map(_plain, args)))
+        case OrF(args):
+            return _not(AndF(tuple(_not(_plain(arg)) for arg in args)))
+        case Always(Eventually(arg)) if _of_state(arg):
+            return _again(_term(arg))
+        case Eventually(Always(arg)) if _of_state(arg):
+            return _not(_again(b.not_(_term(arg))))
+        case Eventually(arg):
+            return Until(true, _plain(arg))
+        case Always(arg):
+            return _not(Until(true, _not(_plain(arg))))
+        case Until(left, right):
+            return Until(_plain(left), _plain(right))
+        case Release(left, right):
+            return _not(Until(_not(_plain(left)), _not(_plain(right))))
+        case LeadsTo(left, right):
+            return _plain(Always(OrF((NotF(left), Eventually(right)))))
+
+
+def _again(term: Expr) -> Formula:
+    return Always(Eventually(Atom(term)))
+
+
+def _not(formula: Formula) -> Formula:
+    return formula.arg if isinstance(formula, NotF) else NotF(formula)
+
+
+def _of_state(formula: Formula) -> bool:
+    return isinstance(formula, Atom) or (
+        isinstance(formula, NotF | AndF | OrF) and all(_of_state(part) for part in parts(formula))
+    )
+
+
+def _term(formula: Formula) -> Expr:
+    match formula:
+        case Atom(expr):
+            return expr
+        case NotF(arg):
+            return b.not_(_term(arg))
+        case AndF(args):
+            return b.and_(map(_term, args))
+        case OrF(args):
+            return b.or_(map(_term, args))
+        case _:
+            raise AssertionError("a condition on one state")
+
+
+def _untils(formula: Formula) -> Iterator[Until]:
+    match formula:
+        case NotF(arg):
+            yield from _untils(arg)
+        case AndF(args):
+            for arg in args:
+                yield from _untils(arg)
+        case Until(left, right):
+            yield from _untils(left)
+            yield from _untils(right)
+            yield formula
+        case _:
+            return
+
+
+def _agains(formula: Formula) -> Iterator[Again]:
+    match formula:
+        case NotF(arg):
+            yield from _agains(arg)
+        case AndF(args):
+            for arg in args:
+                yield from _agains(arg)
+        case Until(left, right):
+            yield from _agains(left)
+            yield from _agains(right)
+        case Recurs():
+            yield formula
+        case Always(Eventually(Atom(term))):
+            yield term
+        case _:
+            return
+
+
+# --- the larger system ----------------------------------------------------------------------------------------------------
+
+
+class _Saving:
+    def __init__(self, form: Scheduled, formula: Formula, prop: Property) -> None:
+        self._form, self._base, self._prop = form, form.system, prop
+        self._formula = formula
+        self._taken = set(self._base.index)
+        self._untils = tuple(dict.fromkeys(_untils(formula)))
+        self._agains = tuple(dict.fromkeys(_agains(formula)))
+        self._promised = [self._bit(f"promised_{k + 1}") for k in range(len(self._untils))]
+        self._guessed = [self._bit(f"again_{k + 1}") for k in range(len(self._agains))]
+        self._kept = [self._bit(f"kept_{k + 1}") for k in range(len(self._untils))]
+        self._seen = [self._bit(f"seen_{k + 1}") for k in range(len(self._agains))]
+        self._ended = self._bit("round_ended")
+        self._cycling = self._bit("cycling")
+        self._moved = self._bit("moved")
+        own = [(v.name, v.sort, v.initial) for v in self._base.variables]
+        own += [(name, BOOL, (False,)) for name in (*self._promised, *self._guessed)]
+        self._copies = [(name, self._name(f"saved {name}"), sort, initial) for name, sort, initial in own]
+
+    def system(self) -> System:
+        first = [Variable(name, BOOL, (False, True)) for name in (*self._promised, *self._guessed)]
+        later = [*self._kept, *self._seen, self._ended, self._cycling, self._moved]
+        copies = [Variable(copy, sort, initial[:1]) for _, copy, sort, initial in self._copies]
+        variables = (*self._base.variables, *first, *(Variable(n, BOOL, (False,)) for n in later), *copies)
+        actions = tuple(
+            replace(a, instances=tuple(i for one in a.instances for i in self._steps(one))) for a in self._base.actions
+        )
+        name = SAVE
+        while any(a.name == name for a in actions):
+            name += "_"
+        save = Action(name, (), Fairness.NONE, (self._save(name),))
+        claim = Property(
+            self._prop.name,
+            Kind.INVARIANT,
+            b.not_(self._closed()),
+            (),
+            self._prop.checks,
+            self._prop.loc,
+            self._prop.doc,
+        )
+        return replace(
+            self._base,
+            variables=variables,
+            actions=(*actions, save),
+            properties=(claim,),
+            initially=b.and_((self._base.initially, b.not_(self._true(self._formula)))),
+            terminal=None,
+        )
+
+    # --- truth, as guessed ---
+
+    def _true(self, formula: Formula) -> Expr:
+        match formula:
+            case Atom(expr):
+                return expr
+            case NotF(arg):
+                return b.not_(self._true(arg))
+            case AndF(args):
+                return b.and_(self._true(arg) for arg in args)
+            case Until():
+                return b.var(self._promised[self._untils.index(formula)], BOOL)
+            case Recurs():
+                return b.var(self._guessed[self._agains.index(formula)], BOOL)
+            case Always(Eventually(Atom(term))):
+                return b.var(self._guessed[self._agains.index(term)], BOOL)
+            case _:
+                raise AssertionError("only plain formulas are left")
+
+    def _steps(self, instance: Instance) -> Iterator[Instance]:
+        """The steps by an instance, one for each choice of what is guessed next."""
+        for guess in product((False, True), repeat=len(self._untils)):
+            borne_out = []
+            for until, name, then in zip(self._untils, self._promised, guess, strict=True):
+                right, left = self._true(until.right), self._true(until.left)
+                goes_on = left if then else b.FALSE
+                borne_out.append(_same(b.var(name, BOOL), b.or_((right, goes_on))))
+            fits = b.and_(borne_out)
+            if fits is b.FALSE:
+                continue
+            guard = () if fits is b.TRUE else (Conjunct(fits, "the guess is borne out", None),)
+            updates = (
+                *instance.updates,
+                *((name, b.truth(then)) for name, then in zip(self._promised, guess, strict=True)),
+                *self._watched(instance),
+            )
+            picks = (*instance.picks, *zip(self._promised, guess, strict=True))
+            yield replace(instance, guard=(*instance.guard, *guard), updates=updates, picks=picks)
+
+    def _watched(self, instance: Instance) -> Iterator[tuple[str, Expr]]:
+        """What is noted of a step on the cycle."""
+        cycling = b.var(self._cycling, BOOL)
+        yield self._moved, b.or_((b.var(self._moved, BOOL), cycling))
+        if self._form.round_ends is not None:
+            yield self._ended, self._noted(self._ended, self._form.round_ends)
+        for until, promised, kept in zip(self._untils, self._promised, self._kept, strict=True):
+            fine = b.or_((b.not_(b.var(promised, BOOL)), self._true(until.right)))
+            yield kept, self._noted(kept, fine)
+        for what, seen in zip(self._agains, self._seen, strict=True):
+            if isinstance(what, Recurs):
+                here = after(self._form.original, instance)
+                yield seen, self._noted(seen, b.and_((here(changing(self._form.original)), here(what.step))))
+            else:
+                yield seen, self._noted(seen, what)
+
+    def _noted(self, name: str, now: Expr) -> Expr:
+        return b.or_((b.var(name, BOOL), b.and_((b.var(self._cycling, BOOL), now))))
+
+    def _save(self, name: str) -> Instance:
+        free = Conjunct(b.not_(b.var(self._cycling, BOOL)), "no cycle has begun", None)
+        updates = [(copy, b.var(own, sort)) for own, copy, sort, _ in self._copies]
+        return Instance(name, (), (), (free,), ((self._cycling, b.TRUE), *updates))
+
+    def _closed(self) -> Expr:
+        """The cycle is closed, and everything was seen on it that a violation asks for."""
+        back = (b.eq(b.var(own, sort), b.var(copy, sort)) for own, copy, sort, _ in self._copies)
+        ended = b.TRUE if self._form.round_ends is None else b.var(self._ended, BOOL)
+        kept = (b.var(name, BOOL) for name in self._kept)
+        as_guessed = (
+            _same(b.var(seen, BOOL), b.var(guessed, BOOL))
+            for seen, guessed in zip(self._seen, self._guessed, strict=True)
+        )
+        return b.and_((b.var(self._cycling, BOOL), b.var(self._moved, BOOL), ended, *kept, *as_guessed, *back))
+
+    # --- names ---
+
+    def _bit(self, name: str) -> str:
+        return self._name(name)
+
+    def _name(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+def _same(one: Expr, other: Expr) -> Expr:
+    return b.or_((b.and_((one, other)), b.and_((b.not_(one), b.not_(other)))))
+
+
+__all__: Sequence[str] = ["SAVE", "Safety", "to_safety"]

@@ -1,0 +1,70 @@
+"""Temporal properties as invariants of a larger system: engines that know invariants agree with the search of cycles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from streamproof.explicit import explore
+from streamproof.symbolic import bmc
+from streamproof.system import Interpreter, Kind, Verdict
+from streamproof.system.reference import reference
+from streamproof.system.safety import to_safety
+from streamproof.system.temporal import fairness_of, true_of
+from streamproof.system.testing import temporal_system
+
+
+def test_random_systems() -> None:
+    """The explicit engine on the larger system gives the referee's verdict; a violation is a lasso when read back."""
+    seen: Counter[str] = Counter()
+    for seed in range(26):
+        system = temporal_system(Random(seed), recurring=seed % 2 == 0)
+        expected = reference(system)
+        if not expected.levels or expected.mistake is not None or expected.counts.distinct > 12:
+            continue
+        for prop in system.properties:
+            verdict = expected.decisions[prop.name].verdict
+            if verdict is Verdict.ERROR or prop.formula is None:
+                continue
+            safety = to_safety(system, prop.name)
+            assert [(p.name, p.kind) for p in safety.system.properties] == [(prop.name, Kind.INVARIANT)]
+            if not any(Interpreter(safety.system).initial_states()):
+                assert verdict is Verdict.HOLDS
+                seen["nothing to violate"] += 1
+                continue
+            result = explore(safety.system, max_states=20_000, tier="python", stop_when_decided=True)
+            finding = result.findings[0]
+            if finding.verdict is Verdict.INCONCLUSIVE:
+                seen["too large"] += 1
+                continue
+            assert finding.verdict is verdict
+            seen[verdict.value] += 1
+            if finding.trace is not None:
+                lasso = safety.lasso(finding.trace)
+                assert not true_of(system, prop.formula, lasso)
+                assert all(owed.paid for owed in fairness_of(system, lasso))
+                seen["stutters" if lasso.stutters else "repeats"] += 1
+    assert min(seen["holds"], seen["violated"], seen["repeats"]) > 4
+    assert seen["too large"] < 10
+
+
+def test_bounded_model_checking_finds_lassos() -> None:
+    """What the solver finds within a bound is violated, by a lasso that the referee judges."""
+    seen: Counter[str] = Counter()
+    for seed in range(10):
+        system = temporal_system(Random(seed))
+        expected = reference(system)
+        if not expected.levels or expected.mistake is not None:
+            continue
+        prop = system.properties[0]
+        if expected.decisions[prop.name].verdict is Verdict.ERROR or prop.checks:
+            continue
+        safety = to_safety(system, prop.name)
+        finding = bmc(safety.system, 8, timeout=5_000).findings[0]
+        if finding.verdict is Verdict.INCONCLUSIVE:
+            continue
+        assert finding.verdict is expected.decisions[prop.name].verdict
+        seen[finding.verdict.value] += 1
+        if finding.trace is not None:
+            safety.lasso(finding.trace)
+    assert seen["violated"] > 2
