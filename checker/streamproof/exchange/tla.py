@@ -205,7 +205,8 @@ class _Export:
         yield f"\\*   java -cp tla2tools.jar tlc2.TLC -workers 1 {self.module}.tla"
         yield f"\\*   java -cp tla2tools.jar tlc2.TLC -workers 1 -config {self.module}_states.cfg {self.module}.tla"
         yield "\\*"
-        yield "\\* The first checks everything that must hold, the second only counts states. Others:"
+        others = " Others:" if self.runs else ""
+        yield f"\\* The first checks everything that must hold, the second only counts states.{others}"
         for run in self.runs:
             yield f"\\*   -config {run.name}.cfg {run.module}.tla   {comment(run.about)}"
         yield ""
