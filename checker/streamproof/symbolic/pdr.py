@@ -72,6 +72,8 @@ class Pdr:
         self._blocked: list[dict[Cube, None]] = [{}]
         """For each level, the cubes that are blocked up to there and no further."""
         self._tie = count()
+        self._parts: dict[tuple[Expr, int], Term] = {}
+        """The negations of parts of cubes, at positions."""
         at = encoding.at
         known = encoding.all_of([encoding.wellformed, *map(encoding.term, facts)])
         self._starting = _Table(encoding, budget, 0, [at(encoding.initial, 0), at(known, 0)])
@@ -201,7 +203,7 @@ class Pdr:
     def _predecessor(self, of: _Obligation) -> _Obligation:
         """The states like the one that the solver found to lead into the obligation's."""
         state, instance = self._main.state(), self._main.taken()
-        missed = self._encoding.at(self._encoding.term(clause(of.cube)), 1)
+        missed = self._outside(of.cube, 1)
         return _Obligation(self._lifted(cube_of(self._encoding.system, state), instance, missed), state, instance, of)
 
     def _from_start(self, obligation: _Obligation) -> _Obligation | None:
@@ -216,8 +218,14 @@ class Pdr:
 
     def _relative(self, cube: Cube, level: int) -> Answer:
         """Whether a step leads from the frame before `level`, outside the cube, into the cube."""
-        outside = self._encoding.at(self._encoding.term(clause(cube)), 0)
-        return self._main.ask(outside, cube, [*self._frame(level - 1), self._good, self._step])
+        return self._main.ask(self._outside(cube, 0), cube, [*self._frame(level - 1), self._good, self._step])
+
+    def _outside(self, cube: Cube, position: int) -> Term:
+        """The clause of a cube, at a position."""
+        for part in cube:
+            if (part, position) not in self._parts:
+                self._parts[part, position] = self._encoding.at(self._encoding.term(b.not_(part)), position)
+        return self._encoding.any_of(self._parts[part, position] for part in cube)
 
     def _excluded(self, cube: Cube, level: int) -> bool:
         parts = set(cube)
@@ -228,8 +236,7 @@ class Pdr:
             for known in [k for k in frame if set(k).issuperset(cube)]:
                 del frame[known]
         self._blocked[level][cube] = None
-        formula = self._encoding.at(self._encoding.term(clause(cube)), 0)
-        self._main.add(self._encoding.any_of([self._encoding.no(self._levels[level]), formula]))
+        self._main.add(self._encoding.any_of([self._encoding.no(self._levels[level]), self._outside(cube, 0)]))
 
     def _propagate(self) -> bool:
         """Carry clauses on to the frames where they hold; whether two frames became equal, so that all is decided."""

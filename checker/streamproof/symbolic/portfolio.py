@@ -7,12 +7,13 @@ proved once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
 
 from streamproof.symbolic.attempt import Attempt
+from streamproof.symbolic.bmc import nothing, so_far
 from streamproof.symbolic.discovery import Discovery, Explored, discover
 from streamproof.symbolic.discovery.reading import in_terms_of_the_model
 from streamproof.symbolic.discovery.wording import wording
@@ -84,7 +85,9 @@ class Portfolio:
         """What was discovered, as conditions on leaves."""
         self._found: dict[Property, Finding] = {}
         self._mistake: tuple[Trace, str] | None = None
-        self._tried: list[str] = []
+        self._frames: int | None = None
+        """How many steps PDR covered."""
+        self._stopped = ""
 
     @property
     def first(self) -> Attempt:
@@ -115,14 +118,19 @@ class Portfolio:
                 discovery = discover(self.first.scalarised, self.open, self._explored, self._budget)
                 self._prove_with({**discovery.kept, **discovery.offered}, Engine.DISCOVERY)
         if engine in (Engine.AUTO, Engine.PDR) and not self.first.over:
-            self._direct(discovery, endlessly=engine is Engine.PDR)
+            self._direct(discovery, alone=engine is Engine.PDR)
         if engine is not Engine.PDR and self.open:
             self.first.induct(self._max_k, simple=self._simple)
             self.first.look_for_counterexamples(self._depth)
 
-    def _direct(self, discovery: Discovery, *, endlessly: bool) -> None:
-        """Ask PDR, with either kind of numbers in turn, for longer and longer."""
-        for seconds in _rising(endlessly):
+    def _direct(self, discovery: Discovery, *, alone: bool) -> None:
+        """Ask PDR, with either kind of numbers in turn, for longer and longer; given what is known already.
+
+        Asked `alone`, it begins without, and without a limit of its own.
+        """
+        for turn, seconds in enumerate(_rising(endlessly=alone)):
+            if alone and turn == 1:
+                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget)
             for integers in (False, True):
                 asked = [p for p in self.open if p.kind not in ENDLESS]
                 if not asked:
@@ -137,11 +145,11 @@ class Portfolio:
                     finally:
                         self._found |= pdr.reached.findings
                         self._mistake = pdr.reached.mistake
+                        self._frames = max(self._frames or 0, pdr.reached.frames)
                 if pdr.reached.invariant is not None:
                     proposed = dict.fromkeys(pdr.reached.invariant, PROPOSED_BY_PDR)
                     if self._prove_with({**discovery.kept, **proposed}, Engine.PDR):
                         return
-            self._tried = [f"property-directed reachability had no answer after {seconds:g} s"]
 
     def _prove_with(self, conditions: Mapping[Expr, str], engine: Engine) -> bool:
         """Whether everything is proved when these conditions on leaves are lemmas, too."""
@@ -150,7 +158,7 @@ class Portfolio:
         attempt = self._attempt(found, engine)
         if not {*attempt.proven} & {*self._asked} <= before:
             needed = tuple(p for p in found if p in attempt.needed)
-            lean = self._attempt(tuple(self._renamed(needed)), engine)
+            lean = self._attempt(needed, engine)
             proved = {p for p in attempt.asked if p in attempt.proven}
             self.attempts.append((engine, lean if proved <= {*lean.proven} else attempt))
         return not self.open
@@ -162,13 +170,6 @@ class Portfolio:
         with self._budget.slice(REPROVING):
             attempt.induct(self._max_k, simple=self._simple)
         return attempt
-
-    def _renamed(self, lemmas: Sequence[Property]) -> Iterator[Property]:
-        """The same, numbered from 1."""
-        for name, lemma in zip(self._names(), lemmas, strict=False):
-            renamed = replace(lemma, name=name)
-            self.leaf_terms[renamed] = self.leaf_terms[lemma]
-            yield renamed
 
     def _names(self) -> Iterator[str]:
         taken = {p.name for p in (*self._system.properties, *self._system.lemmas)}
@@ -191,6 +192,7 @@ class Portfolio:
 
     def stop(self, why: str) -> None:
         """The run ended early."""
+        self._stopped = f"{why}: "
         for _, attempt in self.attempts:
             attempt.stopped = why
 
@@ -228,19 +230,18 @@ class Portfolio:
         if self._mistake is not None and prop.kind not in ENDLESS:
             return Finding(prop.name, prop.kind, Verdict.ERROR, *self._mistake), Engine.PDR
         found = self.attempts[-1][1].finding(prop)
+        if self._frames is not None and prop not in self.attempts[-1][1].ctis and prop.kind not in ENDLESS:
+            covered = so_far(max(self._frames, self.first.depth))
+            seen = f"{self._stopped}{nothing(prop)} in {covered}, and no invariant found: allow more time, or use check"
+            found = replace(found, because=seen)
         return found, None
 
-    @property
-    def tried(self) -> str:
-        """What else was tried in vain, in words."""
-        return "; ".join(self._tried)
-
-    def lemma_text(self, lemma: Property) -> Lemma:
-        """A discovered lemma as it is told."""
-        return Lemma(lemma.name, lemma.conjuncts[0].text, lemma.doc)
+    def told(self, lemmas: Iterable[Property]) -> tuple[Lemma, ...]:
+        """Discovered lemmas as they are told, numbered from 1."""
+        return tuple(Lemma(name, m.conjuncts[0].text, m.doc) for name, m in zip(self._names(), lemmas, strict=False))
 
 
-def _rising(endlessly: bool) -> Iterator[float]:
+def _rising(*, endlessly: bool) -> Iterator[float]:
     yield from PDR_SLICES
     seconds = PDR_SLICES[-1]
     while endlessly:

@@ -132,7 +132,7 @@ def _answer(portfolio: Portfolio, asked: tuple[Property, ...], budget: Budget, i
         interrupted,
         max((attempt.strength for attempt in proofs), default=0),
         tuple(portfolio.leaf_terms[p] for p in found),
-        tuple(portfolio.lemma_text(p) for p in found),
+        portfolio.told(found),
         {p.name: engine for p, (_, engine) in answers.items() if engine is not None},
     )
 

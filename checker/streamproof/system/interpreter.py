@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import assert_never
@@ -49,6 +49,11 @@ class Interpreter:
     def value(self, term: Expr, state: State, after: State | None = None) -> Value:
         """The value of `term` in `state` (and, for step properties, in the state `after` the step)."""
         return _Evaluation(self._index, state, after).value(term)
+
+    def values(self, terms: Iterable[Expr], state: State) -> tuple[Value, ...]:
+        """The values of several terms in one state; what they share is computed once."""
+        evaluation = _Evaluation(self._index, state, None)
+        return tuple(evaluation.value(term) for term in terms)
 
     def failing(self, conjuncts: tuple[Conjunct, ...], state: State, after: State | None = None) -> Conjunct | None:
         """The first conjunct that is false, or None."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.laws import laws
-from streamproof.symbolic.discovery.learning import learned
+from streamproof.symbolic.discovery.learning import enough, learned
 from streamproof.symbolic.discovery.mining import mined
 from streamproof.symbolic.discovery.samples import Samples
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import goals
 from streamproof.symbolic.solver import Budget
-from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State
 from streamproof.system.scalarise import Scalarised
@@ -23,7 +22,7 @@ MINED = "true of all explored states"
 LEARNED = "excludes a counterexample to induction"
 
 MANY = 500
-"""Candidates beyond which mutual exclusions are not tried all at once: those that matter are learned one by one."""
+"""Candidates of one group that are tried at once: of the others, those that matter are learned one by one."""
 MINING_SECONDS = 20.0
 LEARNING_SECONDS = 60.0
 
@@ -52,16 +51,18 @@ def discover(
     budget.tell("discovering invariants", 0, len(properties))
     states = () if explored is None else tuple(map(scalarised.encode, explored()))
     samples = Samples(scalarised.system, states) if states else None
-    with budget.slice(MINING_SECONDS):
-        origin = {law.claim: LAW for law in laws(scalarised.system) if law.claim is not None}
-        if samples is not None:
-            candidates = [c for c in mined(samples) if c is not b.FALSE]
-            # In the order of mining, exclusions come last.
-            origin |= {c: MINED for c in candidates[:MANY] if c not in origin}
-            origin = {c: source for c, source in origin.items() if samples.all_satisfy(c)}
-        found.kept = {c: origin[c] for c in inductive(encoding, list(origin), budget)}
+    asked = goals(encoding, properties)
+    groups = [tuple((law.claim, LAW) for law in laws(scalarised.system) if law.claim is not None)]
+    if samples is not None:
+        groups += [tuple((c, MINED) for c in group[:MANY]) for group in mined(samples)]
+    for group in groups:
+        with budget.slice(MINING_SECONDS):
+            origin = found.kept | {c: source for c, source in group if samples is None or samples.all_satisfy(c)}
+            found.kept = {c: origin[c] for c in inductive(encoding, list(origin), budget)}
+            if found.kept and enough(encoding, asked, list(found.kept), budget):
+                return found
     if samples is not None:
         with budget.slice(LEARNING_SECONDS):
-            answer = learned(encoding, goals(encoding, properties), list(found.kept), samples, budget)
+            answer = learned(encoding, asked, list(found.kept), samples, budget)
             found.offered = dict.fromkeys(answer.clauses, LEARNED)
     return found

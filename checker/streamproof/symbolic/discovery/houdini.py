@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.solver import Answer, Budget, Solver
 from streamproof.symbolic.theory import Term
 from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
 
 
 def inductive(encoding: Encoding, candidates: Sequence[Expr], budget: Budget) -> tuple[Expr, ...]:
@@ -16,34 +17,50 @@ def inductive(encoding: Encoding, candidates: Sequence[Expr], budget: Budget) ->
     None of them rests on one that is left out. What the solver does not know is left out. Well-formed states and steps
     without a mistake of the model are assumed, as everywhere in discovery. Raises `Stopped`.
     """
-    at, alive = encoding.at, list(dict.fromkeys(candidates))
-    starting = Solver(encoding, budget)
-    starting.add(at(encoding.initial, 0))
-    alive = _thinned(encoding, starting, alive, 0, {})
-    stepping = Solver(encoding, budget)
-    wellformed, sane = at(encoding.wellformed, 0), at(encoding.no(encoding.mistake), 0)
-    stepping.add(wellformed, sane, at(encoding.transition, 0))
-    before: dict[Expr, Term] = {}
-    for n, candidate in enumerate(alive):
-        before[candidate] = encoding.switch(f"candidate {n}")
-        claim = at(encoding.term(candidate), 0)
-        stepping.add(encoding.any_of([encoding.no(before[candidate]), claim]))
-    return tuple(_thinned(encoding, stepping, alive, 1, before))
+    at = encoding.at
+    starting = _Thinning(encoding, candidates, 0, budget)
+    starting.solver.add(at(encoding.initial, 0))
+    first = starting.left(())
+    stepping = _Thinning(encoding, first, 1, budget)
+    stepping.solver.add(at(encoding.wellformed, 0), at(encoding.no(encoding.mistake), 0), at(encoding.transition, 0))
+    return stepping.left(_moved(encoding, first, 0))
 
 
-def _thinned(
-    encoding: Encoding, solver: Solver, alive: list[Expr], position: int, assumed: dict[Expr, Term]
-) -> list[Expr]:
-    """What is left when everything that can be false at the position has been left out, one after the other."""
-    broken = {c: encoding.no(encoding.at(encoding.term(c), position)) for c in alive}
-    while alive:
-        switches = [assumed[c] for c in alive] if assumed else []
-        match solver.ask(encoding.any_of(broken[c] for c in alive), switches):
-            case Answer.NO:
-                break
-            case Answer.YES:
-                alive = [c for c in alive if not solver.true(broken[c])]
-            case Answer.UNKNOWN:
-                doubtful = [c for c in alive if solver.ask(broken[c], switches) is not Answer.NO]
-                alive = [c for c in alive if c not in set(doubtful)]
-    return alive
+class _Thinning:
+    """Leaves out whatever can be false at a position, until nothing can."""
+
+    def __init__(self, encoding: Encoding, candidates: Iterable[Expr], position: int, budget: Budget) -> None:
+        self._encoding = encoding
+        self._position = position
+        self._interpreter = Interpreter(encoding.system)
+        self._candidates = tuple(dict.fromkeys(candidates))
+        self._broken = [encoding.no(term) for term in _moved(encoding, self._candidates, position)]
+        self.solver = Solver(encoding, budget)
+
+    def left(self, assumed: Sequence[Term]) -> tuple[Expr, ...]:
+        """What is left; `assumed` are the candidates where they may be relied on, as long as they are left."""
+        switches = [self._encoding.switch(f"candidate {n}") for n in range(len(assumed))]
+        self.solver.add(
+            *(self._encoding.any_of([self._encoding.no(s), a]) for s, a in zip(switches, assumed, strict=True))
+        )
+        alive = list(range(len(self._candidates)))
+        while alive:
+            assumptions = [switches[n] for n in alive] if switches else []
+            match self.solver.ask(self._encoding.any_of(self._broken[n] for n in alive), assumptions):
+                case Answer.NO:
+                    break
+                case Answer.YES:
+                    state = self._encoding.state(self.solver.model, self._position)
+                    true = self._interpreter.values((self._candidates[n] for n in alive), state)
+                    alive = [n for n, holds in zip(alive, true, strict=True) if holds]
+                case Answer.UNKNOWN:
+                    alive = [n for n in alive if self.solver.ask(self._broken[n], assumptions) is Answer.NO]
+        return tuple(self._candidates[n] for n in alive)
+
+
+def _moved(encoding: Encoding, conditions: Sequence[Expr], position: int) -> Sequence[Term]:
+    """The conditions at a position, by one substitution for all of them."""
+    if not conditions:
+        return ()
+    whole = encoding.at(encoding.all_of(map(encoding.term, conditions)), position)
+    return tuple(whole.children())

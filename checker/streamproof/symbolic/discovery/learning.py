@@ -71,6 +71,14 @@ def learned(
     return Learned((), ())
 
 
+def enough(encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], budget: Budget) -> bool:
+    """Whether the goals are inductive together as they stand, given the facts. Raises `Stopped`."""
+    at = encoding.at
+    solver = _stepping(encoding, goals, facts, (), budget)
+    events = [at(g.event, 0 if g.step else 1) for g in goals]
+    return solver.ask(encoding.any_of([at(encoding.mistake, 1), *events])) is Answer.NO
+
+
 def _stepping(
     encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], clauses: Iterable[Expr], budget: Budget
 ) -> Solver:

@@ -1,22 +1,21 @@
 """Candidates read off explored states: values never taken, bounds, linear equations, orders, mutual exclusions.
 
-They are true of the states seen, and of no other for sure. What the model itself compares is looked at, too: the bounds of
-the difference, as far as the states show them, and its comparisons as they stand.
+They are true of the states seen, and of no other for sure. What the rules compare is looked at, too: the bounds of the
+difference, as far as the states show them, and the comparisons as they stand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 
-from streamproof.symbolic.discovery.forms import ONE, as_term, features
-from streamproof.symbolic.discovery.linear import Number, null_space
+from streamproof.symbolic.discovery.forms import ONE, as_term, features, form
+from streamproof.symbolic.discovery.linear import Number, null_space, plus
 from streamproof.symbolic.discovery.samples import Samples
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import State, System
+from streamproof.system.model import System
 from streamproof.system.sorts import EnumSort, RangeSort
 
 MOST_EXCLUSIONS = 3_000
@@ -27,10 +26,15 @@ _FIRST_ROWS = 200
 """States that linear equations are drawn from at first; those that refute one are added."""
 
 
-def mined(samples: Samples) -> tuple[Expr, ...]:
-    """Every candidate, without repetition, simple ones first."""
-    found = [*_bounds(samples), *_equations(samples), *_compared(samples), *_orders(samples), *_exclusions(samples)]
-    return tuple(c for c in dict.fromkeys(found) if c is not b.TRUE)
+def mined(samples: Samples) -> Iterator[tuple[Expr, ...]]:
+    """The candidates, in groups to be tried one after the other: few and telling ones first."""
+    yield _told(_bounds(samples), _equations(samples), _compared(samples))
+    yield _told(_orders(samples), _exclusions(samples))
+
+
+def _told(*groups: Iterator[Expr]) -> tuple[Expr, ...]:
+    """Those of the candidates that say anything, each once."""
+    return tuple(c for c in dict.fromkeys(chain(*groups)) if not isinstance(c, e.Const))
 
 
 def _bounds(samples: Samples) -> Iterator[Expr]:
@@ -54,46 +58,52 @@ def _equations(samples: Samples) -> Iterator[Expr]:
     """The linear equations that all states satisfy."""
     places = [f for v in samples.system.variables if len(samples.values(v.name)) > 1 for f in features(v)]
     unknowns = (*places, ONE)
-    interpreter = Interpreter(samples.system)
 
-    def row(state: State) -> dict[Expr, Number]:
-        values = {p: int(interpreter.value(p, state)) for p in places}
+    def row(at: int) -> dict[Expr, Number]:
+        values = {p: int(samples.column(p)[at]) for p in places}
         return {ONE: 1, **{p: value for p, value in values.items() if value}}
 
-    stride = max(1, len(samples.states) // _FIRST_ROWS)
-    rows = [row(state) for state in samples.states[::stride]]
+    rows = [row(at) for at in range(0, len(samples.states), max(1, len(samples.states) // _FIRST_ROWS))]
     while True:
         relations = null_space(rows, unknowns)
-        claims = [b.eq(as_term({t: n for t, n in r.items() if t is not ONE}), b.num(-r.get(ONE, 0))) for r in relations]
-        refuted = [samples.all & ~samples.satisfying(claim) for claim in claims]
-        wrong = {(mask & -mask).bit_length() - 1 for mask in refuted if mask}
+        # The first state that refutes a relation, for each that is refuted.
+        wrong = {int(sums.nonzero()[0][0]) for r in relations if (sums := samples.sums(r)).any()}
         if not wrong:
-            yield from claims
+            for r in relations:
+                yield b.eq(as_term({t: n for t, n in r.items() if t is not ONE}), b.num(-r.get(ONE, 0)))
             return
-        rows += [row(samples.states[n]) for n in wrong]
+        rows += [row(at) for at in wrong]
 
 
 def _compared(samples: Samples) -> Iterator[Expr]:
     """What guards, updates and properties compare: which side is never the greater, and by how much."""
     for left, right in comparisons(samples.system):
-        yield from (c for c in (b.less_eq(left, right), b.less_eq(right, left)) if samples.all_satisfy(c))
-        least, greatest = samples.extent(b.sub(left, right))
+        difference = plus(form(left), form(right), -1)
+        if any(len(e.variables(term)) > 1 for term in difference):
+            continue
+        sums = samples.sums(difference)
+        least, greatest = int(sums.min()), int(sums.max())
+        if least == greatest:
+            yield b.eq(left, b.add(right, b.num(least)))
+            continue
+        if greatest <= 0:
+            yield b.less_eq(left, right)
+        if least >= 0:
+            yield b.less_eq(right, left)
         yield b.less_eq(left, b.add(right, b.num(greatest)))
         yield b.less_eq(right, b.add(left, b.num(-least)))
 
 
 def comparisons(system: System) -> tuple[tuple[Expr, Expr], ...]:
-    """The pairs of numbers that the rules and properties of a scalar system compare, if they read several leaves."""
+    """The pairs of numbers that the rules of a scalar system compare, if they read several leaves."""
     roots = [c.expr for i in system.instances for c in i.guard]
     roots += [term for i in system.instances for _, term in i.updates]
-    roots += [p.expr for p in system.properties]
     found = {
         (term.left, term.right): None
         for term in e.subterms(*roots)
         if isinstance(term, e.Less | e.LessEq | e.Eq)
         and isinstance(term.left.sort, RangeSort)
         and len(e.variables(term)) > 1
-        and not any(isinstance(part, e.Next) for part in e.subterms(term))
     }
     return tuple(found)
 

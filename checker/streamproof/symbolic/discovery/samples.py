@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from streamproof.symbolic.cubes import Cube, cube_of
+from streamproof.symbolic.discovery.forms import ONE
+from streamproof.symbolic.discovery.linear import Number
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
@@ -22,6 +25,7 @@ class Samples:
         """The bits of every state."""
         self._values: dict[str, dict[Value, int]] = {}
         self._masks: dict[Expr, int] = {}
+        self._columns: dict[Expr, Any] = {}
         self._interpreter = Interpreter(system)
 
     def values(self, leaf: str) -> dict[Value, int]:
@@ -52,12 +56,28 @@ class Samples:
         """Whether the condition is true in every state."""
         return self.satisfying(condition) == self.all
 
-    def extent(self, number: Expr) -> tuple[int, int]:
-        """The least and the greatest value of a numeric term over leaves."""
-        names = sorted(e.variables(number))
-        examples = (self.states[(mask & -mask).bit_length() - 1] for mask in self._groups(names, 0, self.all))
-        values = [self._interpreter.value(number, example) for example in examples]
-        return min(values), max(values)
+    def column(self, feature: Expr) -> Any:
+        """What a feature (see `forms`) amounts to in each state: an array of integers."""
+        import numpy as np
+
+        if feature not in self._columns:
+            (name,) = e.variables(feature)
+            amounts = {}
+            for value, mask in self.values(name).items():
+                example = self.states[(mask & -mask).bit_length() - 1]
+                amounts[value] = int(self._interpreter.value(feature, example))
+            at = self.system.index[name]
+            self._columns[feature] = np.array([amounts[state[at]] for state in self.states], dtype=np.int64)
+        return self._columns[feature]
+
+    def sums(self, weights: Mapping[Expr, Number]) -> Any:
+        """What a linear form with whole factors, over features, amounts to in each state."""
+        import numpy as np
+
+        total = np.zeros(len(self.states), dtype=np.int64)
+        for term, factor in weights.items():
+            total += int(factor) if term is ONE else int(factor) * self.column(term)
+        return total
 
     def _groups(self, names: Sequence[str], at: int, within: int) -> Iterator[int]:
         """The states, grouped by the values of these leaves."""
