@@ -332,6 +332,69 @@ def test_a_sum_changes_by_what_is_written_at_either_index() -> None:
         assert prove_any(parametric, list(parametric.system.properties)).proved == ()
 
 
+class SameNames(Loose):
+    """Variables that are called as indices are, with the sort of an index."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Range(0, 1)), c=Range(0, self.n - 1), i=Range(0, self.n - 1))
+
+    @action(c="n")
+    def move(self, s, c):
+        s.c = c
+
+    @action(c="n")
+    def mark(self, s, c):
+        require(s.c == c and s.x[c] == 0)
+        s.x[c] = 1
+
+    @invariant
+    def nothing_marked(self, s):
+        return sum(s.x[c] for c in range(self.n)) == 0
+
+    @invariant
+    def marked_where_it_is(self, s):
+        return sum(s.x[s.c] for c in range(self.n)) == 0
+
+    @invariant
+    def first_only(self, s):
+        return all(s.c == c or s.x[c] == 0 for c in range(self.n))
+
+    @invariant
+    def somewhere(self, s):
+        return sum(1 if s.c == c else 0 for c in range(self.n)) >= 0 and any(s.c == i for i in range(self.n))
+
+
+def test_an_index_is_no_variable_of_its_name() -> None:
+    """Names of state variables, parameters of rules and bound indices do not meet."""
+    assert prove(SameNames, "n", discover=True).proved == ("somewhere",)
+
+
+class CountsWithConditions(Loose):
+    """A sum whose parts look at every index."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Range(0, 1)))
+
+    @action(i="n")
+    def mark(self, s, i):
+        s.x[i] = 1
+
+    @invariant
+    def none_is_least(self, s):
+        return sum(1 if all(s.x[j] <= s.x[i] for j in range(self.n)) else 0 for i in range(self.n)) >= 1
+
+
+def test_a_sum_of_conditions_on_every_index_is_left_open() -> None:
+    """What such a sum becomes is not known after a step: true or not, it is not proved."""
+    assert prove(CountsWithConditions, "n", discover=True).proved == ()
+
+
 class Scales(Loose):
     """A part of the sum is a variable of its own, which changes."""
 

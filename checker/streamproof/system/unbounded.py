@@ -30,6 +30,9 @@ from streamproof.system.sorts import (
 )
 from streamproof.system.substitute import Substitution
 
+EACH = "c'"
+"""The name of the index in sums and in discovered claims; no name that an author writes has a quote in it."""
+
 
 class Undecided(ModelError):
     """Ordinary Python asks for the value of a parameter that has no value: it stands for every number."""
@@ -113,7 +116,7 @@ def total(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
     if bound.name not in e.variables(body):
         return mul(count(bound), body, loc)
     if not any(isinstance(t, Forall | Total) for t in e.subterms(body)):
-        same = var("c", bound.sort)
+        same = var(EACH, bound.sort)
         bound, body = same, Substitution({bound: same})(body)
     assert isinstance(body.sort, RangeSort)
     sort = integers(0 if body.sort.lo >= 0 else None, None if body.sort.hi > 0 else 0)

@@ -147,7 +147,7 @@ def said(term: Expr) -> str:
     """A place as a reader writes it."""
     match term:
         case e.Var(name=name):
-            return name
+            return name.partition("'")[0]
         case e.Select(array=array, index=index):
             return f"{said(array)}[{said(index)}]"
         case e.Field(record=record, name=name):

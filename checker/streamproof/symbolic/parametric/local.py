@@ -28,7 +28,7 @@ from streamproof.system.sorts import (
     values,
 )
 from streamproof.system.substitute import Substitution
-from streamproof.system.unbounded import Forall, Parametric, Total
+from streamproof.system.unbounded import EACH, Forall, Parametric, Total
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def local(parametric: Parametric) -> Local | None:
 def own_index(sort: Sort) -> Expr | None:
     """The variable that stands for every index of an array of any length; None for other sorts."""
     if isinstance(sort, ArraySort) and isinstance(sort.index, TermRange):
-        return b.var("c", sort.index)
+        return b.var(EACH, sort.index)
     return None
 
 

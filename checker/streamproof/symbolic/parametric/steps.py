@@ -15,6 +15,7 @@ from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
 from streamproof.system.sorts import ArraySort, TermRange
+from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, Total
 
 SAFE = "no evaluation error"
@@ -314,8 +315,8 @@ def _local(total: Total, written: Collection[str]) -> bool:
 
 def _at_first(total: Total, starts: dict[str, Expr]) -> Expr | None:
     """The part of a sum at first, which has no index in it; None where that is not known."""
-    from streamproof.system.substitute import Substitution
-
+    if any(isinstance(t, Forall | Total) for t in e.subterms(total.body)):
+        return None
     reads: dict[Expr, Expr] = {}
     for term in e.subterms(total.body):
         if isinstance(term, e.Select) and term.index is total.bound:
