@@ -1,0 +1,83 @@
+"""Proofs of temporal properties of finite systems: as invariants of a larger system, by whatever proves invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import Proof, prove
+from streamproof.symbolic.replay import ReplayFailure
+from streamproof.symbolic.solver import Effort
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.safety import Safety, to_safety
+from streamproof.system.temporal import fairness_of
+from streamproof.system.verdict import Finding, Verdict
+
+
+def prove_temporal(
+    system: System,
+    name: str,
+    *,
+    engine: Engine = Engine.AUTO,
+    max_k: int = 4,
+    depth: int = 20,
+    timeout: int | None = 60_000,
+    seconds: float | None = None,
+    on_progress: Callable[[Effort], None] | None = None,
+) -> Proof:
+    """Prove the temporal property called `name`, or find a fair lasso that violates it, within `depth` steps of the search.
+
+    The invariants and lemmas of the system are offered as lemmas. The rest is as in `prove`; what the answer says of steps
+    and induction is said of the larger system (`system.safety`). Raises `UsageError` for another kind of property, and as
+    `prove` does.
+    """
+    safety = to_safety(system, name)
+    known = [
+        replace(p, name=f"{p.name}, known") for p in (*system.lemmas, *system.properties) if p.kind is Kind.INVARIANT
+    ]
+    proof = prove(
+        safety.system,
+        [name],
+        engine=engine,
+        max_k=max_k,
+        lemmas=known,
+        depth=depth,
+        timeout=timeout,
+        seconds=seconds,
+        on_progress=on_progress,
+    )
+    finding = _of_behaviours(safety, proof.findings[0])
+    return replace(proof, findings=(finding,), lemmas=(), used=(), dropped=(), ctis={}, invariant=(), discovered=())
+
+
+def _of_behaviours(safety: Safety, found: Finding) -> Finding:
+    """What the finding on the invariant says of the temporal property."""
+    prop: Property = safety.prop
+    match found.verdict:
+        case Verdict.VIOLATED:
+            assert found.trace is not None, "a violation is shown"
+            try:
+                lasso = safety.lasso(found.trace)
+            except AssertionError as wrong:
+                raise ReplayFailure(f"{wrong}, says the engine, and it is not so") from wrong
+            assert lasso.loop is not None, "a lasso"
+            after = f"after {lasso.loop:,} step{'' if lasso.loop == 1 else 's'}"
+            repeats = len(lasso.steps) - lasso.loop
+            cycle = (
+                "nothing happens any more"
+                if lasso.stutters
+                else f"{repeats:,} step{'' if repeats == 1 else 's'} repeat for ever"
+            )
+            because = f"{after}, {cycle}, which is fair"
+            return Finding(
+                prop.name, prop.kind, found.verdict, lasso, because, fair=fairness_of(safety.original, lasso)
+            )
+        case Verdict.HOLDS:
+            return Finding(prop.name, prop.kind, found.verdict, None, f"no fair cycle violates it, {found.because}")
+        case Verdict.ERROR:
+            return Finding(prop.name, prop.kind, found.verdict, None, found.because)
+        case Verdict.INCONCLUSIVE:
+            return Finding(
+                prop.name, prop.kind, found.verdict, None, f"no fair cycle that violates it is known: {found.because}"
+            )
