@@ -16,13 +16,15 @@ from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import Folder, expect_json_writable, expect_writable, people, write_json
 from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
 from streamproof.cli.verbs import Verb
+from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.files import write_text
 from streamproof.exchange.itf import itf_text, plain
 from streamproof.exchange.promela import promela
+from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, SystemFailure, UsageError
-from streamproof.system.model import System
+from streamproof.system.model import Kind, System
 from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels
 
@@ -43,9 +45,11 @@ FORMS = {
     "dot": Form("DOT", b"digraph", ".dot"),
     "promela": Form("Promela", b"/* ", ".pml"),
     "tla": Form("TLA+", b"---", ".tla"),
+    "smtlib": Form("SMT-LIB", b"; ", ".smt2"),
+    "chc": Form("Horn clauses", b"; ", ".smt2"),
 }
 """The formats by their names on the command line."""
-MODELS = ("promela", "tla")
+MODELS = ("promela", "tla", "smtlib", "chc")
 """Those that write the whole model, without a search."""
 
 
@@ -74,6 +78,14 @@ MODELS = ("promela", "tla")
     show_default=True,
     help="States that a graph may have.",
 )
+@click.option(
+    "--depth",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=DEPTH,
+    show_default=True,
+    help="With smtlib: steps that questions are about.",
+)
 @click.option("--svg", is_flag=True, help="With dot: also draw it, by Graphviz.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after so many states.")
 @click.option(
@@ -90,6 +102,7 @@ def command(
     form: str,
     out: Path,
     limit: int,
+    depth: int,
     svg: bool,
     max_states: int | None,
     time_limit: float | None,
@@ -98,19 +111,21 @@ def command(
     """Write a trace of MODEL, the graph of its reachable states, or MODEL itself for another checker.
 
     itf: the counterexample or witness of each property that has one, or of those chosen. dot: the graph of reachable
-    states; with --property or --action, the trace. promela: the model with its properties, for Spin; nothing is searched.
-    tla: likewise for TLC and Apalache, a module and its configurations in a folder. --out is a file for a single trace,
-    graph or model (a name with a suffix), otherwise a folder.
+    states; with --property or --action, the trace. promela: the model with its properties, for Spin, and in a folder each
+    temporal property in a text of its own; nothing is searched. tla: likewise for TLC and Apalache, a module and its
+    configurations in a folder. smtlib: questions for Z3 or cvc5; chc: Horn clauses for Spacer or Eldarica, a text for each
+    property. --out is a file for a single trace, graph or model (a name with a suffix), otherwise a folder.
     """
     selection = select(model, variant, size, parameters, properties)
     if actions and properties:
         raise UsageError("--action and --property exclude each other", remedy="give one of them")
     if svg and form != "dot":
         raise UsageError("--svg draws what --format dot writes", remedy="write --format dot --svg")
-    if form in MODELS and (actions or properties or max_states or time_limit):
+    chooses = form in ("promela", "chc")
+    if form in MODELS and (actions or (properties and not chooses) or max_states or time_limit):
+        rest = "--action, --max-states" if chooses else "--property, --action, --max-states"
         raise UsageError(
-            f"--format {form} writes the whole model and searches nothing",
-            remedy="leave out --property, --action, --max-states and --time-limit",
+            f"--format {form} writes the whole model and searches nothing", remedy=f"leave out {rest} and --time-limit"
         )
     expect_json_writable(json_to)
     place = Place(out, FORMS[form], svg)
@@ -122,7 +137,11 @@ def command(
     limits = Limits(max_states=max_states, time_limit=time_limit)
     documents: list[tuple[str, str]]
     if form == "promela":
-        documents = [(re.sub(r"[^\w.-]+", "_", system.name), promela(system))]
+        documents = _promela(system, properties, single=place.single)
+    elif form == "smtlib":
+        documents = [(_file_name(system.name), smtlib(system, depth).text)]
+    elif form == "chc":
+        documents = _clauses(system, properties)
     elif form == "tla":
         module = export(system)
         documents = list(module.files.items())
@@ -217,6 +236,36 @@ class Place:
         for name, text in documents:
             yield folder.write(name, text, about)
         folder.forget([about])
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name)
+
+
+def _promela(system: System, properties: Sequence[str], *, single: bool) -> list[tuple[str, str]]:
+    """The model, unless properties were chosen, and the text of each temporal property, where there is room for it."""
+    from streamproof.exchange.spin import claimed
+
+    name = _file_name(system.name)
+    temporal = [p.name for p in system.properties if p.kind is Kind.TEMPORAL]
+    for chosen in properties:
+        if chosen not in temporal:
+            raise UsageError(
+                f"{chosen} is in the text of the model: only temporal properties have one of their own",
+                remedy="leave out --property",
+            )
+    own = [] if properties else [(name, promela(system))]
+    wanted = properties or ([] if single else temporal)
+    return [*own, *((f"{name}.{_file_name(p)}", claimed(system, p).text) for p in wanted)]
+
+
+def _clauses(system: System, properties: Sequence[str]) -> list[tuple[str, str]]:
+    """A text for each property, or each of those chosen."""
+    clauses = chc(system)
+    for chosen in properties:
+        if chosen not in clauses.kinds:
+            raise UsageError(f"{chosen} is no property of states or steps", remedy="streamproof check decides it")
+    return [(_file_name(name), text) for name, text in clauses.texts.items() if not properties or name in properties]
 
 
 def _graph(system: System, limits: Limits, limit: int) -> str:

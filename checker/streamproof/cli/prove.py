@@ -108,7 +108,8 @@ def command(
 ) -> int:
     """Prove the invariants, step properties and deadlock freedom of MODEL for all behaviours, by k-induction.
 
-    The lemmas that the model offers are proved and used. What is not inductive is shown with a counterexample to
+    With --property also temporal properties: that no fair cycle violates them. The lemmas that the model offers are proved
+    and used. What is not inductive is shown with a counterexample to
     induction, and searched for a real one, which the interpreter replays. With --any, parameters stand for every number
     within their limits, and lemmas are discovered. Ends with 0 when all is proved.
     """
@@ -152,6 +153,10 @@ def command(
 
             seconds = ANY_QUERY_SECONDS if query_timeout is None else query_timeout
             return answer_any(request, names, chosen, left_out, seconds, timeout)
+        if certificate is not None and any(system.property(name).kind is Kind.TEMPORAL for name in chosen):
+            raise UsageError(
+                "a proof of a temporal property has no certificate", remedy="check --certificate FILE writes one"
+            )
         ready = time.perf_counter() - begun
         proof = _attempt(system, chosen, engine, k, depth, query_timeout, timeout, quiet=quiet)
         outcome = Outcome(proof.findings, None, None, None, proof.interrupted, ready, proof.seconds, None)
@@ -193,6 +198,22 @@ def _attempt(
 ) -> Proof:
     from streamproof.symbolic import Engine, prove
 
+    endless = [name for name in chosen if system.property(name).kind is Kind.TEMPORAL]
+    if endless:
+        from streamproof.symbolic.liveness import prove_all
+
+        patience = int(1000 * (QUERY_SECONDS if query_timeout is None else query_timeout))
+        with Status(live=not quiet) as status:
+            return prove_all(
+                system,
+                chosen,
+                engine=Engine(engine),
+                max_k=k,
+                depth=depth,
+                timeout=patience,
+                seconds=timeout,
+                on_progress=lambda effort: status(effort_text(effort)),
+            )
     with Status(live=not quiet) as status:
         return prove(
             system,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from streamproof.symbolic.portfolio import Engine
@@ -49,6 +50,74 @@ def prove_temporal(
     )
     finding = _of_behaviours(safety, proof.findings[0])
     return replace(proof, findings=(finding,), lemmas=(), used=(), dropped=(), ctis={}, invariant=(), discovered=())
+
+
+def prove_all(
+    system: System,
+    properties: Sequence[str],
+    *,
+    engine: Engine = Engine.AUTO,
+    max_k: int = 4,
+    depth: int = 20,
+    timeout: int | None = 60_000,
+    seconds: float | None = None,
+    on_progress: Callable[[Effort], None] | None = None,
+) -> Proof:
+    """As `prove`, for temporal properties too: those of states and steps first, all together, then each of the others.
+
+    What the answer says of lemmas and counterexamples to induction is about the former. Raises as `prove` does.
+    """
+    begun = time.monotonic()
+    temporal = [name for name in properties if system.property(name).kind is Kind.TEMPORAL]
+    others = [name for name in properties if name not in temporal]
+
+    def left() -> float | None:
+        return None if seconds is None else max(0.001, seconds - (time.monotonic() - begun))
+
+    proofs: list[Proof] = []
+    if others:
+        proofs.append(
+            prove(
+                system,
+                others,
+                engine=engine,
+                max_k=max_k,
+                depth=depth,
+                timeout=timeout,
+                seconds=left(),
+                on_progress=on_progress,
+            )
+        )
+    for name in temporal:
+        if proofs and proofs[-1].interrupted:
+            stopped = Finding(name, Kind.TEMPORAL, Verdict.INCONCLUSIVE, None, "interrupted; run it again to the end")
+            proofs.append(replace(proofs[-1], findings=(stopped,), queries=0))
+            continue
+        proofs.append(
+            prove_temporal(
+                system,
+                name,
+                engine=engine,
+                max_k=max_k,
+                depth=depth,
+                timeout=timeout,
+                seconds=left(),
+                on_progress=on_progress,
+            )
+        )
+    findings = {f.property: f for proof in proofs for f in proof.findings}
+    confirmed = {proof.confirmed for proof in proofs if proof.confirmed is not None}
+    return replace(
+        proofs[0],
+        findings=tuple(findings[name] for name in properties),
+        k={name: strength for proof in proofs for name, strength in proof.k.items()},
+        engines={name: by for proof in proofs for name, by in proof.engines.items()},
+        confirmed=None if not confirmed else confirmed == {True},
+        depth=min(proof.depth for proof in proofs),
+        queries=sum(proof.queries for proof in proofs),
+        seconds=time.monotonic() - begun,
+        interrupted=any(proof.interrupted for proof in proofs),
+    )
 
 
 def _of_behaviours(safety: Safety, found: Finding) -> Finding:
