@@ -14,6 +14,7 @@ from streamproof.system.model import Kind, System
 
 if TYPE_CHECKING:
     from streamproof.exchange.spin import Options as SpinOptions
+    from streamproof.exchange.tlc import Options as TlcOptions
 
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 
@@ -113,6 +114,34 @@ def spun(system: System, options: SpinOptions | None = None) -> Opinion:
         tells_mistakes=True,
         seconds=time.perf_counter() - begun,
         why={"all": "not told by Spin"},
+    )
+
+
+def checked_by_tlc(system: System, options: TlcOptions | None = None) -> Opinion:
+    """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter."""
+    from streamproof.exchange import tlc
+
+    name, begun = "TLC", time.perf_counter()
+    missing = tlc.installed()
+    if missing is not None:
+        return silent(name, missing)
+    chosen = tlc.Options() if options is None else options
+    try:
+        counted = tlc.count(system, chosen)
+        decided = tlc.decide(system, None, chosen)
+    except StreamproofError as error:
+        return _failed(name, error, begun)
+    whole = counted.truncated is None
+    return Opinion(
+        name,
+        {d.property: Answer(d.verdict, d.length) for d in decided},
+        counted.distinct if whole else None,
+        counted.generated if whole else None,
+        counted.depth if whole else None,
+        mistake=counted.mistake,
+        tells_mistakes=True,
+        seconds=time.perf_counter() - begun,
+        why={"all": "not told by TLC"},
     )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from streamproof.agree.asking import bounded, explored, proved, spun
+from streamproof.agree.asking import bounded, checked_by_tlc, explored, proved, spun
 from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Answer, Difference, Expected, Opinion, silent
 from streamproof.agree.referee import NAME as INTERPRETER
@@ -83,7 +83,7 @@ def agree(system: System, limits: Limits, tell: Callable[[str], None] = lambda _
     ask(INDUCTION, None, lambda: proved(system, limits.depth, seconds=seconds))
     ask(SPIN, limits.spin, lambda: spun(system))
     if os.environ.get(TLC_JAR):
-        ask(TLC, limits.tlc, lambda: silent(TLC, "not asked"))
+        ask(TLC, limits.tlc, lambda: checked_by_tlc(system))
     else:
         opinions[TLC] = silent(TLC, f"not asked: {TLC_JAR} does not say where it is")
     order = (INTERPRETER, PYTHON, COMPILED, f"{COMPILED}, 2 workers", BMC, INDUCTION, SPIN, TLC)
