@@ -73,8 +73,11 @@ def fruitless(seen: Verifier, prop: Property, formula: Formula) -> tuple[list[di
     """
     ranking = _Ranking(Tableau(seen, prop, plain(formula)), len(seen.states))
     ranking.split(ranking.tableau.reachable(), 0)
-    reasons = [{str(rank): list(why) for rank, why in table.reasons.items()} for table in ranking.tables]
-    return reasons, [numbers_data(column, BOUND) for table in ranking.tables for column in table.columns]
+    tables = [
+        {"guesses": list(table.columns), "reasons": {str(rank): list(why) for rank, why in table.reasons.items()}}
+        for table in ranking.tables
+    ]
+    return tables, [numbers_data(column, BOUND) for table in ranking.tables for column in table.columns.values()]
 
 
 Why: TypeAlias = tuple[str, int]
@@ -85,9 +88,9 @@ PASSING: Why = ("passing", -1)
 
 @dataclass
 class _Table:
-    """One table of ranks: per guess a column with a rank for each state, and the reasons that ranks have."""
+    """One table of ranks: for each guess that occurs a rank for each state, and the reasons that ranks have."""
 
-    columns: list[array[int]]
+    columns: dict[int, array[int]] = field(default_factory=dict)
     reasons: dict[int, Why] = field(default_factory=dict)
     used: int = 0
 
@@ -101,8 +104,7 @@ class _Ranking:
     def split(self, nodes: set[Node], depth: int) -> None:
         """Give the nodes ranks in the table of this depth, and in the next those that a strong fairness leaves."""
         if len(self.tables) <= depth:
-            zero = bytes(4 * self.states)
-            self.tables.append(_Table([array("I", zero) for _ in range(self.tableau.guesses)]))
+            self.tables.append(_Table())
         table = self.tables[depth]
         found = self._components(nodes)
         keys = sorted({(height, why) for height, why, _ in found})
@@ -113,6 +115,8 @@ class _Ranking:
         for height, why, members in found:
             rank = rank_of[height, why]
             for node in members:
+                if node[1] not in table.columns:
+                    table.columns[node[1]] = array("I", bytes(4 * self.states))
                 table.columns[node[1]][node[0]] = rank
                 if why[0] == "strong" and not self.tableau.enabled(node) >> why[1] & 1:
                     left.setdefault(rank, set()).add(node)

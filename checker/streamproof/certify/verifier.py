@@ -38,8 +38,7 @@ from streamproof.system.temporal import fairness_of, obligations, true_of
 from streamproof.system.verdict import Trace, Verdict
 
 MAGIC = b"streamproof certificate 1 "
-HEADER = {"model", "options", "fingerprint", "claims", "counts"}
-COUNTS = {"distinct", "generated", "depth", "levels"}
+HEADER, COUNTS = {"model", "options", "fingerprint", "claims", "counts"}, {"distinct", "generated", "depth", "levels"}
 EVIDENCE = {"values", "traces", "ranks", "proofs"}
 Node: TypeAlias = tuple[int, int]
 """A state of the closed set, and a guess: bit k says that the k-th *until* is true from here on."""
@@ -73,10 +72,7 @@ def parse(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
 
 
 def verify(data: bytes, system_of: Callable[[Any], System], tell: Callable[[str], None]) -> dict[str, Any]:
-    """The header of a certificate whose claims are all shown.
-
-    `system_of` gives the system that a header names; `tell` is told how far it is. Raises `Rejected`.
-    """
+    """The header of a certificate whose claims are all shown, of the system that it names. Raises `Rejected`."""
     try:
         header, evidence, numbers = parse(data)
         system = system_of(header)
@@ -297,15 +293,15 @@ class Verifier:
         formula is false; the state of a step may stay the same. Ranks of nodes never rise along such paths, so a path
         stays, in the end, among nodes of one rank. Per rank the certificate says why none can: it has no edges inside; an
         *until* is promised there and never kept; an action to which weak fairness is owed is always enabled and never
-        taken; or one to which strong fairness is owed is never taken, so that where it is enabled is left for good, and
-        the other nodes of this rank have ranks of their own in the next table, and so on.
+        taken; or one to which strong fairness is owed is never taken, so that where it is enabled is left for good, and the
+        other nodes of this rank have ranks of their own in the next table.
         """
         self.tell(f"checking the ranks for {prop.name}")
         search = Tableau(self, prop, plain(formula))
         tables = []
-        for named in self.evidence["ranks"][prop.name]:
-            ranks = [self.take_numbers(len(self.states), 1 << 32) for _ in range(search.guesses)]
-            tables.append((ranks, {int(rank): tuple(why) for rank, why in named.items()}))
+        for table in self.evidence["ranks"][prop.name]:
+            ranks = {int(guess): self.take_numbers(len(self.states), 1 << 32) for guess in table["guesses"]}
+            tables.append((ranks, {int(rank): tuple(why) for rank, why in table["reasons"].items()}))
         search.fruitless(search.reachable(), tables)
 
 
@@ -315,9 +311,9 @@ class Tableau:
     def __init__(self, verifier: Verifier, prop: Property, formula: Formula) -> None:
         self.verifier, self.prop, self.formula = verifier, prop, formula
         self.untils = tuple(dict.fromkeys(untils(formula)))
-        self.guesses = 1 << len(self.untils)
         self.owed = obligations(verifier.system)
         self.atoms: dict[tuple[int, Atom], bool] = {}
+        self.known: dict[Node, bool] = {}
 
     def true(self, formula: Formula, node: Node) -> bool:
         """Whether a plain formula is true at a node, if the node's guesses are right."""
@@ -335,18 +331,25 @@ class Tableau:
             case _:
                 reject(f"{self.prop.name} says what this verifier does not know: {formula}")
 
+    def fits(self, node: Node) -> bool:
+        """Whether what is true at a node does not refute its guesses."""
+        if node not in self.known:
+            bits = ((node[1] >> at & 1, until) for at, until in enumerate(self.untils))
+            self.known[node] = all(
+                now == self.true(until.right, node) or (now and self.true(until.left, node)) for now, until in bits
+            )
+        return self.known[node]
+
     def after(self, node: Node) -> Iterator[tuple[Node, int]]:
         """The nodes that may follow, with the fair actions that the step takes: guesses must follow from the next ones."""
         allowed: list[tuple[int, ...]] = []
         for at, until in enumerate(self.untils):
-            now, kept = bool(node[1] >> at & 1), self.true(until.right, node)
-            if kept or not self.true(until.left, node):
-                allowed.append((0, 1 << at) if now is kept else ())
-            else:
-                allowed.append((now << at,))
+            free = self.true(until.right, node) or not self.true(until.left, node)
+            allowed.append((0, 1 << at) if free else (node[1] & 1 << at,))
         for guess in map(sum, product(*allowed)):
             for to, takes in {node[0]: 0, **self.verifier.follow[node[0]]}.items():
-                yield (to, guess), takes
+                if self.fits((to, guess)):
+                    yield (to, guess), takes
 
     def enabled(self, node: Node) -> int:
         """The fair actions, as bits, that can be taken and change the state."""
@@ -354,8 +357,8 @@ class Tableau:
 
     def reachable(self) -> set[Node]:
         """The nodes on paths from initial states where the formula is false."""
-        initial = product(range(self.verifier.ends[0]), range(self.guesses))
-        todo = [node for node in initial if not self.true(self.formula, node)]
+        initial = product(range(self.verifier.ends[0]), range(1 << len(self.untils)))
+        todo = [node for node in initial if self.fits(node) and not self.true(self.formula, node)]
         found = set(todo)
         while todo:
             fresh = {node for node, _ in self.after(todo.pop())} - found
@@ -363,10 +366,9 @@ class Tableau:
             todo += fresh
         return found
 
-    def fruitless(self, nodes: set[Node], tables: Sequence[tuple[Sequence[array[int]], Mapping[int, Any]]]) -> None:
+    def fruitless(self, nodes: set[Node], tables: Sequence[tuple[Mapping[int, array[int]], Mapping[int, Any]]]) -> None:
         """That no fair behaviour that keeps its promises stays among `nodes`. Raises `Rejected`."""
-        ranks, reasons = tables[0]
-        left: dict[int, set[Node]] = {}
+        (ranks, reasons), left = tables[0], dict[int, set[Node]]()
         for node in nodes:
             rank = ranks[node[1]][node[0]]
             what, which = reasons.get(rank, ("passing", -1))

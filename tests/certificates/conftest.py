@@ -1,0 +1,120 @@
+"""Certificates of searches and proofs, taken apart and put together again with a checksum that fits."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamproof.certify.evidence import certify_search
+from streamproof.certify.proofs import certify_proof
+from streamproof.certify.verifier import parse, verify
+from streamproof.certify.writing import packed
+from streamproof.explicit import explore
+from streamproof.registry import find
+from streamproof.symbolic import prove
+from streamproof.system import System
+
+
+@dataclass
+class Certificate:
+    """A certificate in parts that a test may change. `columns`: per variable the number of its value in each state."""
+
+    system: System
+    header: dict[str, Any]
+    evidence: dict[str, Any]
+    numbers: bytes
+    columns: list[list[int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, system: System, data: bytes) -> Certificate:
+        """The parts of a certificate's file."""
+        header, evidence, numbers = parse(data)
+        found = cls(system, header, evidence, numbers)
+        count = 0 if header["counts"] is None else header["counts"]["distinct"]
+        for values in evidence["values"]:
+            column = array(_code(values), found.numbers[: count * array(_code(values)).itemsize])
+            found.numbers = found.numbers[count * column.itemsize :]
+            found.columns.append(column.tolist())
+        return found
+
+    def file(self) -> bytes:
+        """The certificate with the checksum that its parts have now."""
+        columns = [
+            array(_code(values), column).tobytes()
+            for values, column in zip(self.evidence["values"], self.columns, strict=True)
+        ]
+        return packed(self.header, self.evidence, [*columns, self.numbers])
+
+    def verify(self) -> dict[str, Any]:
+        """Have it verified, on the system that it is of."""
+        return verify(self.file(), lambda _: self.system, lambda _: None)
+
+    def copy(self) -> Certificate:
+        """Another one with the same parts."""
+        parts = json.loads(json.dumps([self.header, self.evidence, self.columns]))
+        return Certificate(self.system, parts[0], parts[1], self.numbers, parts[2])
+
+    def remove_state(self, at: int) -> None:
+        """Leave out a state, and count one less on its level."""
+        for column in self.columns:
+            del column[at]
+        self.header["counts"]["distinct"] -= 1
+        self.header["counts"]["levels"][self.level(at)] -= 1
+
+    def level(self, at: int) -> int:
+        """The level of a state, from 0."""
+        levels = self.header["counts"]["levels"]
+        return next(k for k in range(len(levels)) if at < sum(levels[: k + 1]))
+
+    def ranks(self) -> array[int]:
+        """The ranks that follow the states."""
+        return array("I", self.numbers)
+
+
+def _code(values: Sequence[Any]) -> str:
+    return "B" if len(values) <= 1 << 8 else "H" if len(values) <= 1 << 16 else "I"
+
+
+Certify = Callable[..., Certificate]
+
+
+@pytest.fixture(scope="session")
+def model() -> Callable[..., System]:
+    """The system of a bundled model."""
+
+    def system(name: str, variant: str | None = None, **parameters: Any) -> System:
+        return find(name).system(variant, parameters)
+
+    return system
+
+
+@pytest.fixture(scope="session")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Certify:
+    """The certificate of a search of all states."""
+
+    def certify(system: System, **options: Any) -> Certificate:
+        path = tmp_path_factory.mktemp("certificates") / "search"
+        written = certify_search(path, "model", (), explore(system, **options))
+        certificate = Certificate.of(system, path.read_bytes())
+        assert written.claims == certificate.header["claims"]
+        return certificate
+
+    return certify
+
+
+@pytest.fixture(scope="session")
+def proved(tmp_path_factory: pytest.TempPathFactory) -> Certify:
+    """The certificate of a proof by induction."""
+
+    def certify(system: System, properties: Sequence[str], **options: Any) -> Certificate:
+        path: Path = tmp_path_factory.mktemp("certificates") / "proof"
+        certify_proof(path, system, "model", (), prove(system, properties, **options))
+        return Certificate.of(system, path.read_bytes())
+
+    return certify

@@ -1,0 +1,131 @@
+"""Certificates of what the engines find are accepted, for bundled models and for random systems, temporal ones included."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from streamproof.registry import bundled, find
+from streamproof.system import Kind, System, Verdict
+from streamproof.system.reference import reference
+from streamproof.system.testing import random_system, temporal_system
+
+SMALL: dict[str, dict[str, Any]] = {
+    "credit": {"channels": 1},
+    "reference.coffee_can": {"beans": 20},
+    "reference.dining_philosophers": {"philosophers": 3},
+    "reference.token_ring": {"n": 3, "values": 3},
+    "reference.ewd998": {"n": 2, "most": 2},
+}
+"""Parameters at which a model is small enough for the interpreter, where it has no size of that name."""
+LONG = {"failover"}
+"""Models with many variants, each of them larger: two are in the quick tests."""
+
+
+def _variants(name: str) -> list[str | None]:
+    return [None, *find(name).spec.model.variants]
+
+
+def _system(name: str, variant: str | None) -> System:
+    target = find(name)
+    size = target.variant(variant).sizes.get("small", {}) if variant is None else {}
+    return target.system(variant, SMALL.get(name, size))
+
+
+CASES = [
+    pytest.param(name, variant, marks=[pytest.mark.long] if name in LONG and k > 1 else [], id=f"{name}-{variant}")
+    for name in bundled()
+    for k, variant in enumerate(_variants(name))
+]
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_every_verdict_on_a_bundled_model_is_certified(searched: Any, name: str, variant: str | None) -> None:
+    """All properties of a model or variant are claimed, and the claims are accepted."""
+    system = _system(name, variant)
+    certificate = searched(system)
+    assert certificate.header["claims"].keys() == {p.name for p in system.properties}
+    assert certificate.verify() == certificate.header
+
+
+def test_what_is_claimed_of_random_systems_is_what_the_interpreter_finds(searched: Any) -> None:
+    """Claims equal the verdicts of the reference search, mistakes of properties included; all kinds occur."""
+    seen: Counter[tuple[Kind, str]] = Counter()
+    for seed in range(100):
+        system = random_system(Random(seed))
+        found = reference(system)
+        if not found.levels or found.mistake is not None:
+            continue
+        certificate = searched(system, tier="python")
+        assert certificate.header["claims"] == {n: d.verdict.value for n, d in found.decisions.items()}, seed
+        assert certificate.header["counts"]["levels"] == list(found.counts.levels)
+        certificate.verify()
+        seen.update((p.kind, certificate.header["claims"][p.name]) for p in system.properties)
+    for kind in (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION):
+        assert min(seen[kind, verdict] for verdict in ("holds", "violated")) > 3
+    assert seen[Kind.INVARIANT, "error"] > 0
+
+
+def test_temporal_verdicts_on_random_systems_are_certified(searched: Any) -> None:
+    """Fairness of every kind, nested formulas: ranks exist and are accepted exactly where the referee says that it holds."""
+    holds = strong = 0
+    for seed in range(80):
+        system = temporal_system(Random(seed))
+        found = reference(system)
+        if not found.levels or found.mistake is not None:
+            continue
+        certificate = searched(system, tier="python")
+        assert certificate.header["claims"] == {n: d.verdict.value for n, d in found.decisions.items()}, seed
+        certificate.verify()
+        holds += sum(d.verdict is Verdict.HOLDS for d in found.decisions.values())
+        reasons = (
+            why for tables in certificate.evidence["ranks"].values() for t in tables for why in t["reasons"].values()
+        )
+        strong += sum(what == "strong" for what, _ in reasons)
+    assert holds > 30
+    assert strong > 5
+
+
+def test_two_workers_give_the_same_claims(searched: Any, model: Any) -> None:
+    """The compiled tier numbers states of several workers in another way; levels, ranks and claims are accepted."""
+    for system in (model("failover"), model("reference.ewd840")):
+        one, two = searched(system), searched(system, tier="compiled", workers=2)
+        assert one.header == two.header
+        two.verify()
+
+
+def test_a_search_cut_short_claims_what_behaviours_show(searched: Any, model: Any) -> None:
+    """Without all states there are no counts, and of the variant's properties only the violated ones are claimed."""
+    certificate = searched(model("failover", "no-versioning"), max_states=1200, tier="python")
+    assert certificate.header["counts"] is None
+    assert set(certificate.header["claims"].values()) == {"violated"}
+    certificate.verify()
+
+
+PROOFS = [("reference.ewd840", {"n": 4}), ("failover", {}), ("reference.die_hard", {})]
+
+
+@pytest.mark.parametrize(("name", "parameters"), PROOFS, ids=[name for name, _ in PROOFS])
+def test_proofs_of_bundled_models_are_certified(proved: Any, model: Any, name: str, parameters: Any) -> None:
+    """What induction proves, with the lemmas that it needs, is accepted by the verifier's own translation."""
+    system = model(name, **parameters)
+    provable = [p.name for p in system.properties if p.kind in (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)]
+    certificate = proved(system, provable)
+    assert set(certificate.header["claims"]) == set(provable)
+    certificate.verify()
+
+
+def test_proofs_of_random_systems_are_certified(proved: Any) -> None:
+    """Every sort and operator that random systems have means the same to the prover and to the verifier."""
+    claims = 0
+    for seed in range(40):
+        system = random_system(Random(seed))
+        provable = [p.name for p in system.properties if p.kind in (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)]
+        if provable:
+            certificate = proved(system, provable, depth=4, max_k=3, confirm=False)
+            certificate.verify()
+            claims += sum(len(proof["claims"]) for proof in certificate.evidence["proofs"])
+    assert claims > 20

@@ -1,0 +1,353 @@
+"""Tampered certificates are rejected, with the reason: by the checksum, and by their meaning where it fits again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from streamproof.certify import verifier
+from streamproof.certify.verifier import Rejected, verify
+from streamproof.registry import find
+from streamproof.system import System, Verdict
+from streamproof.system.reference import reference
+from streamproof.system.testing import temporal_system
+
+PROGRAM = Path(verifier.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def whole(searched: Any, model: Any) -> Any:
+    """A certificate with a closed set, ranks of termination, and behaviours: of a variant that is violated."""
+    return searched(model("failover", "restart-all"))
+
+
+@pytest.fixture(scope="module")
+def fair(searched: Any, model: Any) -> Any:
+    """A certificate with ranks of a temporal property."""
+    return searched(model("reference.ewd840"))
+
+
+@pytest.fixture(scope="module")
+def lasso(searched: Any, model: Any) -> Any:
+    """A certificate with lassos: of termination, and of temporal properties."""
+    return searched(model("credit", "lost-announcement", channels=1))
+
+
+@pytest.fixture(scope="module")
+def induction(proved: Any, model: Any) -> Any:
+    """A certificate of a proof by induction that needs lemmas."""
+    return proved(model("failover"), ["stops_before_restart", "consistent_result", "fresh_attempts"])
+
+
+def test_the_verifier_stays_small() -> None:
+    """The program has at most 400 lines; what checks inductions are two files, each smaller."""
+    sizes = {path.stem: len(path.read_text(encoding="utf-8").splitlines()) for path in PROGRAM.glob("verifier*.py")}
+    assert sizes.keys() == {"verifier", "verifier_induction", "verifier_terms"}
+    assert max(sizes.values()) <= 400
+
+
+def _refused(data: bytes, system: System) -> str:
+    with pytest.raises(Rejected) as refused:
+        verify(data, lambda _: system, lambda _: None)
+    return refused.value.message
+
+
+def test_every_flipped_bit_and_every_truncation_is_seen(fair: Any) -> None:
+    """Five hundred single bits, the first and the last among them, and files cut short or with more at the end."""
+    data, random = fair.file(), Random(1)
+    bits = {0, 8 * len(data) - 1, *(random.randrange(8 * len(data)) for _ in range(500))}
+    for bit in bits:
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        assert "rejected: it does not begin" in (said := _refused(bytes(changed), fair.system)) or "checksum" in said
+    for size in (0, 1, 30, 90, len(data) // 2, len(data) - 1):
+        assert "rejected: it" in _refused(data[:size], fair.system)
+    assert "checksum" in _refused(data + b"\n", fair.system)
+
+
+def _rejected(certificate: Any) -> str:
+    return _refused(certificate.file(), certificate.system)
+
+
+# --- the closed set -------------------------------------------------------------------------------------------------
+
+
+def test_no_state_can_be_left_out(whole: Any) -> None:
+    """Any state removed, with the counts adapted: a step leads out of the set, or an initial state is missing."""
+    count = whole.header["counts"]["distinct"]
+    for at in (0, 1, count - 1, *Random(2).sample(range(count), 12)):
+        changed = whole.copy()
+        ranks = whole.ranks()
+        del ranks[at]
+        changed.numbers = ranks.tobytes()
+        changed.remove_state(at)
+        said = _rejected(changed)
+        assert any(why in said for why in ("leads out of its states", "first level", "counts do not fit"))
+
+
+def test_no_state_can_be_added(whole: Any) -> None:
+    """A combination of values that is not reachable, on any level, with the counts adapted."""
+    random, states = Random(3), set(zip(*whole.columns, strict=True))
+    for _ in range(12):
+        changed = whole.copy()
+        extra = tuple(random.randrange(len(values)) for values in whole.evidence["values"])
+        if extra in states:
+            continue
+        level = random.randrange(len(whole.header["counts"]["levels"]))
+        at = sum(whole.header["counts"]["levels"][: level + 1])
+        for column, value in zip(changed.columns, extra, strict=True):
+            column.insert(at, value)
+        changed.header["counts"]["distinct"] += 1
+        changed.header["counts"]["levels"][level] += 1
+        ranks = whole.ranks()
+        ranks.insert(at, 1 << 30)
+        changed.numbers = ranks.tobytes()
+        assert "malformed" not in _rejected(changed)
+
+
+def test_no_state_can_be_put_on_another_level(whole: Any) -> None:
+    """The last state of a level counted with the next, or the first of the next with it, for pairs of levels."""
+    levels = whole.header["counts"]["levels"]
+    for at in range(0, len(levels) - 1, 3):
+        for shift in (1, -1):
+            changed = whole.copy()
+            changed.header["counts"]["levels"][at] += shift
+            changed.header["counts"]["levels"][at + 1] -= shift
+            said = _rejected(changed)
+            assert "level" in said or "counts do not fit" in said
+
+
+def test_a_value_of_one_state_cannot_be_changed(whole: Any) -> None:
+    """The number of a value in some state is another one."""
+    random = Random(4)
+    for _ in range(12):
+        changed = whole.copy()
+        column = random.choice([k for k, values in enumerate(whole.evidence["values"]) if len(values) > 1])
+        state = random.randrange(len(changed.columns[column]))
+        values = len(whole.evidence["values"][column])
+        changed.columns[column][state] = (changed.columns[column][state] + random.randrange(1, values)) % values
+        said = _rejected(changed)
+        assert any(why in said for why in ("leads out", "twice", "first level", "no step", "deeper level", "mistake"))
+
+
+@pytest.mark.parametrize("what", ["distinct", "generated", "depth"])
+def test_counts_are_counted_again(whole: Any, what: str) -> None:
+    """One more or one less than there are."""
+    for shift in (1, -1):
+        changed = whole.copy()
+        changed.header["counts"][what] += shift
+        assert "rejected" in _rejected(changed)
+
+
+def test_the_verdict_cannot_be_changed(whole: Any, fair: Any, lasso: Any, induction: Any) -> None:
+    """Every claim of four certificates, turned into every other verdict."""
+    for certificate in (whole, fair, lasso, induction):
+        for name, claimed in certificate.header["claims"].items():
+            for other in {"holds", "violated", "inconclusive", "error"} - {claimed}:
+                changed = certificate.copy()
+                changed.header["claims"][name] = other
+                assert name in _rejected(changed)
+
+
+def test_what_is_violated_cannot_be_claimed_without_its_behaviour(whole: Any) -> None:
+    """The behaviour is taken out, and the property said to hold: the states show that it does not."""
+    violated = [name for name, verdict in whole.header["claims"].items() if verdict == "violated"]
+    assert violated
+    for name in violated:
+        changed = whole.copy()
+        changed.header["claims"][name] = "holds"
+        del changed.evidence["traces"][name]
+        said = _rejected(changed)
+        assert name in said or "numbers" in said
+
+
+def _edit(path: list[str], value: Any) -> Callable[[Any], None]:
+    def change(certificate: Any) -> None:
+        place = {"header": certificate.header, "evidence": certificate.evidence}
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_edit(["header", "fingerprint"], "0" * 64), "it is of another failover than this one"),
+        (_edit(["header", "counts"], None), "it claims what only all states show"),
+        (_edit(["header", "note"], 1), "its parts are not those of a certificate"),
+        (_edit(["evidence", "note"], 1), "its parts are not those of a certificate"),
+        (_edit(["header", "claims", "unknown"], "holds"), "it is malformed (KeyError"),
+        (_edit(["header", "counts", "levels"], [1]), "its counts do not fit"),
+        (_edit(["evidence", "ranks", "survives"], []), "it has numbers that nothing needs"),
+        (_edit(["evidence", "traces", "no_such"], {}), "it has evidence for what it does not claim"),
+        (_edit(["evidence", "proofs"], [{"claims": ["nothing"]}]), "it has evidence for what it does not claim"),
+    ],
+)
+def test_other_parts_cannot_be_changed(whole: Any, change: Callable[[Any], None], why: str) -> None:
+    """Header and evidence changed elsewhere, each with its own message."""
+    changed = whole.copy()
+    change(changed)
+    assert why in _rejected(changed)
+
+
+def test_a_certificate_is_of_one_system(whole: Any, model: Any) -> None:
+    """With another variant, other parameters or another property it is refused before anything is looked at."""
+    others = [model("failover"), replace(whole.system, properties=whole.system.properties[:-1])]
+    for other in others:
+        assert "have changed" in _refused(whole.file(), other)
+
+
+# --- behaviours -----------------------------------------------------------------------------------------------------
+
+
+def test_no_step_or_state_of_a_behaviour_can_be_changed(whole: Any, lasso: Any) -> None:
+    """For every behaviour: a state or step left out, a label or value of another, a loop that leads elsewhere."""
+    looked_at = 0
+    for certificate in (whole, lasso):
+        for name, trace in certificate.evidence["traces"].items():
+            steps = len(trace["steps"])
+            edits: list[Callable[[Any], None]] = [
+                lambda t: t["states"].pop(0),
+                lambda t: t["states"].reverse() if len(t["states"]) > 1 else t["states"].clear(),
+                lambda t: t["states"].append(t["states"][0]),
+                lambda t: t["steps"].append("nothing()"),
+                lambda t: t.update(loop=len(t["states"])),
+                lambda t: t.update(loop=-1),
+                lambda t: t["states"][-1].pop(),
+            ]
+            if steps:
+                edits += [lambda t: t["steps"].pop(), lambda t: t["steps"].__setitem__(0, "nothing()")]
+                edits += [lambda t, k=k: (t["states"].pop(k), t["steps"].pop(k)) for k in range(min(steps, 6))]
+            for edit in edits:
+                changed = certificate.copy()
+                edit(changed.evidence["traces"][name])
+                assert "rejected" in _rejected(changed)
+                looked_at += 1
+    assert looked_at > 40
+
+
+def test_a_lasso_must_be_fair(lasso: Any) -> None:
+    """To stay in the first state for ever makes the formula false, but something is owed there."""
+    changed = lasso.copy()
+    (name,) = {n for n, t in changed.evidence["traces"].items() if n == "consumed"}
+    changed.evidence["traces"][name] = {
+        "states": changed.evidence["traces"][name]["states"][:1],
+        "steps": [],
+        "loop": 0,
+    }
+    said = _rejected(changed)
+    assert f"the behaviour for {name}" in said
+
+
+# --- ranks ----------------------------------------------------------------------------------------------------------
+
+
+def test_ranks_of_termination_must_fall(whole: Any) -> None:
+    """Of a state that has successors: a rank of 0."""
+    ranks = whole.ranks()
+    tried = [at for at in range(len(ranks)) if ranks[at]][:: max(1, len(ranks) // 10)]
+    assert tried
+    for at in tried:
+        changed, other = whole.copy(), whole.ranks()
+        other[at] = 0
+        changed.numbers = other.tobytes()
+        assert "the rank for termination does not fall" in _rejected(changed)
+
+
+def test_ranks_and_reasons_of_temporal_properties_are_checked(fair: Any) -> None:
+    """Reasons exchanged or left out, ranks all alike, numbers missing or too many."""
+    (tables,) = fair.evidence["ranks"].values()
+    assert any(table["reasons"] for table in tables)
+    for level, table in enumerate(tables):
+        for rank, (what, which) in table["reasons"].items():
+            for other in (["passing", -1], ["strong", which], [what, 99], ["nothing", 0]):
+                changed = fair.copy()
+                next(iter(changed.evidence["ranks"].values()))[level]["reasons"][rank] = other
+                assert "rejected" in _rejected(changed)
+            changed = fair.copy()
+            del next(iter(changed.evidence["ranks"].values()))[level]["reasons"][rank]
+            assert "stays on rank" in _rejected(changed)
+    for numbers in (bytes(len(fair.numbers)), fair.numbers[:-4], fair.numbers + b"\0\0\0\0"):
+        changed = fair.copy()
+        changed.numbers = numbers
+        assert "rejected" in _rejected(changed)
+
+
+def test_ranks_never_show_what_is_false(searched: Any) -> None:
+    """For violated temporal properties of random systems: random tables of ranks and reasons, all rejected."""
+    tried = 0
+    for seed in range(40):
+        system, random = temporal_system(Random(seed)), Random(seed)
+        found = reference(system)
+        if not found.levels or found.mistake is not None:
+            continue
+        for prop in system.properties:
+            if found.decisions[prop.name].verdict is not Verdict.VIOLATED:
+                continue
+            certificate = searched(replace(system, properties=(prop,)), tier="python")
+            certificate.evidence["traces"] = {}
+            certificate.header["claims"] = {prop.name: "holds"}
+            count = certificate.header["counts"]["distinct"]
+            for _ in range(20):
+                guesses = list(range(16))
+                kinds = [["until", 0], ["until", 1], ["weak", 0], ["strong", 0], ["weak", 1], ["strong", 1]]
+                tables = [
+                    {"guesses": guesses, "reasons": {str(r): random.choice(kinds) for r in range(3)}} for _ in range(4)
+                ]
+                certificate.evidence["ranks"] = {prop.name: tables}
+                numbers = bytearray()
+                for _ in range(4 * 16 * count):
+                    numbers += random.randrange(random.choice((1, 3))).to_bytes(4, "little")
+                certificate.numbers = bytes(numbers)
+                said = _rejected(certificate)
+                assert prop.name in said or "range object" in said
+                tried += prop.name in said
+    assert tried > 100
+
+
+# --- induction ------------------------------------------------------------------------------------------------------
+
+
+def test_no_lemma_that_is_needed_can_be_left_out(induction: Any) -> None:
+    """Without one of the lemmas the rest is not inductive; it is said what does not follow."""
+    (proof,) = induction.evidence["proofs"]
+    refused = 0
+    for name in proof["lemmas"]:
+        changed = induction.copy()
+        changed.evidence["proofs"][0]["lemmas"].remove(name)
+        assert "is not always true after 1 states" in _rejected(changed)
+        refused += 1
+    assert refused == len(proof["lemmas"])
+
+
+def test_formulas_of_a_proof_must_be_inductive(proved: Any, model: Any) -> None:
+    """A formula that is false, one that is true and not inductive, and one that is no formula."""
+    certificate = proved(model("reference.ewd840"), ["detection_is_right", "dijkstra"])
+    end = certificate.system.variables[0].name
+    for formula, why in (
+        (False, "formula 1 is not always true after 0 steps"),
+        (["not", 1], "it is malformed"),
+        (["end", "nowhere"], "it is malformed (KeyError"),
+        (["<", 1, 2, 3], "it is malformed"),
+        ("true", "it is malformed"),
+    ):
+        changed = certificate.copy()
+        changed.evidence["proofs"][0]["formulas"] = [formula]
+        assert why in _rejected(changed), (formula, end)
+
+
+def test_the_strength_of_an_induction_counts(proved: Any) -> None:
+    """What needs two states in a row is rejected with one; the names of states need to be different only then."""
+    system = find("reference.die_hard").system(None, {})
+    certificate = proved(system, ["deadlock"])
+    for change in ({"k": 0}, {"k": "x"}, {"more": 1}):
+        changed = certificate.copy()
+        changed.evidence["proofs"][0].update(change)
+        assert "rejected" in _rejected(changed)
