@@ -230,7 +230,7 @@ class Portfolio:
         if self._mistake is not None and prop.kind not in ENDLESS:
             return Finding(prop.name, prop.kind, Verdict.ERROR, *self._mistake), Engine.PDR
         found = self.attempts[-1][1].finding(prop)
-        if self._frames is not None and prop not in self.attempts[-1][1].ctis and prop.kind not in ENDLESS:
+        if self._frames is not None and prop.name not in self.attempts[-1][1].ctis and prop.kind not in ENDLESS:
             covered = so_far(max(self._frames, self.first.depth))
             seen = f"{self._stopped}{nothing(prop)} in {covered}, and no invariant found: allow more time, or use check"
             found = replace(found, because=seen)
