@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamproof.agree.digest import digest
@@ -143,11 +141,6 @@ def checked_by_tlc(system: System, options: TlcOptions | None = None) -> Opinion
         seconds=time.perf_counter() - begun,
         why={"all": "not told by TLC"},
     )
-
-
-def only(opinion: Opinion, properties: Collection[str]) -> Opinion:
-    """The opinion on these properties alone."""
-    return replace(opinion, answers={name: a for name, a in opinion.answers.items() if name in properties})
 
 
 def _failed(engine: str, error: StreamproofError, begun: float) -> Opinion:
