@@ -18,7 +18,9 @@ Cube: TypeAlias = tuple[Expr, ...]
 
 def cube_of(system: System, state: State) -> Cube:
     """The one state of a scalar system, with parts as weak as can be: bounds instead of equality, values excluded."""
-    return tuple(part for v, value in system.named(state) for part in _parts(b.var(v.name, v.sort), value))
+    parts = (part for v, value in system.named(state) for part in _parts(b.var(v.name, v.sort), value))
+    # What the sort says of the leaf anyway folds away.
+    return tuple(part for part in parts if not isinstance(part, e.Const))
 
 
 def _parts(leaf: Expr, value: object) -> Iterator[Expr]:

@@ -78,7 +78,7 @@ class Span(Generic[K]):
 def null_space(equations: Iterable[Mapping[K, Number]], unknowns: Sequence[K]) -> tuple[dict[K, int], ...]:
     """A basis of all assignments to the `unknowns` that solve every equation ``sum(entry * unknown) = 0``.
 
-    Vectors are primitive and made sparse: no combination of two of them has fewer entries than the longer one.
+    Vectors are primitive and made simple: entries are few, and as far as may be positive.
     """
     span: Span[K] = Span(unknowns)
     for equation in equations:
@@ -95,7 +95,7 @@ def null_space(equations: Iterable[Mapping[K, Number]], unknowns: Sequence[K]) -
 
 
 def _sparser(basis: list[dict[K, int]], order: Sequence[K]) -> list[dict[K, int]]:
-    """The same space by vectors with fewer entries, as far as combining pairs of them goes."""
+    """The same space by vectors with fewer entries, and fewer negative ones, as far as combining pairs of them goes."""
     improved = True
     while improved:
         improved = False
@@ -106,9 +106,14 @@ def _sparser(basis: list[dict[K, int]], order: Sequence[K]) -> list[dict[K, int]
                     continue
                 for key in shared:
                     rest = plus(scaled(one, other[key]), other, -one[key])
-                    if len(rest) < len(one):
-                        one = primitive({k: rest[k] for k in order if k in rest})
+                    simpler = primitive({k: rest[k] for k in order if k in rest})
+                    if _weight(simpler) < _weight(one):
+                        one = simpler
                         improved = True
                         break
             basis[n] = one
     return basis
+
+
+def _weight(vector: Mapping[K, int]) -> tuple[int, int]:
+    return len(vector), sum(value < 0 for value in vector.values())

@@ -44,7 +44,7 @@ def _said(term: Expr) -> tuple[str, int]:
         case e.Or(args=args):
             return _joined(" or ", args, _OR)
         case e.Ite(cond=c, then=e.Const(value=1), other=e.Const(value=0)):
-            return f"({_within(c, _IMPLIED)})", _ATOM
+            return _within(c, _ATOM), _ATOM
         case e.Ite(cond=c, then=x, other=y):
             return f"{_within(x, _OR)} if {_within(c, _OR)} else {_within(y, _OR)}", _IMPLIED
         case e.Eq(left=x, right=y):
