@@ -164,6 +164,7 @@ class _Export:
         self.main: list[Claim] = [Claim(TYPES, None, Means.MISTAKE)]
         self.runs: list[Run] = []
         self.left_out: list[str] = []
+        self.stems = Names({self.module, f"{self.module}_states"})
 
     def document(self) -> Tla:
         start, steps, about = list(self._start()), list(self._steps()), list(self._properties())
@@ -372,7 +373,7 @@ class _Export:
 
     def _run(self, suffix: str, specification: str, claims: Sequence[Claim], about: str, module: str = "") -> None:
         module = module or self.module
-        name = f"{self.module}_{identifier(suffix)}"
+        name = self.stems.new(f"{self.module}_{suffix}")
         general = (Claim(TYPES, None, Means.MISTAKE), Claim(MISTAKE, None, Means.MISTAKE))
         first = [c for c in general if c in self.main]
         self.runs.append(Run(name, module, specification, (*first, *claims), f"{suffix}: {about}"))
@@ -465,9 +466,7 @@ class _Export:
         numbered = partial(new, "until")
         self.extra[module] = watched.text(formula, Guesses(condition, numbered))
         claims = [*sane, Claim(name, prop.name, Means.VIOLATED, temporal=True)]
-        self.runs.append(
-            Run(module, module, watched.specification, tuple(claims), f"{prop.name}: has an operator that TLA+ lacks")
-        )
+        self._run(prop.name, watched.specification, claims, "has an operator that TLA+ lacks", module)
 
 
 def _fires(checks: Iterable[Check]) -> Expr:
