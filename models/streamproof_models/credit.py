@@ -259,9 +259,13 @@ class NoCredit(Credit, variant="no-credit"):
         declared = dict(super().state().items())
         return State(**declared, waits=Range(0, self.channels, init=self.channels))
 
-    def most(self) -> int:
-        """Credits that nobody uses add up."""
-        return super().most() + self.depth
+    @action(c="channels")
+    def announce(self, s: Any, c: int) -> None:
+        """There are no credits to announce."""
+        require(False)
+
+    def promise(self, s: Any, c: int) -> None:
+        """Nor to keep."""
 
     @action(c="channels", fairness=WEAK)
     def send(self, s: Any, c: int) -> None:

@@ -66,4 +66,12 @@ SPEC = Spec(
         "zero-exclusive": {"isolation": "violated"},
         "no-credit": {"conservation": "violated", "no_overflow": "violated", "isolation": "violated"},
     },
+    variant_parameters={  # the smallest that show what breaks
+        "credit-before-free": {"channels": 1},
+        "floating-leak": {"depth": 1},
+        "uncounted-lending": {"depth": 1},
+        "lost-announcement": {"channels": 1},
+        "zero-exclusive": {"depth": 1},
+        "no-credit": {"floating": 0},
+    },
 )

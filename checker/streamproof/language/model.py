@@ -278,7 +278,8 @@ class Spec:
         from streamproof.language.sizes import compile_parametric
 
         if variant is not None:
-            parameters = {**self.variant_parameters.get(variant, {}), **parameters}
+            own = {n: v for n, v in self.variant_parameters.get(variant, {}).items() if n not in free}
+            parameters = {**own, **parameters}
         return compile_parametric(self.model, tuple(free), variant, parameters, self.properties)
 
     def expectation(self, variant: str | None, prop: str) -> str:
