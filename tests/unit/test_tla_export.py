@@ -234,6 +234,14 @@ def test_constants_that_follow_no_rule_stand_in_a_table() -> None:
     assert definition(made, "table1") == "table1 ==\n    0 :> 2 @@ 1 :> 0 @@ 2 :> 3 @@ 3 :> 1"
 
 
+def test_tables_of_two_parameters_are_functions_of_functions() -> None:
+    """Defined for all combinations, those that no instance has included."""
+    values = {(0, 0): 2, (0, 1): 0, (1, 0): 3}
+    made = system(*(go((), b.num(v), p=p, q=q) for (p, q), v in values.items()))
+    assert "n' = table1[p][q]" in definition(made, "go")
+    assert definition(made, "table1") == "table1 ==\n    0 :> (0 :> 2 @@ 1 :> 0) @@ 1 :> (0 :> 3 @@ 1 :> 2)"
+
+
 def test_instances_of_other_shapes_are_operators_of_their_own() -> None:
     """And so are those that no parameter tells apart, which a quantifier would take for one."""
     made = system(go((), b.num(1), p=0), go((b.eq(N, b.num(1)),), b.num(2), p=1))
@@ -246,7 +254,8 @@ def test_parameters_that_are_no_product_are_bound_together() -> None:
     """Only the combinations that there are."""
     made = system(*(go((b.eq(N, b.num(p)),), b.num(q), p=p, q=q) for p, q in ((0, 1), (1, 0), (1, 2))))
     assert (
-        definition(made, "Next") == "Next ==\n    \\/ \\E row \\in {<<0, 1>>, <<1, 0>>, <<1, 2>>} : go(row[1], row[2])"
+        definition(made, "Next")
+        == "Next ==\n    \\/ \\E row \\in {[p |-> 0, q |-> 1], [p |-> 1, q |-> 0], [p |-> 1, q |-> 2]} : go(row.p, row.q)"
     )
 
 
@@ -512,3 +521,18 @@ def test_a_system_without_variables_is_refused() -> None:
 def test_a_model_in_which_nothing_can_happen_has_a_next_step_that_is_false() -> None:
     """An action whose guard is false has no operator."""
     assert definition(system(go((b.FALSE,), b.num(1))), "Next") == "Next ==\n    FALSE"
+
+
+def test_configurations_have_names_of_their_own() -> None:
+    """A property that is called as the configuration for counting does not replace it."""
+    made = system(go((), b.num(1)), properties=(Property("states", Kind.REACHABLE, b.eq(N, b.num(1))),))
+    assert list(export(made).files) == ["small.tla", "small.cfg", "small_states.cfg", "small_states_2.cfg"]
+
+
+def test_every_configuration_asks_whether_the_model_makes_a_mistake() -> None:
+    """Also that of a module of its own: what follows a mistake means nothing."""
+    checked = Instance("go", (), (), (), (("n", b.num(1)),), (Check(b.eq(N, b.num(2)), "guard", None),))
+    until = Property("p", Kind.TEMPORAL, b.TRUE, formula=Until(ZERO, ONE))
+    made = system(checked, properties=(until, Property("q", Kind.REACHABLE, b.eq(N, b.num(1)))))
+    for run in export(made).runs:
+        assert "NoMistake" in [c.name for c in run.claims], run.name

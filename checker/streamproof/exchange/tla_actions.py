@@ -50,9 +50,10 @@ class Group:
             sets = [values_of([row[at] for row in rows]) for at in range(len(names))]
             bounds = ", ".join(f"{name} \\in {among}" for name, among in zip(names, sets, strict=True))
             return beside(f"{quantifier} {bounds} : ", body(f"({', '.join(names)})"), bind=Bind.LOOSE)
-        tuples = separated("{", [atom(f"<<{', '.join(row)}>>") for row in rows], "}")
-        given = f"({', '.join(f'row[{at + 1}]' for at in range(len(names)))})"
-        return beside(f"{quantifier} row \\in ", tuples, " : ", body(given), bind=Bind.LOOSE)
+        records = [", ".join(f"{name} |-> {value}" for name, value in zip(names, row, strict=True)) for row in rows]
+        among = separated("{", [atom(f"[{text}]") for text in records], "}")
+        given = f"({', '.join(f'row.{name}' for name in names)})"
+        return beside(f"{quantifier} row \\in ", among, " : ", body(given), bind=Bind.LOOSE)
 
     def ground(self, at: int) -> str:
         """The operator applied to the parameters of one of the instances."""
@@ -253,7 +254,7 @@ def _free(group: Group, text: Text) -> Text:
     if is_product(group.family.rows):
         return formula
     # The parameters are parts of rows there, so they are given their names again.
-    named = [atom(f"{name} == row[{at + 1}]") for at, name in enumerate(group.family.names)]
+    named = [atom(f"{name} == row.{name}") for name in group.family.names]
     return group.over("\\E", lambda given: below((beside("LET ", below(named)), beside("IN  ", text))))
 
 

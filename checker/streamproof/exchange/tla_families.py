@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
-from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside
+from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside, closed
 from streamproof.exchange.tla_names import Names, string
 from streamproof.exchange.tla_values import LARGEST, fields, integer, literal, record
 from streamproof.system import expr as e
@@ -207,23 +207,29 @@ class Tables:
                 keys = [tuple(row[at] for at in chosen) for row in family.rows]
                 if all(known.setdefault(k, t) == t for k, t in zip(keys, texts, strict=True)):
                     name = self._table(known)
-                    given = ", ".join(family.names[at] for at in chosen)
-                    return atom(f"{name}[{given}]")
+                    return atom(f"{name}{''.join(f'[{family.names[at]}]' for at in chosen)}")
         raise AssertionError("rows of a family are different")
 
     def _table(self, known: dict[tuple[str, ...], Text]) -> str:
         """The name of a function with these values. Of several arguments, it is defined for all combinations."""
         columns = [list(dict.fromkeys(column)) for column in zip(*known, strict=True)]
-        filler = next(iter(known.values()))
-        pairs = []
-        for key in product(*columns):
-            told = key[0] if len(key) == 1 else f"<<{', '.join(key)}>>"
-            pairs.append(beside(told, " :> ", known.get(key, filler)))
-        rows = [beside(pair, " @@" if at + 1 < len(pairs) else "") for at, pair in enumerate(pairs)]
-        body = _rows(rows)
+        body = _nested((), columns, known, next(iter(known.values())))
         if body.lines not in self.found:
             self.found[body.lines] = (self.names.new(f"table{len(self.found) + 1}"), body)
         return self.found[body.lines][0]
+
+
+def _nested(
+    key: tuple[str, ...], columns: Sequence[Sequence[str]], known: dict[tuple[str, ...], Text], filler: Text
+) -> Text:
+    """A function of the arguments that `key` has no values for; `filler` is the value where there is none."""
+    if not columns:
+        return known.get(key, filler)
+    pairs = [
+        beside(f"{value} :> ", closed(_nested((*key, value), columns[1:], known, filler), Bind.ATOM))
+        for value in columns[0]
+    ]
+    return _rows([beside(pair, " @@" if at + 1 < len(pairs) else "") for at, pair in enumerate(pairs)])
 
 
 def _rows(items: Sequence[Text]) -> Text:
