@@ -35,6 +35,7 @@ from streamproof import (
     terminal,
 )
 from streamproof.symbolic.parametric import AnySize, prove_any
+from streamproof.symbolic.parametric.claims import products
 from streamproof.symbolic.parametric.laws import law_candidates
 from streamproof.symbolic.parametric.steps import SAFE
 from streamproof.system.unbounded import Unbounded
@@ -649,6 +650,31 @@ def test_the_rest_keeps_its_value() -> None:
     parametric = Spec(OnlySmall).parametric(())
     assert prove_any(parametric, list(parametric.system.properties)).proved == ("small", "not_seven", "bounded")
     assert Spec(OnlySmall).parametric((), top=6).fixed == {"top": 6}
+
+
+class Cubes(Loose):
+    """Fermat's last theorem for exponent 3, as an invariant."""
+
+    def state(self):
+        return State(x=Nat(init=ANY), y=Nat(init=ANY), z=Nat(init=ANY))
+
+    @action
+    def stay(self, s):
+        s.x = s.x
+
+    @invariant
+    def fermat(self, s):
+        return s.x * s.y == 0 or s.x * s.x * s.x + s.y * s.y * s.y != s.z * s.z * s.z
+
+
+def test_what_the_solver_gives_up_on_is_not_proved() -> None:
+    """A query that is not decided in time leaves the property open, and the products in it are named."""
+    parametric = Spec(Cubes).parametric(())
+    proof = prove_any(parametric, list(parametric.system.properties), timeout=300)
+    assert (proof.proved, proof.unknown, proof.ctis) == ((), ("fermat",), {})
+    (prop,) = parametric.system.properties
+    lines = {term.loc.line for term in products(parametric, prop) if term.loc is not None}
+    assert lines == {Cubes.fermat.__code__.co_firstlineno + 2}
 
 
 # --- discovery

@@ -169,7 +169,8 @@ def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
     if proof.stopped is not None:
         return f"{proof.stopped} before it was proved for every size: allow more time"
     if name in proof.unknown or (SAFE in proof.unknown and name not in proof.ctis):
-        return "the solver gave up on proving it for every size: raise --query-timeout, or add a lemma"
+        hard = _hard(parametric, name)
+        return f"the solver gave up on proving it for every size{hard}: raise --query-timeout, or add a lemma"
     blocking = name if name in proof.ctis else SAFE
     what = "" if blocking == name else f", as long as the model may make a mistake ({proof.ctis[SAFE].because})"
     if blocking not in proof.ctis:
@@ -183,6 +184,16 @@ def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
         f"not proved for every size{what}: add a lemma that excludes the state of the counterexample to induction, or "
         "prove it at one size"
     )
+
+
+def _hard(parametric: Parametric, name: str) -> str:
+    """The term that leaves what a solver decides, where there is one."""
+    from streamproof.symbolic.parametric.claims import products
+
+    for term in products(parametric, parametric.system.property(name)):
+        place = "" if term.loc is None else f" ({term.loc.short})"
+        return f", as it may on products and quotients of unknowns{place}"
+    return ""
 
 
 def _notes(proof: AnySize) -> tuple[str, ...]:

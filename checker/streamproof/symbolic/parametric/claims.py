@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamproof.system import build as b
-from streamproof.system.expr import Expr, LessEq, Node, Var, intern
+from streamproof.system.expr import Const, Expr, FloorDiv, LessEq, Mod, Mul, Node, Var, intern, subterms
 from streamproof.system.model import Kind, Property
 from streamproof.system.sorts import (
     BOOL,
@@ -56,6 +56,20 @@ def _going(parametric: Parametric) -> Iterator[Expr]:
             if isinstance(value, Var):
                 enabled = exists(value, enabled)
         yield enabled
+
+
+def products(parametric: Parametric, prop: Property) -> Iterator[Expr]:
+    """The terms, of a property and of the rules, that multiply or divide by something unknown: what solvers give up on."""
+    said = claim(parametric, prop)
+    roots = [] if said is None else [said.condition]
+    for instance in parametric.system.instances:
+        roots += [c.expr for c in instance.guard]
+        roots += [term for _, term in instance.updates]
+    for term in subterms(*roots):
+        if isinstance(term, FloorDiv | Mod) and not isinstance(term.right, Const):
+            yield term
+        if isinstance(term, Mul) and not isinstance(term.left, Const) and not isinstance(term.right, Const):
+            yield term
 
 
 def well_formed(parametric: Parametric) -> Expr:
