@@ -195,7 +195,7 @@ def _each(seeds: range, draw: Any, agree: Any) -> None:
 
 def test_random_systems_are_counted_alike(jar: Path) -> None:
     """Systems of every sort, with mistakes of the model among them."""
-    _each(range(21, 25), random_system, counts_agree)
+    _each(range(21, 24), random_system, counts_agree)
 
 
 def test_random_systems_are_decided_alike(jar: Path) -> None:
@@ -205,7 +205,7 @@ def test_random_systems_are_decided_alike(jar: Path) -> None:
 
 def test_random_formulas_are_decided_alike(jar: Path) -> None:
     """Temporal formulas, with until and release, under fairness of every kind."""
-    _each(range(1, 3), temporal_system, verdicts_agree)
+    _each(range(1, 2), temporal_system, verdicts_agree)
 
 
 @pytest.mark.long
