@@ -105,6 +105,10 @@ class Target:
         """The transition system of a variant in which the parameters `free` stand for every number; raises as `system`."""
         return self._made(variant, parameters, lambda: self.spec.parametric(free, variant, **parameters))
 
+    def endless(self, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]) -> Parametric:
+        """The same with its temporal properties, for proofs by ranking functions."""
+        return self._made(variant, parameters, lambda: self.spec.endless(free, variant, **parameters))
+
     def _made(self, variant: str | None, parameters: Mapping[str, Any], make: Callable[[], T]) -> T:
         self.variant(variant)
         given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}

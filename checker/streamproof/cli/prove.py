@@ -72,6 +72,11 @@ MAX_SHOWN = 2
     help="Prove for every value of these parameters, not for one instance.",
 )
 @click.option(
+    "--rank",
+    metavar="EXPRESSION",
+    help='Prove a leads_to by this ranking function, of variables and parameters; "" looks for one.',
+)
+@click.option(
     "--query-timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
@@ -98,6 +103,7 @@ def command(
     k: int,
     depth: int,
     free: Sequence[str],
+    rank: str | None,
     query_timeout: float | None,
     timeout: float | None,
     out: Path | None,
@@ -133,11 +139,16 @@ def command(
         "--timeout": (timeout, None),
     }
     words = tuple(w for name, (v, usual) in given.items() if v != usual for w in (name, f"{v:g}"))
+    words = (*(("--rank", rank) if rank is not None else ()), *words)
     words = (*(("--any", ",".join(names)) if names else ()), *(("--engine", engine) if engine != AUTO else ()), *words)
     # Whatever proposed it, in the end a proof is one by induction.
     name = "induction" if engine == AUTO else engine
     request = Request("prove", name, selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
     try:
+        if rank is not None:
+            from streamproof.cli.prove_rank import answer_ranked
+
+            return answer_ranked(request, names, chosen, rank, query_timeout, timeout)
         system = _instance(selection, names)
         if system is None:
             for name in ("--k", "--depth"):

@@ -63,11 +63,14 @@ def compile_model(
 
 
 def compile_unbounded(
-    model: Model, free: frozenset[str], properties: Iterable[Callable[..., Any]]
+    model: Model, free: frozenset[str], properties: Iterable[Callable[..., Any]], *, temporal: bool = False
 ) -> tuple[System, Mapping[str, Decl]]:
-    """The rules and properties of a model whose parameters `free` stand for every number, and its declarations."""
+    """The rules and properties of a model whose parameters `free` stand for every number, and its declarations.
+
+    Its temporal properties are among them if `temporal`."""
     with _deep():
         compiler = _Compiler(model, free=free)
+        compiler.safety_only = not temporal
         return compiler.run(tuple(properties), False), compiler.declarations
 
 
@@ -149,7 +152,7 @@ class _Compiler:
                     actions.extend([action] if action else [])
                 case PropertyMark() if not self.bare and self._wanted(mark):
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
-                case RefinementMark() if not self.bare:
+                case RefinementMark() if not self.bare and not self.safety_only:
                     refinements.append((name, mark, function, len(props)))
                 case TerminalMark():
                     cond, _, checks = self._predicate(function, 1)

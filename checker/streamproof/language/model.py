@@ -271,16 +271,26 @@ class Spec:
         return compile_model(self.model.build(variant, **parameters), self.properties, termination=self.termination)
 
     def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
-        """The transition system in which the parameters `free` stand for every number within their limits.
+        """The transition system in which the parameters `free` stand for every number within their limits, without its
+        temporal properties.
 
         Raises `UsageError` for a name that is no parameter or no number, and `ModelError`.
         """
+        return self._parametric(free, variant, parameters, temporal=False)
+
+    def endless(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
+        """The same with its temporal properties, for proofs by ranking functions; raises as `parametric`."""
+        return self._parametric(free, variant, parameters, temporal=True)
+
+    def _parametric(
+        self, free: Sequence[str], variant: str | None, parameters: Mapping[str, Any], *, temporal: bool
+    ) -> Parametric:
         from streamproof.language.sizes import compile_parametric
 
         if variant is not None:
             own = {n: v for n, v in self.variant_parameters.get(variant, {}).items() if n not in free}
             parameters = {**own, **parameters}
-        return compile_parametric(self.model, tuple(free), variant, parameters, self.properties)
+        return compile_parametric(self.model, tuple(free), variant, parameters, self.properties, temporal=temporal)
 
     def expectation(self, variant: str | None, prop: str) -> str:
         """``holds`` or ``violated``: what is expected of a property."""

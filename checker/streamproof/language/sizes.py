@@ -35,8 +35,11 @@ def compile_parametric(
     variant: str | None,
     parameters: Mapping[str, Any],
     properties: Sequence[Callable[..., Any]],
+    *,
+    temporal: bool = False,
 ) -> Parametric:
-    """The transition system of a model for every value, within its limits, of the parameters `free`.
+    """The transition system of a model for every value, within its limits, of the parameters `free`; with its temporal
+    properties only if `temporal`.
 
     Raises `UsageError` for a name that is no parameter or no number or has a value in `parameters`, and `ModelError`.
     """
@@ -45,7 +48,7 @@ def compile_parametric(
     amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
     with ranging(own):
         model = cls.build(variant, **parameters, **amounts)
-    system, declarations = compile_unbounded(model, frozenset(amounts), properties)
+    system, declarations = compile_unbounded(model, frozenset(amounts), properties, temporal=temporal)
     numbers = count(1)
     initial = [system.initially]
     for name, decl in declarations.items():

@@ -1,0 +1,78 @@
+"""``streamproof prove --rank``: temporal properties by ranking functions, over integers without bounds and for every size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from streamproof.cli.answer import Request
+from streamproof.cli.engines import Outcome
+from streamproof.cli.progress import Status
+from streamproof.system.errors import UsageError
+from streamproof.system.model import Kind, System
+from streamproof.system.unbounded import Parametric, Unbounded
+
+QUERY_SECONDS = 2.0
+"""What one query may take, unless another time is given."""
+SECONDS = 60.0
+"""What the search for a rank of one property may take."""
+
+
+def answer_ranked(
+    request: Request,
+    free: Sequence[str],
+    chosen: Sequence[str],
+    rank: str,
+    query_timeout: float | None,
+    timeout: float | None,
+) -> int:
+    """Prove the chosen properties by the rank given, or by one that is found where it is empty.
+
+    Raises `UsageError` where a property of another kind is chosen.
+    """
+    from streamproof.symbolic.ranking import prove_by_ranking
+
+    selection = request.selection
+    for listed in selection.listed():
+        if listed.name in chosen and listed.kind is not Kind.TEMPORAL:
+            raise UsageError(
+                f"{listed.name} is of kind {listed.kind.value}, which has no rank",
+                remedy="choose temporal properties with --property, or leave out --rank",
+            )
+    begun = time.perf_counter()
+    model: System | Parametric
+    try:
+        model = selection.target.endless(selection.variant, selection.given, free) if free else selection.system()
+    except Unbounded:
+        model = selection.target.endless(selection.variant, selection.given, free)
+    ready = time.perf_counter() - begun
+    query = QUERY_SECONDS if query_timeout is None else query_timeout
+    with Status(live=not request.quiet):
+        answers = [
+            prove_by_ranking(
+                model,
+                name,
+                rank=rank or None,
+                timeout=int(1000 * query),
+                seconds=SECONDS if timeout is None else timeout,
+            )
+            for name in chosen
+        ]
+    system = model.system if isinstance(model, Parametric) else model
+    spent = sum(a.seconds for a in answers)
+    outcome = Outcome(tuple(a.finding for a in answers), None, None, None, False, ready, spent, None)
+    more: dict[str, Any] = {
+        "ranks": [
+            {
+                "property": a.finding.property,
+                "rank": a.rank,
+                "helpful": list(a.helpful),
+                "invariants": list(a.invariants),
+            }
+            for a in answers
+            if a.rank
+        ],
+        "queries": sum(a.queries for a in answers),
+    }
+    return request.answer(system, outcome, more)

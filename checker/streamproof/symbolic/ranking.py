@@ -1,0 +1,441 @@
+"""Proofs of ``leads_to`` by ranking functions: over integers without bounds, and for every value of parameters.
+
+While a behaviour waits, from where `p` is true until `q` is, a number of the state that is never negative must not grow, and
+an action that weak fairness does not let starve must make it smaller (Z. Manna, A. Pnueli, "Completing the temporal
+picture", 1991, the rule for well-founded sets). Asked of the solver, in plain queries over integers, with `inv` what was
+proved to be invariant before, `wait` = `inv` and not `q`:
+
+1. every step out of `wait` leads to `q`, or to a `wait` in which the rank is not larger;
+2. in `wait`, the rank is not negative;
+3. helpful is an obligation of fairness each of whose steps out of `wait` leads to `q` or makes the rank smaller; in every
+   `wait` one of them is enabled;
+4. a step out of `wait` that changes the rank not, and does not lead to `q`, leaves enabled what is helpful and enabled.
+
+So the rank becomes smaller again and again until `q` is true. Where the rule does not apply to every state without `q`, it is
+tried on those in which `p` stays true until then.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any, cast
+
+from streamproof.symbolic.terms import Terms
+from streamproof.symbolic.theory import Integers, Term
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.errors import UsageError
+from streamproof.system.expr import Expr, intern
+from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, claims
+from streamproof.system.model import Instance, Kind, Property, System
+from streamproof.system.recurrence import after, changing
+from streamproof.system.scalarise import scalarise
+from streamproof.system.scheduled import enabled
+from streamproof.system.sorts import BOOL, INFINITY, BoolSort, EnumSort, RangeSort, Scalar, TermRange, is_scalar
+from streamproof.system.substitute import Substitution
+from streamproof.system.temporal import Obligation, obligations
+from streamproof.system.unbounded import Parametric, written
+from streamproof.system.verdict import Finding, Verdict
+
+WEIGHTS = (1, 2, 3)
+"""By what parts of a rank are multiplied, in the search for one."""
+PARTS = 3
+"""How many parts such a rank has at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What an attempt answers. `rank` proves the property, with the help of the obligations `helpful`; both are empty
+    where none was found. `invariants` were proved, and used."""
+
+    finding: Finding
+    rank: str
+    helpful: tuple[str, ...]
+    invariants: tuple[str, ...]
+    queries: int
+    seconds: float
+
+
+def prove_by_ranking(
+    model: System | Parametric,
+    name: str,
+    *,
+    rank: str | None = None,
+    timeout: int = 2_000,
+    seconds: float = 60.0,
+) -> Ranked:
+    """Prove the temporal property called `name`, one or several ``leads_to`` (or ``always(eventually(...))``), by a rank.
+
+    `rank` is an arithmetic expression over variables and parameters, ``2*left + wire``; without it, sums of few variables,
+    counted from their bounds, are tried. `timeout` bounds one query, in milliseconds, `seconds` the whole search. A proof is
+    for every value of the free parameters of a `Parametric`; what cannot be proved so is inconclusive, never violated.
+
+    Raises `UsageError` for another kind of property, for a state that has containers of free size, and for a rank that is no
+    such expression.
+    """
+    return _Attempt(model, name, timeout, seconds).run(rank)
+
+
+class _Late(Exception):
+    """The seconds of the attempt are over."""
+
+
+class _Attempt:
+    def __init__(self, model: System | Parametric, name: str, timeout: int, seconds: float) -> None:
+        import z3
+
+        self._z3 = z3
+        self.began = time.monotonic()
+        self.seconds = seconds
+        self.queries = 0
+        if isinstance(model, Parametric):
+            self.system, self.free = model.system, model.free
+            self.initial = model.initial
+        else:
+            self.system, self.free = scalarise(model).system, ()
+            first = (
+                b.or_(b.eq(b.var(v.name, v.sort), b.const(v.sort, x)) for x in dict.fromkeys(v.initial))
+                for v in self.system.variables
+            )
+            self.initial = b.and_((*first, self.system.initially))
+        self.prop = self.system.property(name)
+        if self.prop.formula is None:
+            raise UsageError(f"{name} is no temporal property", remedy="it can be proved without a ranking function")
+        for v in self.system.variables:
+            if not is_scalar(v.sort):
+                raise UsageError(
+                    f"{v.name} is of {v.sort}: ranking functions are for numbers, enums and truth values",
+                    remedy="give the parameters it depends on a value",
+                )
+        self.sorts: dict[str, Scalar] = {v.name: cast(Scalar, v.sort) for v in self.system.variables}
+        self.ctx: Any = z3.Context()
+        theory = Integers(self.ctx)
+        constant = self._constant
+        now = {n: constant(n, s) for n, s in self.sorts.items()}
+        then = {n: constant(f"{n}'", s) for n, s in self.sorts.items()}
+        fixed = {f.name: constant(f.name, f.sort) for f in self.free}
+        every = {**self.sorts, **{f.name: f.sort for f in self.free}}
+        self.terms = Terms(self.ctx, theory, every, {**now, **fixed}, {**then, **fixed})
+        self.solver: Any = z3.Solver(ctx=self.ctx)
+        self.solver.set("timeout", timeout)
+        for f in self.free:
+            self.solver.add(self.terms.term(within(b.var(f.name, f.sort), f.sort)))
+        for n, s in self.sorts.items():
+            if isinstance(s, EnumSort):  # terms of enums have no other values, whatever is computed
+                self.solver.add(now[n] >= 0, now[n] < len(s.members))
+        self._refuse_strangers(every)
+        self.owed = obligations(self.system)
+        self.invariants: list[tuple[str, Expr]] = []
+
+    def _refuse_strangers(self, known: Mapping[str, Scalar]) -> None:
+        """An action for every index of a free range has a parameter that is no constant."""
+        for i in self.system.instances:
+            read = e.variables(*(c.expr for c in i.guard), *(term for _, term in i.updates))
+            if not read <= known.keys():
+                raise UsageError(
+                    f"{i.action} has a parameter from a range of free size", remedy="give the parameters a value"
+                )
+
+    def _constant(self, name: str, sort: Scalar) -> Term:
+        return self._z3.Bool(name, self.ctx) if isinstance(sort, BoolSort) else self._z3.Int(name, self.ctx)
+
+    # --- queries ---
+
+    def valid(self, given: Iterable[Expr], claim: Expr) -> bool:
+        """Whether the solver shows that the claim follows, for all integers."""
+        if time.monotonic() - self.began > self.seconds:
+            raise _Late
+        self.queries += 1
+        self.solver.push()
+        try:
+            self.solver.add(*(self.terms.term(g) for g in given), self.terms.term(b.not_(claim)))
+            return bool(self.solver.check() == self._z3.unsat)
+        finally:
+            self.solver.pop()
+
+    def _next(self, instance: Instance, term: Expr) -> Expr:
+        """A condition on the state after a step by the instance, as one on the state before."""
+        here = {v.name: b.next_(v.name, v.sort) for v in self.system.variables}
+        later = _Later(here)(term)
+        return after(self.system, instance)(later)
+
+    # --- the attempt ---
+
+    def run(self, rank: str | None) -> Ranked:
+        """The answer; inconclusive where something was not shown, with what it was."""
+        assert self.prop.formula is not None, "a temporal property has a formula"
+        try:
+            wanted = None if rank is None else self._parsed(rank)
+            self._find_invariants()
+            said: list[str] = []
+            helpful: list[str] = []
+            for claim in claims(self.prop.formula):
+                waiting = _waiting(claim)
+                if waiting is None:
+                    return self._open("only leads_to and always(eventually(...)) of conditions on states have a rank")
+                found = self._ranked(*waiting, wanted)
+                if found is None:
+                    tried = (
+                        "the rank given does not show it" if wanted is not None else "no sum of few variables shows it"
+                    )
+                    return self._open(f"{tried}: give another with --rank, or invariants that it needs, or use check")
+                said.append(f"{written(found[0])}")
+                helpful += [o.label for o in found[1] if o.label not in helpful]
+        except _Late:
+            return self._open(f"out of time after {self.seconds:g} s: allow more, or give a rank")
+        except _NotSafe as wrong:
+            return self._open(str(wrong))
+        return self._proved(said, helpful)
+
+    def _proved(self, said: Sequence[str], helpful: Sequence[str]) -> Ranked:
+        rank = "; ".join(dict.fromkeys(said))
+        names = tuple(name for name, _ in self.invariants if name)
+        for_all = f", for every value of {', '.join(f.name for f in self.free)}" if self.free else ""
+        *first, last = helpful or [""]
+        smaller = f", which {', '.join(first)} and {last} make smaller" if first else f", which {last} makes smaller"
+        smaller = smaller if helpful else ""
+        because = f"by the ranking function {rank}{smaller}{for_all}"
+        if names:
+            because += f", with {', '.join(names)}"
+        finding = Finding(self.prop.name, Kind.TEMPORAL, Verdict.HOLDS, None, because)
+        return Ranked(finding, rank, tuple(helpful), names, self.queries, time.monotonic() - self.began)
+
+    def _open(self, why: str) -> Ranked:
+        finding = Finding(self.prop.name, Kind.TEMPORAL, Verdict.INCONCLUSIVE, None, why)
+        return Ranked(finding, "", (), (), self.queries, time.monotonic() - self.began)
+
+    # --- invariants ---
+
+    def _find_invariants(self) -> None:
+        """The bounds of the variables and what is offered as invariant, as far as it is inductive together; no mistakes."""
+        offered = [(p.name, p.expr) for p in (*self.system.properties, *self.system.lemmas) if _offered(p)]
+        bounds = [("", within(b.var(v.name, v.sort), v.sort)) for v in self.system.variables]
+        bounds = [(n, c) for n, c in bounds if c is not b.TRUE]
+        known = [(n, c) for n, c in (*bounds, *offered) if c is not b.TRUE and self.valid([self.initial], c)]
+        changed = True
+        while changed:
+            kept = [(n, c) for n, c in known if self._kept(c, [x for _, x in known])]
+            changed, known = len(kept) < len(known), kept
+        self.invariants = known
+        if any(bound not in known for bound in bounds):
+            # Terms were simplified by what the sorts say, so nothing is proved unless that is.
+            raise _NotSafe("it is not proved that every variable stays within its sort: prove that first, with a lemma")
+        wrong = b.or_(self._mistakes())
+        if not self.valid([c for _, c in known], b.not_(wrong)):
+            raise _NotSafe(
+                "it is not proved that the model makes no mistake: prove that first, and offer it as a lemma"
+            )
+
+    def _kept(self, condition: Expr, known: Sequence[Expr]) -> bool:
+        return all(self.valid([*known, *_guard(i)], self._next(i, condition)) for i in self.system.instances)
+
+    def _mistakes(self) -> Iterator[Expr]:
+        for i in self.system.instances:
+            yield from (c.condition for c in i.guard_checks)
+            outside = (b.not_(within(term, self.sorts[name])) for name, term in i.updates)
+            yield b.and_((*_guard(i), b.or_((*(c.condition for c in i.effect_checks), *outside))))
+        yield from (c.condition for c in self.prop.checks)
+
+    # --- the rule ---
+
+    def _ranked(self, p: Expr, q: Expr, wanted: Expr | None) -> tuple[Expr, tuple[Obligation, ...]] | None:
+        """A rank that proves that `p` leads to `q`, with the obligations that help."""
+        inv = [c for _, c in self.invariants]
+        for region in (b.TRUE, p):
+            wait = [*inv, region, b.not_(q)]
+            if region is not b.TRUE and not self._stays(wait, b.or_((q, region))):
+                continue
+            for rank in (wanted,) if wanted is not None else self._candidates():
+                helpful = self._shows(wait, q, rank)
+                if helpful is not None:
+                    return rank, helpful
+        return None
+
+    def _stays(self, wait: Sequence[Expr], condition: Expr) -> bool:
+        return all(self.valid([*wait, *_guard(i)], self._next(i, condition)) for i in self.system.instances)
+
+    def _shows(self, wait: Sequence[Expr], q: Expr, rank: Expr) -> tuple[Obligation, ...] | None:
+        """The helpful obligations, where the rank shows the property."""
+
+        def steps(instance: Instance, claim: Expr) -> bool:
+            moved = after(self.system, instance)(changing(self.system))
+            return self.valid([*wait, *_guard(instance), moved], b.or_((self._next(instance, q), claim)))
+
+        def follows(instance: Instance) -> Expr:
+            return self._next(instance, rank)
+
+        if not all(steps(i, _at_most(follows(i), rank)) for i in self.system.instances):
+            return None
+        if not self.valid(wait, _at_most(b.num(0), rank)):
+            return None
+        helpful = [
+            o
+            for o in self.owed
+            if all(
+                steps(self.system.instances[n], b.not_(_at_most(rank, follows(self.system.instances[n]))))
+                for n in o.numbers
+            )
+        ]
+        can = {o: enabled(self.system, o) for o in helpful}
+        if not self.valid(wait, b.or_(can.values())):
+            return None
+        for condition in can.values():
+            for i in self.system.instances:
+                smaller = b.not_(_at_most(rank, follows(i)))
+                moved = after(self.system, i)(changing(self.system))
+                kept = b.or_((self._next(i, q), smaller, self._next(i, condition)))
+                if not self.valid([*wait, *_guard(i), condition, moved], kept):
+                    return None
+        return tuple(helpful)
+
+    # --- candidates ---
+
+    def _candidates(self) -> Iterator[Expr]:
+        """Sums of few parts, small ones first."""
+        parts = list(self._parts())
+        for size in range(1, PARTS + 1):
+            for chosen in combinations(parts, size):
+                for weights in product(WEIGHTS, repeat=size):
+                    if min(weights) == 1:
+                        yield _sum(
+                            [part if w == 1 else b.mul(b.num(w), part) for w, part in zip(weights, chosen, strict=True)]
+                        )
+
+    def _parts(self) -> Iterator[Expr]:
+        """Numbers that are never negative: how far a variable is from its bounds."""
+        for v in self.system.variables:
+            term = b.var(v.name, v.sort)
+            match v.sort:
+                case RangeSort(lo, hi):
+                    least = v.sort.least if isinstance(v.sort, TermRange) else b.num(lo) if lo > -INFINITY else None
+                    most = v.sort.most if isinstance(v.sort, TermRange) else b.num(hi) if hi < INFINITY else None
+                    if least is not None:
+                        yield term if least is b.num(0) else b.sub(term, least)
+                    if most is not None:
+                        yield b.sub(most, term)
+                    elif least is not None:
+                        for f in self.free:
+                            yield b.sub(b.var(f.name, f.sort), term)
+                case BoolSort():
+                    yield b.ite(term, b.num(1), b.num(0))
+                    yield b.ite(term, b.num(0), b.num(1))
+                case EnumSort(members):
+                    for order in (members, members[::-1]):
+                        place: Expr = b.num(0)
+                        for at, member in enumerate(order):
+                            place = b.ite(b.eq(term, b.const(v.sort, member)), b.num(at), place)
+                        yield place
+                case _:
+                    continue
+
+    def _parsed(self, text: str) -> Expr:
+        """An arithmetic expression over variables and parameters."""
+        known = {**self.sorts, **{f.name: f.sort for f in self.free}}
+
+        def term(node: ast.expr) -> Expr:
+            match node:
+                case ast.Constant(value=int() as value) if not isinstance(value, bool):
+                    return b.num(value)
+                case ast.Attribute(value=ast.Name(id="s"), attr=name) | ast.Name(id=name):
+                    sort = known.get(name)
+                    if isinstance(sort, BoolSort):
+                        return b.ite(b.var(name, sort), b.num(1), b.num(0))
+                    if isinstance(sort, RangeSort):
+                        return b.var(name, sort)
+                case ast.UnaryOp(op=ast.USub(), operand=inner):
+                    return b.sub(b.num(0), term(inner))
+                case ast.BinOp(left=left, op=ast.Add(), right=right):
+                    return b.add(term(left), term(right))
+                case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                    return b.sub(term(left), term(right))
+                case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                    return b.mul(term(left), term(right))
+            numbers = ", ".join(n for n, s in known.items() if isinstance(s, RangeSort | BoolSort))
+            raise UsageError(
+                f"{ast.unparse(node)!r} is no part of a rank",
+                remedy=f"write sums, differences and products of {numbers}",
+            )
+
+        try:
+            return term(ast.parse(text, mode="eval").body)
+        except SyntaxError:
+            raise UsageError(f"{text!r} is no expression", remedy="write a rank like 2*left + wire") from None
+
+
+class _NotSafe(Exception):
+    """Something about states that the rule rests on was not proved."""
+
+
+class _Later:
+    """Conditions on the state as conditions on the next one."""
+
+    def __init__(self, following: dict[str, Expr]) -> None:
+        self._following = following
+
+    def __call__(self, term: Expr) -> Expr:
+        read = {part for part in e.subterms(term) if isinstance(part, e.Var) and part.name in self._following}
+        return Substitution({part: self._following[part.name] for part in read})(term)
+
+
+def within(term: Expr, sort: Any) -> Expr:
+    """That a term has a value of a scalar sort, not taking the term's own sort for granted."""
+    if not isinstance(sort, RangeSort):
+        return b.TRUE
+    least = sort.least if isinstance(sort, TermRange) else None if sort.lo == -INFINITY else b.num(sort.lo)
+    most = sort.most if isinstance(sort, TermRange) else None if sort.hi == INFINITY else b.num(sort.hi)
+    return b.and_(
+        (
+            b.TRUE if least is None else _at_most(least, term),
+            b.TRUE if most is None else _at_most(term, most),
+        )
+    )
+
+
+def _at_most(left: Expr, right: Expr) -> Expr:
+    """`left <= right`, whatever the sorts promise: what they promise is to be proved."""
+    return intern(e.LessEq, BOOL, None, left, right)
+
+
+def _guard(instance: Instance) -> Iterator[Expr]:
+    return (c.expr for c in instance.guard)
+
+
+def _sum(parts: Sequence[Expr]) -> Expr:
+    total = parts[0]
+    for part in parts[1:]:
+        total = b.add(total, part)
+    return total
+
+
+def _offered(prop: Property) -> bool:
+    return prop.kind is Kind.INVARIANT and not prop.checks
+
+
+def _waiting(claim: Formula) -> tuple[Expr, Expr] | None:
+    """`p` and `q` of a claim that says that `p` leads to `q`; None for any other."""
+    match claim:
+        case LeadsTo(left, right):
+            p, q = _condition(left), _condition(right)
+        case Always(Eventually(right)):
+            p, q = b.TRUE, _condition(right)
+        case _:
+            return None
+    return None if p is None or q is None else (p, q)
+
+
+def _condition(formula: Formula) -> Expr | None:
+    match formula:
+        case Atom(expr):
+            return expr
+        case NotF(arg):
+            inner = _condition(arg)
+            return None if inner is None else b.not_(inner)
+        case OrF(args):
+            parts = [_condition(arg) for arg in args]
+            return None if None in parts else b.or_(part for part in parts if part is not None)
+        case _:
+            return None
