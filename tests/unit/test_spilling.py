@@ -211,7 +211,7 @@ def test_what_was_broken_stays_broken(tmp_path: Path, spilling: Spilling, monkey
 
     def interrupting(search: SpillingSearch) -> None:
         report(search)
-        if search.workers[0].fact(search._facts.hit(0)) >= 0:
+        if search._first(search._facts.hit(0)) >= 0:
             search.budget.interrupted = True
 
     monkeypatch.setattr(SpillingSearch, "_report", interrupting)

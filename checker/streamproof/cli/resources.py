@@ -22,7 +22,7 @@ class Resources:
     """What ``--tier``, ``--workers``, ``--memory``, ``--spill``, ``--checkpoint`` and ``--resume`` say."""
 
     tier: str = TIERS[0]
-    workers: int = 1
+    workers: int | None = None
     checkpoint: Path | None = None
     resume: Path | None = None
     memory: int | None = None
@@ -35,7 +35,7 @@ class Resources:
         words: list[str] = []
         if self.tier != TIERS[0]:
             words += ["--tier", self.tier]
-        if self.workers != 1:
+        if self.workers is not None:
             words += ["--workers", str(self.workers)]
         if self.memory is not None:
             words += ["--memory", bytes_text(self.memory)]
@@ -70,7 +70,7 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def collected(
         *args: Any,
         tier: str,
-        workers: int,
+        workers: int | None,
         checkpoint: Path | None,
         resume: Path | None,
         memory: int | None,
@@ -87,7 +87,12 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="Search by generated Python or by compiled code; auto changes over when the state space turns out large.",
         ),
-        click.option("--workers", type=click.IntRange(1, 64), default=1, metavar="N", help="Threads of compiled code."),
+        click.option(
+            "--workers",
+            type=click.IntRange(1, 64),
+            metavar="N",
+            help="Threads of compiled code; results do not depend on it. By default one for each processor, at most 8.",
+        ),
         click.option(
             "--memory",
             callback=_amount,

@@ -88,7 +88,7 @@ def explore(
     tier: str = AUTO,
     symmetry: bool = False,
     por: bool = False,
-    workers: int = 1,
+    workers: int | None = None,
     checkpoint: Path | None = None,
     resume: Path | None = None,
     checkpoint_seconds: float = 60.0,
@@ -107,9 +107,10 @@ def explore(
     `on_progress` is called at most once a second.
 
     `tier`: generated Python, compiled code, or (`auto`) the first for small state spaces, the second for the others; counts,
-    verdicts and traces are the same. `workers`: threads of the compiled tier; counts and verdicts are the same for any
-    number, traces for the same number. `checkpoint`: a folder to write the search to at the ends of levels, so many seconds
-    apart; `resume`: one to go on from, with the same results as without the break. `symmetry` and `por` (partial-order
+    verdicts and traces are the same. `workers`: threads of the compiled tier, by default one for each processor that the
+    process may use, up to eight; all results are the same for any number. `checkpoint`: a folder to write the
+    search to at the ends of levels, so many seconds apart; `resume`: one to go on from, with the same results as without
+    the break. `symmetry` and `por` (partial-order
     reduction) ask for a reduced search, with the same verdicts; `Exploration.reductions` says whether each applies. Reduced
     searches are generated Python.
 
@@ -118,15 +119,15 @@ def explore(
     """
     if tier not in TIERS:
         raise UsageError(f"there is no tier {tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
-    if not 1 <= workers <= MOST_WORKERS:
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
         raise UsageError(f"workers must be from 1 to {MOST_WORKERS}, got {workers}", remedy="one for each core is best")
-    if workers > 1 and (tier == PYTHON or symmetry or por):
+    if workers is not None and workers > 1 and (tier == PYTHON or symmetry or por):
         raise UsageError(
             "only the compiled tier has workers", remedy="leave out --workers, or what keeps to generated Python"
         )
     storage = _storage(checkpoint, resume, checkpoint_seconds, tier, reduced=symmetry or por)
     if spill is not None:
-        _expect_spilling(spill, tier, workers, storage, reduced=symmetry or por)
+        _expect_spilling(spill, tier, workers or 1, storage, reduced=symmetry or por)
     budget = Budget(
         max_states=DEFAULT_MAX_STATES if max_states is None else max_states,
         max_depth=max_depth,
@@ -150,7 +151,7 @@ def _explore(
     tier: str,
     symmetry: bool,
     por: bool,
-    workers: int,
+    workers: int | None,
     storage: Storage | None,
     spill: Path | None,
 ) -> Exploration:

@@ -77,8 +77,6 @@ class StateGraph:
     """A shortest way from an initial state to this one: the numbers of its states, both ends included."""
     evaluate: Callable[[Sequence[Expr]], npt.NDArray[np.bool_]]
     """Boolean terms of one state in every state: shape (terms, states)."""
-    number: Callable[[int], int] = int
-    """The number that the search itself has for a state, where it differs."""
 
     @property
     def states(self) -> int:

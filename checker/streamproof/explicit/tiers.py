@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +22,11 @@ TIERS = (AUTO, PYTHON, COMPILED)
 """The tiers by name, the default first."""
 MOST_WORKERS = 64
 """Threads of one search."""
+OWN_WORKERS = 8
+"""More are not made unless they are asked for."""
 COMPILER_BYTES = 100 << 20
 """What the process holds when it has loaded the compiler, and tables of some use."""
-HANDOVER = Handover(states=10_000, seconds=0.05)
+HANDOVER = Handover(states=5_000, seconds=0.025)
 """Below this, generated Python is done before the compiler has been loaded."""
 
 
@@ -47,7 +50,8 @@ class Task:
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
     plan: Plan
-    threads: int = 1
+    threads: int | None = None
+    """Of the compiled tier, from its first level on; None: as many as the machine has, when they are worth it."""
     checkpoint: Storage | None = None
     spill: Path | None = None
     """Where the search goes on when memory is used up."""
@@ -111,6 +115,11 @@ def _python(task: Task, handover: Handover | None) -> Search:
     return search
 
 
+def _own_workers() -> int:
+    """How many threads there are when nobody says."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, OWN_WORKERS)
+
+
 def _compiled(task: Task) -> Found:
     try:
         from streamproof.explicit.compiled.search import CompiledSearch
@@ -123,7 +132,7 @@ def _compiled(task: Task) -> Found:
         from streamproof.explicit.compiled.spill import SpillingSearch
 
         return SpillingSearch(*given, folder=task.spill)
-    search = CompiledSearch(*given, task.threads)
+    search = CompiledSearch(*given, _own_workers()) if task.threads is None else CompiledSearch(*given, task.threads, 1)
     if task.checkpoint is not None:
         from streamproof.explicit.compiled.checkpoint import Checkpoints
 

@@ -1,7 +1,7 @@
 """A search on disk: written at the ends of levels, so that a run that was killed goes on where it was.
 
-A folder holds, for each worker, the states and their predecessors in files that only ever grow, and one small file that
-says how much of them counts. That file is replaced as a whole after the others have reached the disk: whenever the run is
+A folder holds the states and their predecessors in files that only ever grow, and one small file that says how much of
+them counts. That file is replaced as a whole after the others have reached the disk: whenever the run is
 killed, the folder holds a checkpoint.
 """
 
@@ -13,10 +13,11 @@ import os
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from streamproof.explicit.compiled.mark import Mark
 from streamproof.explicit.found import Event
 from streamproof.system.errors import InputError, SystemFailure, UsageError
 from streamproof.system.fingerprint import fingerprint
@@ -24,24 +25,11 @@ from streamproof.system.fingerprint import fingerprint
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search import CompiledSearch
 
-FORMAT = "streamproof.checkpoint/1"
+FORMAT = "streamproof.checkpoint/2"
 MANIFEST = "checkpoint.json"
+FILES = ("states.bin", "predecessors.bin")
 PIECE = 1 << 24
 """Bytes that are written or read at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What a search had counted at the end of a level, beside its states."""
-
-    levels: tuple[int, ...]
-    ends: tuple[tuple[int, ...], ...]
-    initial: int
-    stuck: int
-    facts: tuple[tuple[int, ...], ...]
-    news: tuple[tuple[int, ...], ...]
-    events: Mapping[int, Event]
-    next: tuple[int, ...]
 
 
 class Checkpoints:
@@ -54,12 +42,12 @@ class Checkpoints:
         self._folder = folder
         self._search = search
         names = ",".join(p.name for p in search.properties)
-        self._print = fingerprint(search.system, FORMAT, version, names, str(search.threads), str(search.layout.words))
+        self._print = fingerprint(search.system, FORMAT, version, names, str(search.layout.words))
         self._version = version
-        self._done = [0] * search.threads
-        """States of each worker that the files hold."""
-        self._sums = [[0, 0] for _ in range(search.threads)]
-        """Running checksums of each worker's two files."""
+        self._done = 0
+        """States that the files hold."""
+        self._sums = [0, 0]
+        """Running checksums of the two files."""
         self._lock: IO[str] | None = None
         if resume:
             self._hold()
@@ -80,27 +68,23 @@ class Checkpoints:
     def write(self, mark: Mark) -> None:
         """Bring the folder up to the state of the search that `mark` tells of."""
         try:
-            for me, worker in enumerate(self._search.workers):
-                first, last = self._done[me], mark.ends[-1][me]
-                for kind, name in enumerate(self._names(me)):
-                    with (self._folder / name).open("ab") as file:
-                        for start in range(first, last, PIECE // 64):
-                            piece = worker.table.stored(kind, start, min(last, start + PIECE // 64))
-                            file.write(piece)
-                            self._sums[me][kind] = zlib.crc32(piece, self._sums[me][kind])
-                            piece.release()
-                        file.flush()
-                        os.fsync(file.fileno())
-                self._done[me] = last
+            last = mark.known
+            for kind, name in enumerate(FILES):
+                with (self._folder / name).open("ab") as file:
+                    for start in range(self._done, last, PIECE // 64):
+                        piece = self._search.worker.table.stored(kind, start, min(last, start + PIECE // 64))
+                        file.write(piece)
+                        self._sums[kind] = zlib.crc32(piece, self._sums[kind])
+                        piece.release()
+                    file.flush()
+                    os.fsync(file.fileno())
+            self._done = last
             self._replace(mark)
         except OSError as error:
             raise SystemFailure(
                 f"the checkpoint cannot be written to {self._folder}: {error.strerror}",
                 remedy="make room, or name another folder; the checkpoint before this one is still good",
             ) from None
-
-    def _names(self, worker: int) -> tuple[str, str]:
-        return f"states-{worker}.bin", f"predecessors-{worker}.bin"
 
     def _hold(self) -> None:
         """Keep other runs out of the folder as long as this process lives. Raises `UsageError` when one is in it."""
@@ -122,9 +106,8 @@ class Checkpoints:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._hold()
-            for me in range(self._search.threads):
-                for name in self._names(me):
-                    (self._folder / name).write_bytes(b"")
+            for name in FILES:
+                (self._folder / name).write_bytes(b"")
         except OSError as error:
             raise SystemFailure(
                 f"{self._folder} cannot be written: {error.strerror}", remedy="name another folder"
@@ -136,7 +119,7 @@ class Checkpoints:
             "version": self._version,
             "model": self._search.system.name,
             "fingerprint": self._print,
-            "states": sum(mark.ends[-1]),
+            "states": mark.known,
             "checksums": self._sums,
             "mark": asdict(mark),
         }
@@ -159,20 +142,19 @@ class Checkpoints:
         document = self._manifest()
         if document.get("fingerprint") != self._print:
             raise InputError(
-                f"the checkpoint in {self._folder} is of another run: model, parameters, properties, workers or version"
+                f"the checkpoint in {self._folder} is of another run: model, parameters, properties or version"
                 f" differ (it is of {document.get('model')}, version {document.get('version')})",
                 remedy="start anew with --checkpoint and another folder",
             )
         mark = _mark(document["mark"])
-        for me, worker in enumerate(self._search.workers):
-            count = mark.ends[-1][me]
-            worker.table.reserve(count, self._search.fixed)
-            for kind, name in enumerate(self._names(me)):
-                self._sums[me][kind] = self._read(me, kind, self._folder / name, count)
-                if self._sums[me][kind] != document["checksums"][me][kind]:
-                    raise InputError(f"{self._folder / name} is damaged", remedy="start anew")
-            self._done[me] = count
-            worker.table.enter(count, mark.next[me], self._search.fixed)
+        table, count = self._search.worker.table, mark.known
+        table.reserve(count, self._search.fixed)
+        for kind, name in enumerate(FILES):
+            self._sums[kind] = self._read(kind, self._folder / name, count)
+            if self._sums[kind] != document["checksums"][kind]:
+                raise InputError(f"{self._folder / name} is damaged", remedy="start anew")
+        self._done = count
+        table.enter(count, mark.next, self._search.fixed)
         self._search.restore(mark)
 
     def _manifest(self) -> dict[str, Any]:
@@ -191,9 +173,9 @@ class Checkpoints:
             raise InputError(f"{path} is damaged", remedy="start anew with --checkpoint")
         return document
 
-    def _read(self, me: int, kind: int, path: Path, count: int) -> int:
+    def _read(self, kind: int, path: Path, count: int) -> int:
         """Read so many states' part of a file into memory, and cut off what was written after the checkpoint."""
-        table, total = self._search.workers[me].table, 0
+        table, total = self._search.worker.table, 0
         try:
             with path.open("r+b") as file:
                 if path.stat().st_size < table.stored_size(kind) * count:
@@ -217,11 +199,10 @@ def _sum(document: Mapping[str, Any]) -> int:
 def _mark(data: Mapping[str, Any]) -> Mark:
     return Mark(
         levels=tuple(data["levels"]),
-        ends=tuple(map(tuple, data["ends"])),
         initial=data["initial"],
         stuck=data["stuck"],
-        facts=tuple(map(tuple, data["facts"])),
-        news=tuple(map(tuple, data["news"])),
+        facts=tuple(data["facts"]),
+        news=tuple(data["news"]),
         events={int(k): Event(v["state"], v["instance"], v["mistake"]) for k, v in data["events"].items()},
-        next=tuple(data["next"]),
+        next=data["next"],
     )

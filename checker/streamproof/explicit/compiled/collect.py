@@ -15,7 +15,7 @@ import numpy as np
 
 from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.kernel import translate
-from streamproof.explicit.compiled.kernels import _hash, _home, _mix, _put, _same
+from streamproof.explicit.compiled.kernels import _ask, _entry, _free, _hash, _home, _lookup, _mix, _new, _put, _same
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.runs import key_kind, keys_of
@@ -52,7 +52,6 @@ def collect(c: words, states: words, base: word, end: word, batches: word) -> wo
     hashes = words_at(c[HASHES])
     labels = shorts_at(c[LABELS])
     table = words_at(c[TABLE])
-    log = words_at(c[LOG])
     capacity = c[CAPACITY]
     while batches > 0 and c[NEXT] < end:
         batches -= 1
@@ -75,8 +74,7 @@ def collect(c: words, states: words, base: word, end: word, batches: word) -> wo
             while i < last:
                 prefetch(table, _home(hashes[i + AHEAD], capacity))
                 if WORDS > 1:
-                    soon = table[_home(hashes[i + AHEAD // 2], capacity)]
-                    prefetch(log, (soon & LOW) * WORDS)
+                    _ask(c, hashes[i + AHEAD // 2])
                 if _put(c, hashes[i], out, i * WORDS, first + s, count):
                     labels[count] = actions[i]
                     count += 1
@@ -91,7 +89,7 @@ def collect(c: words, states: words, base: word, end: word, batches: word) -> wo
 @cache
 def collecting(words_of_state: int) -> Module:
     """`collect` for states of so many words."""
-    parts = (_mix, _hash, _home, _same, _put, collect)
+    parts = (_mix, _hash, _home, _same, _lookup, _free, _entry, _new, _put, _ask, collect)
     return build(translate(parts, kernels.constants(words_of_state)), ["collect"], optimise=True)
 
 
@@ -148,11 +146,11 @@ class Fill:
         self._words = words_of_state
         most = states + batch_room
         capacity = int(most / LOAD) + 1
-        self._entries = Reserve(8 * (capacity + SLACK), huge=True)
+        self._bytes = 8 * (capacity + SLACK)
+        self._entries = Reserve(self._bytes, huge=True)
         self._log = Reserve(8 * words_of_state * most)
         self._parents = Reserve(4 * most)
         self._labels = Reserve(2 * most)
-        self._bytes = 8 * (capacity + SLACK)
         table.set(
             TABLE=self._entries.address,
             CAPACITY=capacity,

@@ -15,6 +15,9 @@ these functions:
 ``invoke(f, ...)``     call the function at address ``f`` with words (memory is passed as an address); gives a word
 ``copy(to, from_, n)`` copy n bytes between addresses (they must not overlap)
 ``clear(to, n)``       set n bytes to zero
+``lanes(p, i, m, a, b)`` of the eight words from ``p[i]`` on, which fill a line of memory, those that under the mask ``m``
+                       equal ``a`` (the even ones) and ``b`` (the odd ones): a bit each
+``lowest(a)``          the place of the lowest bit that is set; there is one
 =====================  =========================================================================================
 
 Upper-case names are constants, given when the kernels are translated, so that code for states of one word has no loop
@@ -44,6 +47,7 @@ PRELUDE = """
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @llvm.cttz.i64(i64, i1)
 """
 """What a module with kernels declares."""
 
@@ -278,8 +282,12 @@ class _Function:
                 return self._new(f"ptrtoint ptr {pointer} to i64")
             self._line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)")
             return "0"
+        if name == "lanes":
+            return self._lanes(*args)
         texts = [self._typed(a)[1] for a in args]
         match name:
+            case "lowest":
+                return self._new(f"call i64 @llvm.cttz.i64(i64 {texts[0]}, i1 true)")
             case "mulhi":
                 wide = [self._new(f"zext i64 {text} to i128") for text in texts]
                 product = self._new(f"mul i128 {wide[0]}, {wide[1]}")
@@ -297,6 +305,21 @@ class _Function:
                 return "0"
             case _:
                 raise AssertionError(f"no kernel function: {name}")
+
+    def _lanes(self, memory: ast.expr, at: ast.expr, mask: ast.expr, even: ast.expr, odd: ast.expr) -> str:
+        pointer, _ = self._place(ast.Subscript(value=memory, slice=at))
+        line = self._new(f"load <8 x i64>, ptr {pointer}, align 64")
+        under = self._new(f"and <8 x i64> {line}, {self._spread(mask, mask)}")
+        equal = self._new(f"icmp eq <8 x i64> {under}, {self._spread(even, odd)}")
+        return self._new(f"zext i8 {self._new(f'bitcast <8 x i1> {equal} to i8')} to i64")
+
+    def _spread(self, even: ast.expr, odd: ast.expr) -> str:
+        """Eight words: one value in the even lanes, another in the odd ones."""
+        pair = "<8 x i64> poison"
+        for lane, part in enumerate((even, odd)):
+            pair = f"<8 x i64> {self._new(f'insertelement {pair}, i64 {self._value(part)}, i64 {lane}')}"
+        order = ", ".join(f"i32 {lane % 2}" for lane in range(8))
+        return self._new(f"shufflevector {pair}, <8 x i64> poison, <8 x i32> <{order}>")
 
     def _binary(self, op: ast.operator, left: str, right: str) -> str:
         return self._new(f"{_BINARY[type(op)]} i64 {left}, {right}")

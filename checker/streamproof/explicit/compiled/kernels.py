@@ -1,13 +1,14 @@
 """The fixed loops of the search, in the language of `kernel`.
 
-The table holds one word for each known state. A state of one word is there itself, mixed by a bijection so that its bits
-are spread: equal entries are equal states, nothing is identified by a hash alone. For wider states an entry is 32 bits of
-hash and 32 bits of the state's number plus one, and the state itself is compared in the log, where states lie in the order
-of discovery.
+The table consists of lines of eight words, as memory does, and each known state has an entry in one. A state of one word is
+there itself, mixed by a bijection so that its bits are spread: equal entries are equal states, nothing is identified by a
+hash alone. For wider states an entry is 32 bits of hash and 32 bits of the state's number plus one, and the state itself is
+compared in the log, where states lie in the order of discovery.
 
-An entry's home is ``mulhi(entry, capacity)``: the order of entries is that of the table, so that growing is one pass through
-memory, in place, and the capacity need not be a power of two. Collisions go to the next free slot; there is no wrapping
-round, a slack at the end takes what is pushed out.
+An entry's home is the line ``mulhi(hash, lines)``: the order of entries is that of the table, so that growing is one pass
+through memory, in place, and the capacity need not be a power of two. What finds no place in its line goes to the next
+with a free one; there is no wrapping round, a slack at the end takes what is pushed out. All of a line is compared at once:
+few searches read a second one.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled.words import (
     address,
-    bytes_,
     clear,
     copy,
     halves_at,
     invoke,
+    lanes,
+    lowest,
     mulhi,
     prefetch,
     shorts_at,
@@ -35,14 +37,14 @@ if TYPE_CHECKING:
     TABLE = CAPACITY = LOG = PARENTS = COUNT = NEXT = LAST = ROOM = MOST_STATES = OUT = ACTIONS = ENDS = FACTS = (
         EXPAND
     ) = 0
-    NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = ME = BOX = RECENT = (
+    NEWS = BATCH = DEGREE = HASHES = SCRATCH = IDS = FAULTY = OFFSETS = TARGETS = LABELS = EDGES = ME = RECENT = (
         KEPT
-    ) = RECENTLY = STRIDE = 0
+    ) = RECENTLY = 0
 
 CONTROL = (
     "TABLE", "CAPACITY", "LOG", "PARENTS", "COUNT", "NEXT", "LAST", "ROOM", "MOST_STATES", "OUT", "ACTIONS", "ENDS", "FACTS",
     "EXPAND", "NEWS", "BATCH", "DEGREE", "HASHES", "SCRATCH", "IDS", "OFFSETS", "TARGETS", "LABELS", "EDGES",
-    "ME", "BOX", "RECENT", "KEPT",
+    "ME", "RECENT", "KEPT",
 )  # fmt: skip
 """The words of the control block, by position."""
 RECENT_STATES = 1 << 16
@@ -64,7 +66,6 @@ def constants(words_of_state: int, shards: int = 1) -> dict[str, int]:
         "SPAN": 1 << 16,
         "FAULTY": 3,
         "RECENTLY": RECENT_STATES - 1,
-        "STRIDE": 2 if words_of_state == 1 else 1,
     }
 
 
@@ -74,6 +75,16 @@ def _mix(x: word) -> word:
     x *= 0xFF51AFD7ED558CCD
     x ^= x >> 33
     x *= 0xC4CEB9FE1A85EC53
+    x ^= x >> 33
+    return x
+
+
+def _unmix(x: word) -> word:
+    """The word that `_mix` has mixed."""
+    x ^= x >> 33
+    x *= 0x9CB4B2F8129337DB
+    x ^= x >> 33
+    x *= 0x4F74430C22A54005
     x ^= x >> 33
     return x
 
@@ -88,10 +99,10 @@ def _hash(state: words, at: word) -> word:
 
 
 def _home(h: word, capacity: word) -> word:
-    """Where the search for an entry begins. What the choice of the table has used up of the hash is shifted out."""
+    """Where the line begins in which the search for an entry begins. What the choice of the table has used is shifted out."""
     if WORDS == 1:
-        return mulhi(h * SHARDS, capacity)
-    return mulhi((h & TAG) * SHARDS, capacity)
+        return mulhi(h * SHARDS, capacity >> 3) << 3
+    return mulhi((h & TAG) * SHARDS, capacity >> 3) << 3
 
 
 def _owner(h: word) -> word:
@@ -109,36 +120,78 @@ def _same(one: words, at: word, other: words, there: word) -> word:
     return different == 0
 
 
-def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -> word:
-    """Look a state up, and add it as number `count` when it is new. Gives whether it was."""
+def _lookup(c: words, line: word, h: word, state: words, at: word) -> word:
+    """The place of a state in a line of the table, or `NONE`."""
     table = words_at(c[TABLE])
-    log = words_at(c[LOG])
-    slot = _home(h, c[CAPACITY])
     if WORDS == 1:
-        entry = table[slot]
-        while entry != h:
-            if entry == 0:
-                table[slot] = h
-                log[count] = state[at]
-                parents = halves_at(c[PARENTS])
-                parents[count] = parent
-                return 1
-            slot += 1
-            entry = table[slot]
+        found = lanes(table, line, NONE, h, h)
+        return line + lowest(found) if found else NONE
+    log = words_at(c[LOG])
+    found = lanes(table, line, TAG, h & TAG, h & TAG)
+    while found:
+        place = line + lowest(found)
+        if table[place] & LOW and _same(log, ((table[place] & LOW) - 1) * WORDS, state, at):
+            return place
+        found &= found - 1
+    return NONE
+
+
+def _free(table: words, line: word) -> word:
+    """The places of a line that are free, a bit each."""
+    return lanes(table, line, NONE, 0, 0)
+
+
+def _entry(h: word, count: word) -> word:
+    """The entry of state number `count`."""
+    return h if WORDS == 1 else (h & TAG) | (count + 1)
+
+
+def _new(c: words, h: word, state: words, at: word, count: word) -> word:
+    """Look a state up, and enter it as number `count` when it is new. Gives its place then, otherwise `NONE`."""
+    table = words_at(c[TABLE])
+    line = _home(h, c[CAPACITY])
+    while _lookup(c, line, h, state, at) == NONE:
+        free = _free(table, line)
+        if free:
+            table[line + lowest(free)] = _entry(h, count)
+            return line + lowest(free)
+        line += 8
+    return NONE
+
+
+def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -> word:
+    """`_new`, and what is new is written to the log, with its predecessor. Gives whether it was."""
+    if _new(c, h, state, at, count) == NONE:
         return 0
-    tag = h & TAG
-    entry = table[slot]
-    while entry != 0:
-        if (entry & TAG) == tag and _same(log, ((entry & LOW) - 1) * WORDS, state, at):
-            return 0
-        slot += 1
-        entry = table[slot]
-    table[slot] = tag | (count + 1)
+    log = words_at(c[LOG])
     for k in range(WORDS):
         log[count * WORDS + k] = state[at + k]
     parents = halves_at(c[PARENTS])
     parents[count] = parent
     return 1
+
+
+def _ask(c: words, h: word) -> word:
+    """Ask for the state in the log that a search for this hash will have to be compared with."""
+    table = words_at(c[TABLE])
+    line = _home(h, c[CAPACITY])
+    found = lanes(table, line, TAG, h & TAG, h & TAG)
+    prefetch(words_at(c[LOG]), (table[line + lowest(found | 128)] & LOW) * WORDS)
+    return 0
+
+
+def _unseen(recent: words, h: word, state: words, at: word) -> word:
+    """Whether a state is not in the table of recent ones, which it then is."""
+    if WORDS == 1:
+        place = h & RECENTLY
+        different = recent[place] != h
+        recent[place] = h
+        return different
+    place = (h & RECENTLY) * WORDS
+    different = _same(recent, place, state, at) == 0
+    for j in range(WORDS):
+        recent[place + j] = state[at + j]
+    return different
 
 
 def _sift(c: words, states: word) -> word:
@@ -160,16 +213,7 @@ def _sift(c: words, states: word) -> word:
             h = _hash(out, i * WORDS)
             hashes[k] = h
             kept[k] = (s << 32) | i
-            if WORDS == 1:
-                place = h & RECENTLY
-                different = recent[place] != h
-                recent[place] = h
-            else:
-                place = (h & RECENTLY) * WORDS
-                different = _same(recent, place, out, i * WORDS) == 0
-                for j in range(WORDS):
-                    recent[place + j] = out[i * WORDS + j]
-            k += different
+            k += _unseen(recent, h, out, i * WORDS)
             i += 1
     return k
 
@@ -201,8 +245,7 @@ def search(c: words, batches: word) -> word:
         for k in range(total):
             prefetch(table, _home(hashes[k + AHEAD], capacity))
             if WORDS > 1:
-                soon = table[_home(hashes[k + AHEAD // 2], capacity)]
-                prefetch(log, (soon & LOW) * WORDS)
+                _ask(c, hashes[k + AHEAD // 2])
             i = kept[k] & LOW
             if _put(c, hashes[k], out, i * WORDS, first + (kept[k] >> 32), count):
                 news[actions[i]] += 1
@@ -214,11 +257,11 @@ def search(c: words, batches: word) -> word:
     return 0
 
 
-def scatter(c: words, boxes: words, batches: word) -> word:
-    """Expand so many batches of this worker's part of a level, and sort the successors into a box for each table.
+def scatter(c: words, boxes: words) -> word:
+    """Expand the states from ``NEXT`` to ``LAST``, and sort their successors into a box for each table.
 
-    A box is four words: where states, predecessors (32 bits) and instances (16 bits) go, and how many there are. The state
-    with number k of table t is called ``k * SHARDS + t`` outside its table. Gives 1 when a box may not hold another batch.
+    A box is six words: where states (of one word: entries), predecessors (32 bits), instances (16 bits), the order in which
+    they were found (32 bits) and places in the table go, and how many there are. Gives 2 when a mistake was met.
     """
     out = words_at(c[OUT])
     actions = shorts_at(c[ACTIONS])
@@ -226,66 +269,134 @@ def scatter(c: words, boxes: words, batches: word) -> word:
     kept = words_at(c[KEPT])
     facts = words_at(c[FACTS])
     log = words_at(c[LOG])
-    while batches > 0 and c[NEXT] < c[LAST]:
-        batches -= 1
+    order = 0
+    while c[NEXT] < c[LAST]:
         first = c[NEXT]
         n = c[LAST] - first
         n = c[BATCH] if n > c[BATCH] else n
-        for d in range(SHARDS):
-            if boxes[4 * d + 3] + n * c[DEGREE] > c[BOX]:
-                return 1
         done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
         for sifted in range(_sift(c, done)):
+            h = hashes[sifted]
             i = kept[sifted] & LOW
-            d = 4 * _owner(hashes[sifted])
-            k = boxes[d + 3]
-            states = words_at(boxes[d])
-            parents = halves_at(boxes[d + 1])
-            labels = shorts_at(boxes[d + 2])
-            for j in range(WORDS):
-                states[k * WORDS + j] = out[i * WORDS + j]
-            parents[k] = (first + (kept[sifted] >> 32)) * SHARDS + c[ME]
+            box = 6 * _owner(h)
+            k = boxes[box + 5]
+            states = words_at(boxes[box])
+            parents = halves_at(boxes[box + 1])
+            labels = shorts_at(boxes[box + 2])
+            orders = halves_at(boxes[box + 3])
+            if WORDS == 1:
+                states[k] = h
+            else:
+                for j in range(WORDS):
+                    states[k * WORDS + j] = out[i * WORDS + j]
+            parents[k] = first + (kept[sifted] >> 32)
             labels[k] = actions[i]
-            boxes[d + 3] = k + 1
+            orders[k] = order
+            boxes[box + 5] = k + 1
+            order += 1
         c[NEXT] = first + done
         if facts[FAULTY] != NONE:
             return 2
     return 0
 
 
-def gather(c: words, box: words) -> word:
-    """Keep the new states of a box, and empty it."""
+def gather(c: words, box: words, behind: word) -> word:
+    """Enter the new states of a box into the table, and leave only them in the box. Gives how many there are.
+
+    Wider states are compared in the log: until they have their numbers they lie there too, from number `behind` on.
+    """
     states = words_at(box[0])
     parents = halves_at(box[1])
     labels = shorts_at(box[2])
-    total = box[3]
-    hashes = words_at(c[HASHES])
-    news = words_at(c[NEWS])
+    orders = halves_at(box[3])
+    places = words_at(box[4])
+    total = box[5]
+    hashes = words_at(box[0] if WORDS == 1 else c[HASHES])
     table = words_at(c[TABLE])
     log = words_at(c[LOG])
     capacity = c[CAPACITY]
-    count = c[COUNT]
-    for i in range(total):
-        hashes[i] = _hash(states, i * WORDS)
+    fresh = 0
+    if WORDS > 1:
+        for i in range(total):
+            hashes[i] = _hash(states, i * WORDS)
     for i in range(AHEAD):
         prefetch(table, _home(hashes[i], capacity))
     for i in range(total):
         prefetch(table, _home(hashes[i + AHEAD], capacity))
         if WORDS > 1:
-            soon = table[_home(hashes[i + AHEAD // 2], capacity)]
-            prefetch(log, (soon & LOW) * WORDS)
-        if _put(c, hashes[i], states, i * WORDS, parents[i], count):
-            news[labels[i]] += 1
-            count += 1
-    c[COUNT] = count
-    box[3] = 0
+            _ask(c, hashes[i + AHEAD // 2])
+        h = hashes[i]
+        place = _new(c, h, states, i * WORDS, behind + fresh)
+        if place != NONE:
+            if WORDS == 1:
+                states[fresh] = h
+            else:
+                places[fresh] = address(table, place)
+                for j in range(WORDS):
+                    states[fresh * WORDS + j] = states[i * WORDS + j]
+                    log[(behind + fresh) * WORDS + j] = states[i * WORDS + j]
+            parents[fresh] = parents[i]
+            labels[fresh] = labels[i]
+            orders[fresh] = orders[i]
+            fresh += 1
+    c[COUNT] += fresh
+    box[5] = fresh
+    return fresh
+
+
+def append(c: words, boxes: words, number: word) -> word:
+    """Write what is left in a worker's boxes to the log, from this number on, in the order of discovery; empty the boxes."""
+    news = words_at(c[NEWS])
+    log = words_at(c[LOG])
+    sources = halves_at(c[PARENTS])
+    total = 0
+    for d in range(SHARDS):
+        total += boxes[6 * d + 5]
+        halves_at(boxes[6 * d + 3])[boxes[6 * d + 5]] = LOW
+        boxes[6 * d + 5] = 0
+    last = number + total
+    while number < last:
+        box = 0
+        least = LOW + 1
+        for d in range(SHARDS):
+            order = halves_at(boxes[6 * d + 3])[boxes[6 * d + 5]]
+            box = 6 * d if order < least else box
+            least = order if order < least else least
+        i = boxes[box + 5]
+        states = words_at(boxes[box])
+        parents = halves_at(boxes[box + 1])
+        labels = shorts_at(boxes[box + 2])
+        if WORDS == 1:
+            log[number] = _unmix(states[i])
+        else:
+            entry = words_at(words_at(boxes[box + 4])[i])
+            entry[0] = _entry(entry[0], number)
+            for j in range(WORDS):
+                log[number * WORDS + j] = states[i * WORDS + j]
+        sources[number] = parents[i]
+        news[labels[i]] += 1
+        boxes[box + 5] = i + 1
+        number += 1
+    for d in range(SHARDS):
+        boxes[6 * d + 5] = 0
     return 0
 
 
-def owners(states: words, n: word, out: bytes_) -> word:
-    """Write the table that each of some states belongs to."""
-    for i in range(n):
-        out[i] = _owner(_hash(states, i * WORDS))
+def share(c: words, last: word) -> word:
+    """Enter those of the first `last` states of the log into the table that belong there."""
+    table = words_at(c[TABLE])
+    log = words_at(c[LOG])
+    capacity = c[CAPACITY]
+    count = 0
+    for i in range(last):
+        h = _hash(log, i * WORDS)
+        if _owner(h) == c[ME]:
+            line = _home(h, capacity)
+            while _free(table, line) == 0:
+                line += 8
+            table[line + lowest(_free(table, line))] = _entry(h, i)
+            count += 1
+    c[COUNT] = count
     return 0
 
 
@@ -314,12 +425,11 @@ def grow(c: words, before: word, capacity: word, slack: word) -> word:
         copy(c[SCRATCH], address(table, begin), (end - begin) * 8)
         clear(address(table, begin), (end - begin) * 8)
         for i in range(end - begin):
-            entry = scratch[i]
-            if entry != 0:
-                slot = _home(entry, capacity)
-                while table[slot] != 0:
-                    slot += 1
-                table[slot] = entry
+            if scratch[i] != 0:
+                line = _home(scratch[i], capacity)
+                while _free(table, line) == 0:
+                    line += 8
+                table[line + lowest(_free(table, line))] = scratch[i]
         end = begin
     c[CAPACITY] = capacity
     return 0
@@ -334,50 +444,48 @@ def index(c: words, first: word, last: word) -> word:
         if i + AHEAD < last:
             prefetch(table, _home(_hash(log, (i + AHEAD) * WORDS), capacity))
         h = _hash(log, i * WORDS)
-        slot = _home(h, capacity)
-        while table[slot] != 0:
-            slot += 1
-        table[slot] = h if WORDS == 1 else (h & TAG) | (i + 1)
+        line = _home(h, capacity)
+        while _free(table, line) == 0:
+            line += 8
+        table[line + lowest(_free(table, line))] = _entry(h, i)
     return 0
 
 
 def number(c: words, first: word, last: word) -> word:
-    """Make a table of entries with their numbers, in ``IDS``: two words a slot. Only states of one word need it."""
+    """Write the numbers of the states from `first` to `last` to ``IDS``, by place. Wide states have theirs in the table."""
+    table = words_at(c[TABLE])
     log = words_at(c[LOG])
-    ids = words_at(c[IDS])
+    ids = halves_at(c[IDS])
     capacity = c[CAPACITY]
     for i in range(first, last):
         if i + AHEAD < last:
-            prefetch(ids, 2 * _home(_hash(log, i + AHEAD), capacity))
-        h = _hash(log, i)
-        slot = 2 * _home(h, capacity)
-        while ids[slot] != 0:
-            slot += 2
-        ids[slot] = h
-        ids[slot + 1] = i
+            soon = _home(_hash(log, (i + AHEAD) * WORDS), capacity)
+            prefetch(table, soon)
+            prefetch(ids, soon)
+        h = _hash(log, i * WORDS)
+        line = _home(h, capacity)
+        place = _lookup(c, line, h, log, i * WORDS)
+        while place == NONE:
+            line += 8
+            place = _lookup(c, line, h, log, i * WORDS)
+        ids[place] = i
     return 0
 
 
 def _find(c: words, h: word, state: words, at: word) -> word:
     """The number of a known state, or `NONE`."""
-    slot = _home(h, c[CAPACITY])
-    if WORDS == 1:
-        ids = words_at(c[IDS])
-        slot = 2 * slot
-        while ids[slot] != h:
-            if ids[slot] == 0:
-                return NONE
-            slot += 2
-        return ids[slot + 1]
     table = words_at(c[TABLE])
-    entry = table[slot]
-    log = words_at(c[LOG])
-    while entry != 0:
-        if (entry & TAG) == (h & TAG) and _same(log, ((entry & LOW) - 1) * WORDS, state, at):
-            return (entry & LOW) - 1
-        slot += 1
-        entry = table[slot]
-    return NONE
+    line = _home(h, c[CAPACITY])
+    place = _lookup(c, line, h, state, at)
+    while place == NONE:
+        if _free(table, line):
+            return NONE
+        line += 8
+        place = _lookup(c, line, h, state, at)
+    if WORDS > 1:
+        return (table[place] & LOW) - 1
+    ids = halves_at(c[IDS])
+    return ids[place]
 
 
 def edges(c: words, batches: word) -> word:
@@ -390,7 +498,7 @@ def edges(c: words, batches: word) -> word:
     ends = halves_at(c[ENDS])
     hashes = words_at(c[HASHES])
     table = words_at(c[TABLE])
-    places = words_at(c[IDS] if WORDS == 1 else c[TABLE])
+    ids = halves_at(c[IDS])
     log = words_at(c[LOG])
     offsets = words_at(c[OFFSETS])
     targets = halves_at(c[TARGETS])
@@ -409,14 +517,17 @@ def edges(c: words, batches: word) -> word:
         for i in range(total):
             hashes[i] = _hash(out, i * WORDS)
         for i in range(AHEAD):
-            prefetch(places, STRIDE * _home(hashes[i], capacity))
+            prefetch(table, _home(hashes[i], capacity))
         i = 0
         for s in range(done):
             end = ends[s]
             while i < end:
-                prefetch(places, STRIDE * _home(hashes[i + AHEAD], capacity))
+                line = _home(hashes[i + AHEAD], capacity)
+                prefetch(table, line)
                 if WORDS > 1:
-                    prefetch(log, (table[_home(hashes[i + AHEAD // 2], capacity)] & LOW) * WORDS)
+                    _ask(c, hashes[i + AHEAD // 2])
+                else:
+                    prefetch(ids, line)
                 found = _find(c, hashes[i], out, i * WORDS)
                 if found != NONE:
                     targets[written] = found
@@ -431,16 +542,24 @@ def edges(c: words, batches: word) -> word:
 
 KERNELS = (
     _mix,
+    _unmix,
     _hash,
     _home,
     _owner,
     _same,
+    _lookup,
+    _free,
+    _entry,
+    _new,
     _put,
+    _ask,
+    _unseen,
     _sift,
     search,
     scatter,
     gather,
-    owners,
+    append,
+    share,
     add,
     grow,
     index,
@@ -449,5 +568,5 @@ KERNELS = (
     edges,
 )
 """Every kernel, each after those it calls."""
-GROUPS = (("search",), ("add", "grow"), ("scatter", "gather", "owners"), ("index",), ("number", "edges"))
+GROUPS = (("search",), ("add", "grow"), ("scatter", "gather", "append", "share"), ("index",), ("number", "edges"))
 """The kernels that are called from outside; those of a group are compiled together."""

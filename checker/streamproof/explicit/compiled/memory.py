@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 LEAST = 1 << 24
 """The smallest reservation worth having, in bytes."""
+APART = 128
+"""Bytes of two neighbouring lines, which processors fetch together."""
 
 
 class Reserve:
@@ -64,10 +66,16 @@ def give_back() -> None:
 
 
 class Block:
-    """A fixed array of 64-bit words that compiled code and Python share."""
+    """A fixed array of 64-bit words that compiled code and Python share.
+
+    It has its lines of memory for itself: threads that write to neighbouring blocks would take them from each other.
+    """
 
     def __init__(self, values: Sequence[int]) -> None:
-        self._words = (ctypes.c_uint64 * max(len(values), 1))(*values)
+        self._memory = (ctypes.c_char * (8 * len(values) + 2 * APART))()
+        begin = -ctypes.addressof(self._memory) % APART
+        self._words = (ctypes.c_uint64 * max(len(values), 1)).from_buffer(self._memory, begin)
+        self._words[: len(values)] = list(values)
         self.address = ctypes.addressof(self._words)
 
     def __getitem__(self, at: int) -> int:

@@ -36,31 +36,41 @@ class Module:
         return found
 
 
-def build(text: str, names: Sequence[str], *, optimise: bool) -> Module:
+def build(text: str | Callable[[], str], names: Sequence[str], *, optimise: bool, key: str | None = None) -> Module:
     """Compile a module given as text; `names` are the functions that will be asked for.
 
-    `optimise` runs LLVM's passes, worth it for the fixed loops; generated code is in good form already.
+    `optimise` runs LLVM's passes, worth it for the fixed loops; generated code is in good form already. With a `key` that
+    stands for the text, code that was kept is found again without the text, which may then be a function that makes it.
     """
     machine = _machine()
-    place = _place(text, optimise)
+    place = _place(key if key is not None else _text(text), optimise)
     code = None
     if place is not None:
         with suppress(OSError):
             code = place.read_bytes()
             os.utime(place)
-    module = llvm.parse_assembly(text)
-    if optimise and code is None:
+    if code is not None:
+        # An engine wants a module, even an empty one.
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return Module({name: engine.get_function_address(name) for name in names}, engine)
+    module = llvm.parse_assembly(_text(text))
+    if optimise:
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         passes = llvm.create_pass_builder(machine, options)
         passes.getModulePassManager().run(module, passes)
     engine = llvm.create_mcjit_compiler(module, machine)
     kept: list[bytes] = []
-    # The engine asks for the code it would otherwise generate, and shows what it has generated.
-    engine.set_object_cache(lambda _, made: kept.append(made), lambda _: code)
+    engine.set_object_cache(lambda _, made: kept.append(made), lambda _: None)
     engine.finalize_object()
     if place is not None and kept:
         _keep(place, kept[0])
     return Module({name: engine.get_function_address(name) for name in names}, engine)
+
+
+def _text(given: str | Callable[[], str]) -> str:
+    return given if isinstance(given, str) else given()
 
 
 def _machine() -> Any:

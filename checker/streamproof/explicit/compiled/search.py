@@ -1,21 +1,19 @@
-"""The search by compiled code: the same states level by level as the first tier's, many times faster.
+"""The search by compiled code: the same states in the same order as the first tier's, many times faster.
 
-With several workers each owns the states of its share of the hashes. They expand their parts of a level at the same time,
-put what they find into boxes for each other, and then empty the boxes in a fixed order: results do not depend on timing.
-States are numbered ``k * workers + w``, the k-th of worker w; of one worker that is the order of discovery.
+It begins with one worker. When there are enough states for several, they go on from the end of a level (`team`); what is
+found does not depend on how many they are.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.checkpoint import Checkpoints, Mark
 from streamproof.explicit.compiled.layout import Layout, layout, packed
+from streamproof.explicit.compiled.mark import Mark
 from streamproof.explicit.compiled.memory import Block
 from streamproof.explicit.compiled.native import build
 from streamproof.explicit.compiled.steps import NONE, Facts, ever_code, expand_code, watch_code
@@ -31,14 +29,18 @@ from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
+    from streamproof.explicit.compiled.checkpoint import Checkpoints
+    from streamproof.explicit.compiled.team import Team
     from streamproof.explicit.graph import StateGraph
 
 MOST_STATES = 0xFFFF_FFF0
 """States are numbered in 32 bits."""
 MOST_BATCHES = 1 << 20
 """More are not expanded at once, however short they are."""
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 """So many states are handed to compiled code at once when all are looked at."""
+TOGETHER = 1 << 19
+"""From so many known states on, several workers are faster than one."""
 SLICE_SECONDS = 0.1
 """Compiled code runs for about this long before limits and interrupts are looked at."""
 
@@ -54,12 +56,12 @@ class CompiledSearch:
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
     threads: int = 1
+    together: int = TOGETHER
+    """With so many known states there are several workers."""
     checkpoints: Checkpoints | None = None
     """Where the search is written to at the ends of levels."""
     checkpoint_seconds: float = 60.0
     levels: list[int] = field(default_factory=list)
-    ends: list[list[int]] = field(default_factory=list)
-    """At the end of each level, how many states each worker has."""
     initial: int = 0
     events: dict[int, Event] = field(default_factory=dict)
     stuck: int = -1
@@ -71,16 +73,18 @@ class CompiledSearch:
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
         self._facts = Facts(len(self.system.instances), len(self._steps))
-        self.fixed = fixed_code(self.layout.words, self.threads)
-        self._own = build(expand_code(self.system, self.layout, self._steps), ["expand"], optimise=False)
+        self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
-        self._compile_watches()
+        watching = self._watches()
+        code = expand_code(self.system, self.layout, self._steps) + watching
+        self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
+        if watching:
+            self._watch = self._own.function("watch", 3)
         self.compile_seconds = time.perf_counter() - begun
         expand = self._own.addresses["expand"]
-        self.workers = [
-            Worker(me, self.threads, self.layout.words, self.budget, self._facts, expand) for me in range(self.threads)
-        ]
-        self.workers[0].table.set(MOST_STATES=min(self.budget.max_states, MOST_STATES))
+        self.worker = Worker(self.layout.words, self.budget, self._facts, expand)
+        self.worker.table.set(MOST_STATES=self._most_states)
+        self._team: Team | None = None
         self._marked: Mark | None = None
         self._written = 0.0
         self._reported = 0.0
@@ -91,22 +95,23 @@ class CompiledSearch:
     @property
     def known(self) -> int:
         """Distinct states so far."""
-        return sum(w.table.count for w in self.workers)
+        return self.worker.table.count
 
     @property
     def expanded(self) -> int:
         """States whose successors have all been looked at."""
-        return sum(w.table.next - (w.fact(Facts.FAULTY) >= 0) for w in self.workers)
+        return self.worker.table.next - (self.faulty >= 0)
 
     @property
     def generated(self) -> list[int]:
         """Successors per instance."""
-        return [sum(counts) for counts in zip(*(w.generated for w in self.workers), strict=True)]
+        return self._met()[self._facts.generated(0) : self._facts.hit(0)]
 
     @property
     def distinct(self) -> list[int]:
         """New states per instance."""
-        return [sum(counts) for counts in zip(*(w.distinct for w in self.workers), strict=True)]
+        instances = len(self.system.instances)
+        return [sum(counts) for counts in zip(*(w.news.slice(0, instances) for w in self._workers), strict=True)]
 
     @property
     def total(self) -> int:
@@ -116,39 +121,46 @@ class CompiledSearch:
     @property
     def least(self) -> int:
         """The smallest number of successors of an expanded state."""
-        return min(w.facts[Facts.LEAST] for w in self.workers)
+        return self._met()[Facts.LEAST]
 
     @property
     def most(self) -> int:
         """The largest."""
-        return max(w.facts[Facts.MOST] for w in self.workers)
+        return self._met()[Facts.MOST]
 
     @property
     def faulty(self) -> int:
         """The state where the model makes a mistake, or -1."""
         return self._first(Facts.FAULTY)
 
+    @property
+    def _workers(self) -> list[Worker]:
+        return [self.worker, *(m.worker for m in self._team.members)] if self._team else [self.worker]
+
+    @property
+    def _most_states(self) -> int:
+        return min(self.budget.max_states, MOST_STATES)
+
+    def _met(self) -> list[int]:
+        """What all workers have counted and met."""
+        return self._facts.merged([w.facts.slice(0, self._facts.size) for w in self._workers])
+
+    def _first(self, fact: int) -> int:
+        """The number of the first state that a fact tells of, or -1."""
+        least = min(w.facts[fact] for w in self._workers)
+        return -1 if least == NONE else least
+
     def state(self, number: int) -> State:
         """A scalar state by its number."""
-        at, worker = divmod(number, self.threads)
-        return self.layout.unpack(self.workers[worker].table.words(at))
+        return self.layout.unpack(self.worker.table.words(number))
 
     def states(self) -> Iterator[State]:
         """The scalar states, level by level."""
-        return map(self.state, self.numbers())
-
-    def numbers(self) -> Iterator[int]:
-        """The numbers of the known states, level by level."""
-        before = [0] * self.threads
-        for ends in (*self.ends, [w.table.count for w in self.workers]):
-            for worker, (first, last) in enumerate(zip(before, ends, strict=True)):
-                yield from range(first * self.threads + worker, last * self.threads + worker, self.threads)
-            before = ends
+        return map(self.state, range(self.known))
 
     def parent(self, number: int) -> int:
         """The number of a state's predecessor, or -1."""
-        at, worker = divmod(number, self.threads)
-        return self.workers[worker].table.parent(at)
+        return self.worker.table.parent(number)
 
     def path(self, number: int) -> list[int]:
         """The numbers of the states on a shortest way from an initial state to this one, both ends included."""
@@ -167,7 +179,7 @@ class CompiledSearch:
         ever = module.function("ever", 3)
         size = len(open_) // 8 + 1
         seen = Block([0] * size)
-        for address, _, count, _ in self._blocks([0] * self.threads):
+        for address, _, count in self._blocks(0):
             ever(address, count, seen.address)
         flags = b"".join(word.to_bytes(8, "little") for word in seen.slice(0, size))
         for at, k in enumerate(open_):
@@ -176,22 +188,17 @@ class CompiledSearch:
 
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""
-        from streamproof.explicit.compiled.edges import Numbering, state_graph
         from streamproof.explicit.compiled.peel import has_cycle
-
-        numbering = Numbering(self)
-        graph = state_graph(self, numbering)
-        if not has_cycle(graph):
-            return None
         from streamproof.explicit.rounds import first_round
 
-        return [numbering.number(dense) for dense in first_round(graph) or ()]
+        graph = self.graph()
+        return first_round(graph) if has_cycle(graph) else None
 
     def graph(self) -> StateGraph:
         """Every step between the known states."""
-        from streamproof.explicit.compiled.edges import Numbering, state_graph
+        from streamproof.explicit.compiled.edges import state_graph
 
-        return state_graph(self, Numbering(self))
+        return state_graph(self)
 
     # --- the search ---
 
@@ -200,13 +207,14 @@ class CompiledSearch:
         try:
             self._run()
         finally:
+            self._end_team()
             if self.checkpoints is not None:
                 self.checkpoints.close()
 
     def _run(self) -> None:
-        self._written = float("-inf") if not self.ends else time.monotonic()
+        self._written = float("-inf") if not self.levels else time.monotonic()
         try:
-            if not self.ends:
+            if not self.levels:
                 self._start()
             while not self.stopped and self._queue:
                 if self._all_decided():
@@ -225,7 +233,7 @@ class CompiledSearch:
     @property
     def _queue(self) -> int:
         """Known states that have not been expanded."""
-        return self.known - sum(w.table.next for w in self.workers)
+        return self.known - self.worker.table.next
 
     def _abandon(self) -> None:
         """After an interrupt in the middle of a level: what was found there counts."""
@@ -234,14 +242,10 @@ class CompiledSearch:
             self.initial = self.known
         self._look()
 
-    def _blocks(self, first: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-        """The states of each worker from its own number `first` on, as blocks in memory.
-
-        Gives a block's address, the worker's number of its first state, how many there are, and which worker it is.
-        """
-        for me, worker in enumerate(self.workers):
-            for at in range(first[me], worker.table.count, BLOCK):
-                yield worker.table.address(at), at, min(BLOCK, worker.table.count - at), me
+    def _blocks(self, first: int) -> Iterator[tuple[int, int, int]]:
+        """The states from number `first` on, as blocks in memory: address, number of the first state, and how many."""
+        for at in range(first, self.known, BLOCK):
+            yield self.worker.table.address(at), at, min(BLOCK, self.known - at)
 
     def _checkpoint(self, seconds: float) -> None:
         """Write the search as it was at the end of the last level, if that was not done so many seconds ago or less."""
@@ -250,45 +254,33 @@ class CompiledSearch:
             self._written = time.monotonic()
 
     def restore(self, mark: Mark) -> None:
-        """Go back to the end of a level; the tables hold the states up to there."""
-        self.levels, self.ends = list(mark.levels), [list(ends) for ends in mark.ends]
+        """Go back to the end of a level; the table holds the states up to there."""
+        self.levels = list(mark.levels)
         self.initial, self.stuck, self.events = mark.initial, mark.stuck, dict(mark.events)
-        for worker, facts, news in zip(self.workers, mark.facts, mark.news, strict=True):
-            worker.facts.fill(facts)
-            worker.news.fill(news)
+        self.worker.facts.fill(mark.facts)
+        self.worker.news.fill(mark.news)
         self._marked = mark
         self._compile_watches()
 
     def _mark(self) -> Mark:
         return Mark(
             tuple(self.levels),
-            tuple(map(tuple, self.ends)),
             self.initial,
             self.stuck,
-            tuple(tuple(w.facts.all()) for w in self.workers),
-            tuple(tuple(w.news.all()) for w in self.workers),
+            tuple(self._met()),
+            tuple(self.distinct),
             dict(self.events),
-            tuple(w.table.next for w in self.workers),
+            self.worker.table.next,
         )
 
     def _start(self) -> None:
-        add = self.fixed.function("add", 3)
+        add, table = self.fixed.function("add", 3), self.worker.table
         for states in starts(self.scalarised, self.system):
-            shares: list[list[State]] = [[] for _ in self.workers]
-            if self.threads > 1:
-                words, owner = Block(packed(self.layout, states)), Block([0] * (len(states) // 8 + 1))
-                self.fixed.function("owners", 3)(words.address, len(states), owner.address)
-                whose = b"".join(word.to_bytes(8, "little") for word in owner.slice(0, len(states) // 8 + 1))
-                for state, owner_of in zip(states, whose, strict=False):
-                    shares[owner_of].append(state)
-            else:
-                shares[0] = states
-            for worker, share in zip(self.workers, shares, strict=True):
-                if not worker.table.make_room(len(share), self.fixed):
-                    self.stopped = Stop.MEMORY
-                    break
-                words = Block(packed(self.layout, share))
-                add(worker.control, words.address, len(share))
+            if not table.make_room(len(states), self.fixed):
+                self.stopped = Stop.MEMORY
+                break
+            words = Block(packed(self.layout, states))
+            add(self.worker.control, words.address, len(states))
             limit = Stop.STATES if self.known > self.budget.max_states else None
             self.stopped = self.stopped or self.budget.spent() or limit
             if self.stopped:
@@ -300,20 +292,22 @@ class CompiledSearch:
     def _end_level(self) -> None:
         """Note how far the newest level goes, and look at its states."""
         self._look()
-        self.ends.append([w.table.count for w in self.workers])
         if not self.stopped:
             self._marked = self._mark()
 
     def _level(self) -> None:
         """Expand every state of the newest level."""
         known = self.known
-        for worker in self.workers:
-            worker.table.set(LAST=worker.table.count)
+        self.worker.table.set(LAST=known)
         self.levels.append(0)
-        if self.threads == 1:
+        if self._team is None and self.threads > 1 and known >= self.together:
+            self._gather_team()
+        if self.stopped:
+            pass
+        elif self._team is None:
             self._alone()
         else:
-            self._together()
+            self._together(self._team)
         if self.stuck < 0:
             self.stuck = self._first(Facts.STUCK)
         self._note_steps()
@@ -324,45 +318,50 @@ class CompiledSearch:
             self.levels.pop()
 
     def _alone(self) -> None:
-        search, (worker,) = self.fixed.function("search", 2), self.workers
-        known = worker.table.count
-        while worker.table.next < worker.table.last and not self.stopped:
+        search, table = self.fixed.function("search", 2), self.worker.table
+        known = table.count
+        while table.next < table.last and not self.stopped:
             begun = time.perf_counter()
-            outcome = search(worker.control, self._pace)
+            outcome = search(self.worker.control, self._pace)
             self._after(begun, known)
-            if outcome == kernels.FULL and not worker.table.make_room(worker.batch_room, self.fixed):
+            if outcome == kernels.FULL and not table.make_room(self.worker.batch_room, self.fixed):
                 self.stopped = Stop.MEMORY
             elif outcome == kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
-    def _together(self) -> None:
-        scatter, gather = self.fixed.function("scatter", 3), self.fixed.function("gather", 2)
-        known = self.known
+    def _together(self, team: Team) -> None:
+        known, table = self.known, self.worker.table
+        while table.next < table.last and not self.stopped:
+            begun = time.perf_counter()
+            outcome = kernels.FULL
+            try:
+                outcome = team.turn(self._most_states)
+            finally:
+                if outcome == kernels.FULL:
+                    self._end_team()
+            self._after(begun, known)
+            if outcome == kernels.FULL:
+                self.stopped = Stop.MEMORY
+            elif outcome == kernels.STOPPED:
+                self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
-        def expand(worker: Worker) -> None:
-            assert worker.boxes is not None
-            scatter(worker.control, worker.boxes.address, 1 << 40)
+    def _gather_team(self) -> None:
+        from streamproof.explicit.compiled.team import Team
 
-        def collect(worker: Worker) -> bool:
-            me = self.workers.index(worker)
-            if not worker.table.make_room(sum(sender.waiting(me) for sender in self.workers), self.fixed):
-                return False
-            for sender in self.workers:
-                gather(worker.control, sender.box(me))
-            return True
+        expand = self._own.addresses["expand"]
+        self._team = Team(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
+        if not self._team.deal():
+            self._end_team()
+            self.stopped = Stop.MEMORY
 
-        with ThreadPoolExecutor(self.threads) as pool:
-            while not self.stopped and any(w.table.next < w.table.last for w in self.workers):
-                begun = time.perf_counter()
-                list(pool.map(expand, self.workers))
-                enough = list(pool.map(collect, self.workers))
-                self._after(begun, known)
-                if not all(enough):
-                    self.stopped = Stop.MEMORY
-                elif self.faulty >= 0:
-                    self.stopped = Stop.MISTAKE
-                elif self.known > min(self.budget.max_states, MOST_STATES // self.threads):
-                    self.stopped = Stop.STATES
+    def _end_team(self) -> None:
+        """What all have counted and met is this worker's from here on."""
+        if self._team is not None:
+            met, news = self._met(), self.distinct
+            team, self._team = self._team, None
+            team.close()
+            self.worker.facts.fill(met)
+            self.worker.news.fill(news)
 
     def _after(self, begun: float, known: int) -> None:
         """After a piece of work: limits, the size of the next piece, and progress."""
@@ -387,22 +386,36 @@ class CompiledSearch:
         """
         before = len(self.events)
         mistakes: dict[int, Event] = {}
-        newest = self.ends[-1] if self.ends else [0] * self.threads
-        for address, first, count, number in self._blocks(newest) if self._watched else ():
-            notes = Block([NONE] * (2 * len(self._watched)))
-            self._watch(address, count, notes.address)
+        blocks = self._blocks(sum(self.levels[:-1])) if self._watched else iter(())
+        watched = (
+            map(self._watch_block, blocks) if self._team is None else self._team.each(self._watch_block, [*blocks])
+        )
+        for first, notes in watched:
             for at, prop in enumerate(self._watched):
                 for place, events in ((2 * at, self.events), (2 * at + 1, mistakes)):
                     if notes[place] != NONE:
-                        state = (first + notes[place]) * self.threads + number
-                        events.setdefault(prop, Event(state, None, events is mistakes))
+                        events.setdefault(prop, Event(first + notes[place], None, events is mistakes))
         self.events = mistakes | self.events
         if len(self.events) > before:
             self._compile_watches()
 
+    def _watch_block(self, block: tuple[int, int, int]) -> tuple[int, Block]:
+        """Where in a block of states, which begins at the number given, something is met first."""
+        address, first, count = block
+        notes = Block([NONE] * (2 * len(self._watched)))
+        self._watch(address, count, notes.address)
+        return first, notes
+
     def _compile_watches(self) -> None:
         """Compile the evaluation of the properties of single states that are not decided yet."""
         begun = time.perf_counter()
+        watching = self._watches()
+        if watching:
+            self._watch = build(watching, ["watch"], optimise=False).function("watch", 3)
+        self.compile_seconds += time.perf_counter() - begun
+
+    def _watches(self) -> str:
+        """The code of that evaluation; empty when nothing is left to evaluate."""
         watches = [
             (k, watch_of(k, p))
             for k, p in enumerate(self.properties)
@@ -410,24 +423,14 @@ class CompiledSearch:
         ]
         watches = [(k, w) for k, w in watches if not (w.condition is w.mistake is b.FALSE)]
         self._watched = [k for k, _ in watches]
-        if watches:
-            code = watch_code(self.layout, [(w.mistake, w.condition) for _, w in watches])
-            self._watching = build(code, ["watch"], optimise=False)
-            self._watch = self._watching.function("watch", 3)
-        self.compile_seconds += time.perf_counter() - begun
+        return watch_code(self.layout, [(w.mistake, w.condition) for _, w in watches]) if watches else ""
 
     def _note_steps(self) -> None:
+        met = self._met()
         for at, (number, _) in enumerate(self._steps):
             for place, mistake in ((self._facts.hit(at), False), (self._facts.hit(at) + 2, True)):
-                for me, worker in enumerate(self.workers):
-                    state, instance = worker.facts.slice(place, place + 2)
-                    if state != NONE:
-                        self.events.setdefault(number, Event(state * self.threads + me, instance, mistake))
-
-    def _first(self, fact: int) -> int:
-        """The number of the state that a fact tells of, or -1; of several workers, the first that has met one."""
-        met = ((w.fact(fact), me) for me, w in enumerate(self.workers))
-        return next((state * self.threads + me for state, me in met if state >= 0), -1)
+                if met[place] != NONE:
+                    self.events.setdefault(number, Event(met[place], met[place + 1], mistake))
 
     def _all_decided(self) -> bool:
         return (
@@ -441,5 +444,4 @@ class CompiledSearch:
 
     def close(self) -> None:
         """Give the memory back; nothing can be asked afterwards."""
-        for worker in self.workers:
-            worker.close()
+        self.worker.close()

@@ -9,7 +9,7 @@ numbers, predecessors and counts are those of the search in memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,7 +181,7 @@ class SpillingSearch(CompiledSearch):
     def _start(self) -> None:
         super()._start()
         if self.stopped is Stop.MEMORY and self._to_disk(0):
-            self.levels, self.ends, self.events = [], [], {}
+            self.levels, self.events = [], {}
             self._compile_watches()
             self._start_on_disk()
 
@@ -200,7 +200,7 @@ class SpillingSearch(CompiledSearch):
     def _level(self) -> None:
         mark = self._marked
         super()._level()
-        if self._disk is None and self.stopped is Stop.MEMORY and mark is not None and self._to_disk(mark.ends[-1][0]):
+        if self._disk is None and self.stopped is Stop.MEMORY and mark is not None and self._to_disk(mark.known):
             self._back()
             super()._level()
 
@@ -209,8 +209,8 @@ class SpillingSearch(CompiledSearch):
         assert self._disk is not None
         assert self._marked is not None
         self.restore(self._marked)
-        self._disk.cut(self._marked.ends[-1][0])
-        self.workers[0].table.set(NEXT=self._marked.next[0], LAST=self.known)
+        self._disk.cut(self._marked.known)
+        self.worker.table.set(NEXT=self._marked.next, LAST=self.known)
 
     def _abandon(self) -> None:
         if self._disk is None or self._marked is None:
@@ -239,8 +239,7 @@ class SpillingSearch(CompiledSearch):
 
     def _to_disk(self, count: int) -> bool:
         """Write the first so many states to disk, and give their memory back; False when that would not help."""
-        (worker,) = self.workers
-        table, words = worker.table, self.layout.words
+        table, words = self.worker.table, self.layout.words
         most = self.budget.max_bytes or 1 << 62
         held = 8 * table.slots + (8 * words + 4) * table.count
         if resident_bytes() - held + CODE_BYTES + LEAST_ROOM > most:
@@ -260,7 +259,7 @@ class SpillingSearch(CompiledSearch):
         degree = table.value("DEGREE")
         self._sizes = Sizes.within(max(LEAST_ROOM, most - resident_bytes()), words)
         table.set(BATCH=max(1, min(table.value("BATCH"), self._sizes.fill // degree)), COUNT=0)
-        self._fill = Fill(table, words, self._sizes.fill, worker.batch_room)
+        self._fill = Fill(table, words, self._sizes.fill, self.worker.batch_room)
         self.stopped = None
         return True
 
@@ -269,7 +268,7 @@ class SpillingSearch(CompiledSearch):
             super()._alone()
             return
         assert self._fill is not None
-        first, last = self.workers[0].table.next, self.known
+        first, last = self.worker.table.next, self.known
         self._disk.index(self._sizes.fill, self._sizes.merge)
         self._fill.clear()
         with closing(Candidates(self.folder, self.layout.words)) as found:
@@ -279,8 +278,8 @@ class SpillingSearch(CompiledSearch):
         if cut is not None:
             # The limit on states was met at this state: its successors are the last to count.
             assert self._marked is not None
-            self.workers[0].facts.fill(self._marked.facts[0])
-            self.workers[0].table.set(NEXT=first)
+            self.worker.facts.fill(self._marked.facts)
+            self.worker.table.set(NEXT=first)
             self._expand(cut + 1, None)
             self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
@@ -288,7 +287,7 @@ class SpillingSearch(CompiledSearch):
         """Expand the states up to number `end`; without `found` only for what is counted on the way."""
         assert self._disk is not None
         assert self._fill is not None
-        table = self.workers[0].table
+        table = self.worker.table
         collect = collecting(self.layout.words).function("collect", 5)
         table.set(LAST=end)
         known = self.known
@@ -339,21 +338,12 @@ class SpillingSearch(CompiledSearch):
                     self._disk.append(found.states.read(at, end)[rows], parents)
                     news += np.bincount(found.labels.read(at, end)[rows], minlength=len(news))
         for instance, count in enumerate(news.tolist()):
-            self.workers[0].news[instance] += count
+            self.worker.news[instance] += count
         return cut
 
-    def _end_level(self) -> None:
-        if self._disk is None:
-            super()._end_level()
-            return
-        self._look()
-        self.ends.append([self.known])
-        if not self.stopped:
-            self._marked = self._mark()
-
-    def _blocks(self, first: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+    def _blocks(self, first: int) -> Iterator[tuple[int, int, int]]:
         if self._disk is None:
             yield from super()._blocks(first)
         else:
-            for at, states in self._disk.pieces(first[0], self._sizes.piece):
-                yield states.ctypes.data, at, len(states), 0
+            for at, states in self._disk.pieces(first, self._sizes.piece):
+                yield states.ctypes.data, at, len(states)

@@ -54,6 +54,16 @@ class Facts:
         """Words of the block."""
         return self.hit(self.steps)
 
+    def merged(self, blocks: Sequence[Sequence[int]]) -> list[int]:
+        """The block of a search that has several: what was met first is what has the smallest number."""
+        totals = [sum(counts) for counts in zip(*(block[4 : self.hit(0)] for block in blocks), strict=True)]
+        least, stuck, faulty = (min(block[at] for block in blocks) for at in (self.LEAST, self.STUCK, self.FAULTY))
+        hits: list[int] = []
+        for at in range(self.hit(0), self.size, 2):
+            state, instance = min((block[at], block[at + 1]) for block in blocks)
+            hits += [state, instance]
+        return [least, max(block[self.MOST] for block in blocks), stuck, faulty, *totals, *hits]
+
     def fresh(self) -> list[int]:
         """The block before the search."""
         return [NONE, 0, NONE, NONE, *[0] * self.instances, *[NONE] * (4 * self.steps)]

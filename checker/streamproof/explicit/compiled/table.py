@@ -1,11 +1,16 @@
-"""The known states in memory: table, log, predecessors, and the control block that compiled code works on."""
+"""The known states in memory: table, log, predecessors, and the control block that compiled code works on.
+
+Several tables, each with its share of the states, may have one log.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from hashlib import sha256
+from pathlib import Path
 
-from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled import kernel, kernels
 from streamproof.explicit.compiled.kernel import translate
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import Module, build
@@ -37,9 +42,19 @@ class Fixed:
         if name not in self._modules:
             group = next(g for g in kernels.GROUPS if name in g)
             inside = [k for k in kernels.KERNELS if k.__name__.startswith("_") or k.__name__ in group]
-            module = build(translate(inside, self._constants), group, optimise=True)
+            key = f"{group} {self._constants} {_written()}"
+            module = build(lambda: translate(inside, self._constants), group, optimise=True, key=key)
             self._modules |= dict.fromkeys(group, module)
         return self._modules[name].function(name, arguments)
+
+
+@cache
+def _written() -> str:
+    """A digest of the text of the kernels and of their translator, which stands for what they are translated to."""
+    found = sha256()
+    for source in (kernels.__file__, kernel.__file__):
+        found.update(Path(source).read_bytes())
+    return found.hexdigest()
 
 
 @cache
@@ -51,14 +66,15 @@ def fixed_code(words: int, shards: int = 1) -> Fixed:
 class Table:
     """The known states: table, log, predecessors, and the control block that compiled code works on."""
 
-    def __init__(self, words: int, budget: Budget, shares: int = 1) -> None:
+    def __init__(self, words: int, budget: Budget, shares: int = 1, log_of: Table | None = None) -> None:
         self._words = words
         self._budget = budget
         self._shares = shares
+        self._lent = log_of is not None
         most = budget.max_bytes or (1 << 36)
         self._entries = Reserve(most, huge=True)
-        self._log = Reserve(most, huge=True)
-        self._parents = Reserve(most // 2, huge=True)
+        self._log: Reserve = Reserve(most, huge=True) if log_of is None else log_of._log
+        self._parents: Reserve = Reserve(most // 2, huge=True) if log_of is None else log_of._parents
         self._scratch = Reserve(8 * (1 << 16))
         self.control = Block([0] * len(kernels.CONTROL))
         self.set(
@@ -120,6 +136,19 @@ class Table:
         fixed.function("index", 3)(self.control.address, 0, states)
         self.set(COUNT=states, NEXT=expanded)
 
+    def forget_entries(self) -> None:
+        """Give the memory of the entries back; the log stays, and no state can be looked up."""
+        self._entries.close()
+        self.set(CAPACITY=0, ROOM=0)
+
+    def enter_again(self, fixed: Fixed) -> None:
+        """Make the entries that were forgotten once more. Raises `TooLarge` when memory does not allow it."""
+        states, expanded = self.count, self.next
+        self._entries = Reserve(self._budget.max_bytes or (1 << 36), huge=True)
+        self.set(TABLE=self._entries.address, CAPACITY=FIRST_CAPACITY, ROOM=int(FIRST_CAPACITY * LOAD), COUNT=0)
+        self.reserve(states, fixed)
+        self.enter(states, expanded, fixed)
+
     def address(self, number: int) -> int:
         """Where a state lies in the log."""
         return self._log.address + 8 * self._words * number
@@ -151,10 +180,13 @@ class Table:
 
     def _affordable(self, wanted: int, load: float, capacity: int) -> bool:
         extra = 8 * (wanted - capacity) + int(wanted * load - self.count) * (8 * self._words + 4)
-        fits = 8 * (wanted + SLACK) <= self._entries.size and 8 * self._words * wanted <= self._log.size
+        fits = 8 * (wanted + SLACK) <= self._entries.size and 8 * self._words * wanted * self._shares <= self._log.size
         return fits and self._budget.allows(extra * self._shares)
 
     def close(self) -> None:
         """Give the memory back."""
-        for part in (self._entries, self._log, self._parents, self._scratch):
-            part.close()
+        self._entries.close()
+        self._scratch.close()
+        if not self._lent:
+            self._log.close()
+            self._parents.close()

@@ -74,3 +74,13 @@ def copy(to: word, source: word, count: word) -> None:
 
 def clear(to: word, count: word) -> None:
     """Set bytes to zero."""
+
+
+def lanes(p: words, at: word, mask: word, even: word, odd: word) -> word:
+    """Which of the eight words of a line equal the two values, a bit each."""
+    raise NotImplementedError
+
+
+def lowest(a: word) -> word:
+    """The place of the lowest bit that is set."""
+    raise NotImplementedError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.found import Found
@@ -32,7 +31,6 @@ class Temporal:
 
     def __init__(self, search: Found, plan: Plan, witnesses: Witnesses) -> None:
         self._search, self._plan, self._witnesses = search, plan, witnesses
-        self._number: Callable[[int], int] = int
         self._liveness: Liveness | None = None
         self.seconds = 0.0
 
@@ -71,12 +69,10 @@ class Temporal:
         if any(steps_of(simple.formula)):
             return recurring.finding(prop, self._search, self._witnesses.fair)
         if self._liveness is None:
-            graph = self._search.graph()
-            self._liveness, self._number = Liveness(self._search.system, graph), graph.number
+            self._liveness = Liveness(self._search.system, self._search.graph())
         answer = self._liveness.decide(simple.formula)
         if answer.lasso is not None:
-            stem, cycle = ([self._number(state) for state in part] for part in (answer.lasso.stem, answer.lasso.cycle))
-            trace = self._witnesses.lasso(stem, cycle)
+            trace = self._witnesses.lasso(answer.lasso.stem, answer.lasso.cycle)
             fair = self._witnesses.fair(prop, trace)
             return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, _shown(trace), fair=fair)
         states = _count(self._liveness.states, "state")

@@ -1,0 +1,184 @@
+"""Several workers on one level: each has the table of its share of the hashes, all have one log.
+
+A level is done in turns, each a run of states that lie together in the log. At first every worker expands its
+part of the run, and sorts what it finds into boxes, one for each table. Then every worker looks up what
+the others have put into the boxes for its table, in the order of the parts, and leaves what is new. Then it is known where
+in the log that goes, and each worker writes its own. So states are found in the order in which a single worker finds them,
+and have the same numbers and predecessors, whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
+
+from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled.memory import Block, Reserve
+from streamproof.explicit.compiled.steps import Facts
+from streamproof.explicit.compiled.table import Table, fixed_code
+from streamproof.explicit.compiled.worker import Worker
+from streamproof.explicit.limits import Budget
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+BOX_BYTES = 1 << 24
+"""A box has room for states of so many bytes."""
+SLACK_BYTES = 1 << 16
+PLACES = 6
+"""Words that describe a box, see `kernels.scatter`."""
+
+
+class Member:
+    """A worker with its boxes."""
+
+    def __init__(self, me: int, of: int, words: int, worker: Worker) -> None:
+        self.worker = worker
+        self.me = me
+        degree = worker.table.value("DEGREE")
+        space = max(degree, BOX_BYTES // (8 * words))
+        widths = (8 * words, 4, 2, 4, 8)
+        self._parts = [[Reserve(space * width + SLACK_BYTES) for width in widths] for _ in range(of)]
+        self._hashes = Reserve(space * 8 + SLACK_BYTES)
+        worker.table.set(HASHES=self._hashes.address)
+        entries: list[int] = []
+        for box in self._parts:
+            entries += [part.address for part in box] + [0]
+        self.boxes = Block(entries)
+        least = min(part.size // width for box in self._parts for part, width in zip(box, widths, strict=True))
+        self.reach = max(1, (least - SLACK_BYTES // 8) // degree)
+        """States whose successors fit the boxes."""
+        self.before: tuple[list[int], list[int]] = ([], [])
+
+    def box(self, receiver: int) -> int:
+        """The address of the box for a table."""
+        return self.boxes.address + 8 * PLACES * receiver
+
+    def waiting(self, receiver: int) -> int:
+        """How many states are in it."""
+        return self.boxes[PLACES * receiver + PLACES - 1]
+
+    def remember(self) -> None:
+        """Note what has been counted so far."""
+        self.before = (self.worker.facts.all(), self.worker.news.all())
+
+    def undo(self) -> None:
+        """Go back to what was noted, and empty the boxes."""
+        facts, news = self.before
+        self.worker.facts.fill(facts)
+        self.worker.news.fill(news)
+        for receiver in range(len(self._parts)):
+            self.boxes[PLACES * receiver + PLACES - 1] = 0
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self.worker.close()
+        self._hashes.close()
+        for box in self._parts:
+            for part in box:
+                part.close()
+
+
+class Team:
+    """So many workers for the states in `table`, whose entries are dealt out among them."""
+
+    def __init__(self, threads: int, table: Table, words: int, budget: Budget, facts: Facts, expand: int) -> None:
+        self._table = table
+        self._fixed = fixed_code(words, threads)
+        self._degree = table.value("DEGREE")
+        self.members = [
+            Member(me, threads, words, Worker(words, budget, facts, expand, me=me, of=threads, lender=table))
+            for me in range(threads)
+        ]
+        self._pool = ThreadPoolExecutor(threads - 1)
+        for name, arguments in (("scatter", 2), ("gather", 3), ("append", 3), ("share", 2), ("grow", 4)):
+            self._fixed.function(name, arguments)
+
+    def deal(self) -> bool:
+        """Enter each state of the log into the table that it belongs to; False when memory is used up."""
+        known = self._table.count
+        self._table.forget_entries()
+        share = self._fixed.function("share", 2)
+        room = known // len(self.members) + known // 16 + 1024
+
+        def enter(member: Member) -> bool:
+            table = member.worker.table
+            if not table.make_room(room, self._fixed):
+                return False
+            share(member.worker.control, known)
+            return table.make_room(1, self._fixed)
+
+        return all(self._all(lambda member, _: enter(member), range(len(self.members))))
+
+    def turn(self, most: int) -> int:
+        """Expand the next states of the level, as many as a turn allows. Gives what `kernels.search` gives.
+
+        When there is no memory for what was found, or an exception comes between, the turn has not been, and is the last.
+        """
+        table = self._table
+        first, known = table.next, table.count
+        size = min(table.last - first, sum(m.reach for m in self.members))
+        # Close to the limit on states, one state at a time: the search ends with the first that goes beyond it.
+        size = max(1, min(size, (most - known) // self._degree))
+        ends = [first + size * k // len(self.members) for k in range(len(self.members) + 1)]
+        for member in self.members:
+            member.remember()
+        done = False
+        try:
+            outcomes = self._all(self._expand, pairwise(ends))
+            faulty = next((k for k, outcome in enumerate(outcomes) if outcome == kernels.STOPPED), None)
+            for member in self.members[faulty + 1 :] if faulty is not None else ():
+                member.undo()
+            if all(self._all(self._look_up, self._starts(known, by_table=True))):
+                fresh = self._starts(known, by_table=False)
+                self._all(self._write, fresh)
+                last = first + size if faulty is None else self.members[faulty].worker.table.next
+                table.set(COUNT=fresh[-1], NEXT=last)
+                done = True
+                return kernels.GOING if faulty is None and fresh[-1] <= most else kernels.STOPPED
+            return kernels.FULL
+        finally:
+            if not done:
+                self._pool.shutdown()
+                for member in self.members:
+                    member.undo()
+
+    def _starts(self, known: int, *, by_table: bool) -> list[int]:
+        """From which number on the states in the boxes come, box by box for each table, or for each worker; and the end."""
+        threads = range(len(self.members))
+        counts = [[member.waiting(receiver) for receiver in threads] for member in self.members]
+        sums = map(sum, zip(*counts, strict=True) if by_table else counts)
+        return list(accumulate(sums, initial=known))
+
+    def _all(self, work: Callable[[Member, Any], Any], what: Iterable[Any]) -> list[Any]:
+        """Let every worker do its part at the same time."""
+        first, *rest = zip(self.members, what, strict=False)
+        others = [self._pool.submit(work, *part) for part in rest]
+        return [work(*first), *(other.result() for other in others)]
+
+    def _expand(self, member: Member, part: tuple[int, int]) -> int:
+        member.worker.table.set(NEXT=part[0], LAST=part[1])
+        return self._fixed.function("scatter", 2)(member.worker.control, member.boxes.address)
+
+    def _look_up(self, member: Member, behind: int) -> bool:
+        me, gather = member.me, self._fixed.function("gather", 3)
+        if not member.worker.table.make_room(sum(m.waiting(me) for m in self.members), self._fixed):
+            return False
+        for other in self.members:
+            behind += gather(member.worker.control, other.box(me), behind)
+        return True
+
+    def _write(self, member: Member, number: int) -> int:
+        return self._fixed.function("append", 3)(member.worker.control, member.boxes.address, number)
+
+    def each(self, work: Callable[[T], R], what: Sequence[T]) -> list[R]:
+        """`work` on each of some things, at the same time."""
+        return list(self._pool.map(work, what))
+
+    def close(self) -> None:
+        """End the threads, and give the memory back; the log stays."""
+        self._pool.shutdown()
+        for member in self.members:
+            member.close()
