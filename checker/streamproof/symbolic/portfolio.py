@@ -165,7 +165,7 @@ class Portfolio:
 
     def _attempt(self, found: tuple[Property, ...], engine: Engine) -> Attempt:
         asked = tuple(p for p in self._asked if p not in self._found)
-        origin = "that PDR proposed" if engine is Engine.PDR else "that were discovered"
+        origin = "proposed by PDR" if engine is Engine.PDR else "discovered"
         attempt = Attempt(self._system, asked, self._budget, found, origin)
         with self._budget.slice(REPROVING):
             attempt.induct(self._max_k, simple=self._simple)

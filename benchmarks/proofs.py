@@ -1,0 +1,151 @@
+"""What is proved of the bundled models, by which engine, in which time, and how large the evidence is: docs/proofs.md.
+
+    python benchmarks/proofs.py [--timeout 60] [--only MODEL] [--write]
+
+Every model and variant is given to `streamproof prove` at its small size, with a certificate to be written, which
+`streamproof verify-certificate` then has to accept. `--write` writes the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from streamproof.registry import find
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "proofs.md"
+FOR_EVERY_SIZE = (("credit", "channels,exclusive,floating,depth"),)
+"""Models that are proved for every value of some parameters."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One property of one model."""
+
+    model: str
+    variant: str
+    name: str
+    verdict: str
+    engine: str
+    sizes: str
+    seconds: float
+    certificate: str
+
+    def __str__(self) -> str:
+        cells = (self.model, self.variant, self.name, self.verdict, self.engine, self.sizes, f"{self.seconds:.1f}")
+        return "| " + " | ".join((*cells, self.certificate)) + " |"
+
+
+HEAD = """| model | variant | property | verdict | engine | sizes | seconds | certificate |
+| --- | --- | --- | --- | --- | --- | --- | --- |"""
+
+
+def tasks(only: str | None) -> Iterator[tuple[str, str | None, tuple[str, ...], str]]:
+    """Model, variant, the words that choose its size, and what that size is called."""
+    for entry in sorted(entry_points(group="streamproof.models"), key=lambda e: e.name):
+        if only not in (None, entry.name):
+            continue
+        target = find(entry.name)
+        for variant in (None, *target.spec.model.variants):
+            small = "small" in target.variant(variant).sizes
+            yield entry.name, variant, ("--size", "small") if small else (), "small" if small else "default"
+
+
+def rows(model: str, variant: str | None, words: tuple[str, ...], size: str, timeout: float) -> Iterator[Row]:
+    """What `prove` says of one model or variant."""
+    chosen = (model, *(("--variant", variant) if variant else ()), *words)
+    with tempfile.TemporaryDirectory() as folder:
+        certificate = Path(folder) / "certificate.json"
+        options = ("--timeout", f"{timeout:g}", "--certificate", str(certificate), "-q", "--json", "-")
+        answer = _json(("prove", *chosen, *options), folder)
+        if answer is None:
+            return
+        kept = _told(certificate, folder)
+    engines = answer.get("engines", {})
+    for prop in answer["properties"]:
+        evidence = kept if prop["name"] in engines else "none"
+        engine = engines.get(prop["name"], "none")
+        yield Row(
+            model, variant or "", prop["name"], prop["verdict"], engine, size, answer["seconds"]["total"], evidence
+        )
+
+
+def for_every_size(model: str, free: str, timeout: float) -> Iterator[Row]:
+    """What `prove --any` says of one model."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = _json(("prove", model, "--any", free, "--timeout", f"{timeout:g}", "-q", "--json", "-"), folder)
+    for prop in answer["properties"] if answer else ():
+        sizes = "any" if prop.get("sizes") == "any" else "instances"
+        yield Row(model, "", prop["name"], prop["verdict"], "induction", sizes, answer["seconds"]["total"], "none")
+
+
+def _json(words: tuple[str, ...], folder: str) -> dict[str, Any] | None:
+    """The answer of a command; None where it has nothing to prove."""
+    command = [sys.executable, "-m", "streamproof", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    if "to prove" in done.stderr:
+        return None
+    try:
+        return dict(json.loads(done.stdout))
+    except ValueError:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}") from None
+
+
+def _told(certificate: Path, folder: str) -> str:
+    """The size of a certificate that its verifier accepts."""
+    if not certificate.exists():
+        return "none"
+    command = [sys.executable, "-m", "streamproof", "verify-certificate", str(certificate)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    size = f"{certificate.stat().st_size / 1000:.1f} kB"
+    return size if done.returncode == 0 else f"{size}, not accepted"
+
+
+def page(found: list[Row]) -> str:
+    """The page, from its template."""
+    text = (HERE / "proofs.template.md").read_text(encoding="utf-8")
+    undecided = [row for row in found if row.verdict == "inconclusive"]
+    left = "\n".join(f"* {r.model}{f', {r.variant}' if r.variant else ''}: {r.name}" for r in undecided) or "None."
+    for key, value in {
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "table": "\n".join((HEAD, *map(str, found))),
+        "undecided": left,
+    }.items():
+        text = text.replace("{" + key + "}", value)
+    return text
+
+
+def main() -> None:
+    """Measure, print, and write the page where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for each model or variant")
+    parser.add_argument("--only", metavar="MODEL")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    print(HEAD)
+    found: list[Row] = []
+    groups = [rows(*task, options.timeout) for task in tasks(options.only)]
+    groups += [for_every_size(m, free, options.timeout) for m, free in FOR_EVERY_SIZE if options.only in (None, m)]
+    for group in groups:
+        for row in group:
+            found.append(row)
+            print(row, flush=True)
+    if options.write:
+        partly = PAGE.with_suffix(".part")
+        partly.write_text(page(found), encoding="utf-8")
+        os.replace(partly, PAGE)
+
+
+if __name__ == "__main__":
+    main()
