@@ -449,7 +449,7 @@ ZERO, ONE = Atom(b.eq(N, b.num(0))), Atom(b.eq(N, b.num(1)))
         (Always(Eventually(ONE)), "[](<>(n = 1))"),
         (LeadsTo(ZERO, ONE), "(n = 0) ~> (n = 1)"),
         (Always(LeadsTo(ZERO, ONE)), "[]((n = 0) ~> (n = 1))"),
-        (Recurs(b.less(N, b.next_("n", SMALL))), "[]<><<n < n'>>_vars"),
+        (Recurs(b.less(N, b.next_("n", SMALL))), "[]<><<(n < n')>>_vars"),
         (Eventually(Atom(b.TRUE)), "vars = vars"),
         (LeadsTo(Atom(b.TRUE), ONE), "[](<>(n = 1))"),
         (Until(Atom(b.TRUE), ONE), "<>(n = 1)"),
@@ -536,3 +536,18 @@ def test_every_configuration_asks_whether_the_model_makes_a_mistake() -> None:
     made = system(checked, properties=(until, Property("q", Kind.REACHABLE, b.eq(N, b.num(1)))))
     for run in export(made).runs:
         assert "NoMistake" in [c.name for c in run.claims], run.name
+
+
+def test_memberships_are_not_taken_for_bound_names() -> None:
+    """In brackets and braces, ``x \\in S`` would begin a function or a set of those that have a property."""
+    members = b.var("s", SetSort(BoolSort()))
+    flag = b.var("f", BoolSort())
+    inside = b.member(members, flag)
+    variables = (Variable("s", members.sort, (frozenset(),)), Variable("f", BoolSort(), (False,)))
+    made = system(
+        Instance("go", (), (), (), (("s", b.insert(members, inside)),)),
+        variables=variables,
+        properties=(Property("p", Kind.STEP, inside),),
+    )
+    assert "s' = s \\cup {(f \\in s)}" in definition(made, "go")
+    assert definition(made, "p") == "p ==\n    [][(f \\in s)]_vars"

@@ -387,9 +387,10 @@ class _Export:
             if means is Means.MISTAKE and wrong is b.FALSE:
                 continue
             known = None if means is Means.MISTAKE else self._known(prop, simple)
+            # In parentheses: [x \in S ...] would be read as a function.
             text = self._condition(expr, known)
             given = self.asked[prop.name] if means is Means.VIOLATED else self.names.new(name)
-            yield from _definition(given, beside("[][", text, "]_vars"), about)
+            yield from _definition(given, beside("[][(", text, ")]_vars"), about)
             self._claim(prop, given, means, temporal=True)
             # A step that changes nothing is a step of ours; for TLA+ it is none, so it is looked for in states.
             standing = Assuming()(self.next_is_now(expr))

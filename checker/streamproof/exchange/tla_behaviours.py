@@ -104,7 +104,7 @@ def direct(formula: Formula, condition: Callable[[Expr], Text]) -> Text:
             before, after = (closed(direct(arg, condition), Bind.ATOM) for arg in (left, right))
             return beside(before, " ~> ", after, bind=Bind.LOOSE)
         case Recurs(step):
-            return beside("[]<><<", condition(step), ">>_vars")
+            return beside("[]<><<(", condition(step), ")>>_vars")
         case Until() | Release():
             raise AssertionError("TLA+ has no such operator")
         case _:

@@ -192,7 +192,8 @@ class Passage:
             case e.Insert() | e.Remove():
                 whole, value = map(self.text, parts(terms))
                 operator = "\\cup" if isinstance(first, e.Insert) else "\\"
-                return beside(closed(whole, Bind.ATOM), f" {operator} {{", value, "}", bind=Bind.COMPUTED)
+                one = closed(value, Bind.COMPUTED)  # {x \in S} would be read as the members with a property
+                return beside(closed(whole, Bind.ATOM), f" {operator} {{", one, "}", bind=Bind.COMPUTED)
             case e.Size():
                 return beside("Cardinality(", self.text(parts(terms)[0]), ")")
             case e.MakeArray() | e.MakeRecord() | e.Select() | e.Store() | e.Field() | e.WithField():
