@@ -13,6 +13,7 @@ import pytest
 
 from streamproof import Model, Spec
 from streamproof.explicit import explore
+from streamproof.registry import find
 from streamproof.symbolic.parametric import prove_any
 from streamproof.symbolic.parametric.bounds import bound_candidates
 from streamproof.symbolic.parametric.laws import law_candidates
@@ -335,3 +336,13 @@ def _expect_all_proved(parametric: Any, given: dict[str, int]) -> None:
     assert parametric.system.lemmas == ()
     assert set(proof.proved) == {"conservation", "no_overflow", "pool_conserved", "within_limit"}
     assert proof.seconds < 30
+
+
+def test_termination_detection_on_a_ring_of_any_length() -> None:
+    """Dijkstra's invariant is inductive for every number of machines, and implies that what is detected is so."""
+    spec = find("reference.ewd840").spec
+    parametric = spec.parametric(("n",))
+    safety = [p for p in parametric.system.properties if p.kind is Kind.INVARIANT]
+    assert prove_any(parametric, safety).proved == ("detection_is_right", "dijkstra")
+    alone = prove_any(parametric, [parametric.system.property("detection_is_right")])
+    assert alone.proved == ()

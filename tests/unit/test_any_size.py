@@ -396,6 +396,52 @@ def test_a_sum_of_conditions_on_every_index_is_left_open() -> None:
     assert prove(CountsWithConditions, "n", discover=True).proved == ()
 
 
+class WholeArrays(Loose):
+    """Arrays of any length in `all`, `any` and `sum`, as they are and element by element."""
+
+    n: int = 2
+    limits = {"n": (1, None)}
+
+    def state(self):
+        return State(f=Array(self.n, Bool()), x=Array(self.n, Range(0, 3)), done=Bool())
+
+    @action(i="n")
+    def mark(self, s, i):
+        require(not s.f[i])
+        s.f[i] = True
+        s.x[i] = 1
+
+    @action
+    def finish(self, s):
+        require(all(s.f))
+        s.done = True
+
+    @invariant
+    def finished(self, s):
+        return not s.done or all(x == 1 for x in s.x) or any(not f for f in s.f)
+
+    @invariant
+    def linked(self, s):
+        return all((s.x[i] == 1) == s.f[i] and s.x[i] <= 1 for i in range(self.n))
+
+    @invariant
+    def done_means_all(self, s):
+        return not s.done or all(s.f)
+
+    @invariant
+    def nothing(self, s):
+        return sum(s.x) == 0 and not any(s.f)
+
+    @step
+    def grows(self, s, t):
+        return sum(s.x) <= sum(x for x in t.x) and sum(t.x) <= sum(s.x) + 1
+
+
+def test_arrays_of_any_length_as_they_are() -> None:
+    """`all`, `any` and `sum` of an array, and of what a generator makes of its elements; sums of the next state too."""
+    assert prove(WholeArrays, "n").proved == ("finished", "linked", "done_means_all", "grows")
+
+
 class Scales(Loose):
     """A part of the sum is a variable of its own, which changes."""
 
@@ -827,7 +873,7 @@ class SetUp(Loose):
     ("model", "message", "remedy"),
     [
         (LoopsOver, "a loop over Range(0, n - 1), which has any number of elements", "use all(...), any(...) or sum"),
-        (IteratesOver, "the values of Range(0, n - 1) cannot be gone through one by one", "say it with comparisons"),
+        (IteratesOver, "a loop over Range(0, n - 1), which has any number of elements", "use all(...)"),
         (Chooses, "a loop over Range(0, n - 1)", "an action changes an array at its own parameters"),
         (Lists, "a loop over Range(0, n - 1)", "use all(...)"),
         (Queues, "a Queue of capacity n, which is any number, is outside what can be proved", "keep the number of"),

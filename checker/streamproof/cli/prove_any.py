@@ -176,10 +176,10 @@ def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
     if blocking not in proof.ctis:
         what = ""
     elif proof.ctis[blocking].step is None:
-        wild = [f.name for f in parametric.free if f.least is None and f.most is None]
+        values = dict(proof.ctis[blocking].parameters)
+        wild = [f.name for f in parametric.free if f.least is None and int(values[f.name]) < 1]
         limits = f"; {', '.join(wild)} may be any number, negative ones too: declare limits" if wild else ""
-        values = _at(dict(proof.ctis[blocking].parameters))
-        return f"not shown of every initial state{what}, as at {values}{limits}"
+        return f"not shown of every initial state{what}, as at {_at(values)}{limits}"
     return (
         f"not proved for every size{what}: add a lemma that excludes the state of the counterexample to induction, or "
         "prove it at one size"

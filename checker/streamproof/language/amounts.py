@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from streamproof.language.frames import caller
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Const, Expr
 from streamproof.system.sorts import RangeSort
 from streamproof.system.unbounded import Undecided, term_range, written
 
@@ -119,7 +119,8 @@ def _combined(make: Callable[..., Expr], left: Any, right: Any) -> Any:
     terms = [_term(left), _term(right)]
     if terms[0] is None or terms[1] is None:
         return NotImplemented
-    return Amount(make(*terms))
+    made = make(*terms)
+    return made.value if isinstance(made, Const) else Amount(made)
 
 
 def _term(value: Any) -> Expr | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamproof.language import places
 from streamproof.language.amounts import between
-from streamproof.language.elements import distinct, elements, refuse_lazy, sources, unconditional
+from streamproof.language.elements import distinct, elements, everywhere, refuse_lazy, sources, unconditional
 from streamproof.language.operators import equal, integer
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
@@ -18,6 +18,8 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, variables
 from streamproof.system.formula import Atom, Formula
 from streamproof.system.sorts import BOOL, ArraySort, QueueSort, SetSort, TermRange, cardinality
+from streamproof.system.unbounded import exists, forall
+from streamproof.system.unbounded import total as sum_of
 
 ABSENT: Any = object()
 """No value given for an optional argument."""
@@ -71,6 +73,11 @@ def truth(world: World, value: Term, name: str, loc: Loc) -> Expr:
 
 def quantifier(world: World, name: str, value: Term, loc: Loc) -> Term:
     """``all`` and ``any`` over a finite collection."""
+    over = everywhere(world, value, loc)
+    if over is not None:
+        item = over.item
+        bound, body = world.every("i", over.sort, lambda at: truth(world, item(at), name, loc))
+        return simple((forall if name == "all" else exists)(bound, body, loc))
     terms = []
     said: list[tuple[Expr, Formula]] = []
     for there, v in elements(world, value, loc):
@@ -90,6 +97,11 @@ def quantifier(world: World, name: str, value: Term, loc: Loc) -> Term:
 def total(world: World, value: Term, start: Term, loc: Loc) -> Term:
     """``sum`` of integers and truth values."""
     result = integer(world, start, loc, "start")
+    over = everywhere(world, value, loc)
+    if over is not None:
+        item = over.item
+        summed = world.every("i", over.sort, lambda at: integer(world, item(at), loc, "an element"))
+        return simple(b.add(result, sum_of(*summed, loc), loc))
     for there, v in elements(world, value, loc):
         result = b.add(result, b.ite(there, integer(world, v, loc, "an element"), b.num(0)), loc)
     return simple(result)

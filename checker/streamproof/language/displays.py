@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamproof.language import operators
-from streamproof.language.amounts import Indices
 from streamproof.language.calls import truth
-from streamproof.language.elements import Loop, distinct, unconditional
+from streamproof.language.elements import Loop, Over, distinct, everywhere, unconditional
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Cell, Several, Term, describe, known, simple, symbolic
@@ -251,15 +250,16 @@ class Displays(ABC):
             said.append((b.TRUE, Atom(whole, text(node), where(frame, node))))
         return together(said, where(frame, node), every=name == "all")
 
-    def indices(self, node: ast.GeneratorExp, frame: Frame) -> Indices | None:
-        """What a generator's first loop runs over, if that is any number of indices."""
-        over = self.value(node.generators[0].iter, frame) if self.world.free else None
-        return over if isinstance(over, Indices) else None
+    def indices(self, node: ast.GeneratorExp, frame: Frame) -> Over | None:
+        """What a generator's first loop runs over, if that is any number of indices or the elements at them."""
+        if not self.world.free:
+            return None
+        return everywhere(self.world, self.value(node.generators[0].iter, frame), where(frame, node))
 
     def _over(
         self,
         node: ast.GeneratorExp,
-        over: Indices,
+        over: Over,
         frame: Frame,
         judge: Callable[[ast.expr | None, Frame], Expr],
         no: Expr,
@@ -277,7 +277,7 @@ class Displays(ABC):
         further = ast.copy_location(ast.GeneratorExp(node.elt, rest), node) if rest else None
 
         def run(bound: Expr) -> Expr:
-            inner.locals[name] = bound
+            inner.locals[name] = over.item(bound)
             test: Expr = b.TRUE
             for condition in first.ifs:
                 one = self.world.under(test, lambda at=condition: self.condition(at, inner), loc)  # type: ignore[misc]
@@ -288,7 +288,7 @@ class Displays(ABC):
 
         return self.world.every(name, over.sort, run)
 
-    def _every(self, node: ast.GeneratorExp, over: Indices, frame: Frame, name: str) -> Term:
+    def _every(self, node: ast.GeneratorExp, over: Over, frame: Frame, name: str) -> Term:
         """``all`` or ``any`` over any number of indices."""
         loc = where(frame, node)
 
@@ -306,7 +306,7 @@ class Displays(ABC):
             return simple(forall(*self._over(node, over, frame, judge, b.TRUE), loc))
         return simple(exists(*self._over(node, over, frame, judge, b.FALSE), loc))
 
-    def summed(self, node: ast.GeneratorExp, over: Indices, frame: Frame) -> Term:
+    def summed(self, node: ast.GeneratorExp, over: Over, frame: Frame) -> Term:
         """``sum`` over any number of indices."""
         loc = where(frame, node)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
 from streamproof.language import places
@@ -13,7 +14,7 @@ from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import ArraySort, QueueSort, SetSort, cardinality, values
+from streamproof.system.sorts import ArraySort, QueueSort, RangeSort, SetSort, Sort, TermRange, cardinality, values
 
 SET_LIMIT = 4096
 
@@ -25,17 +26,15 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     if isinstance(value, Several):
         return list(value.items)
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort):
+        if isinstance(value.sort.index, TermRange):
+            raise any_number(value.sort.index, loc)
         keys = values(value.sort.index)
         return [(b.TRUE, places.settle(world, places.item(world, value, k, loc, str(k)))) for k in keys]
     whole = places.plain(world, value)
     if is_expr(whole):
         return _of_term(whole, loc)
     if isinstance(whole, Indices):
-        raise ModelError(
-            f"a loop over {whole.sort}, which has any number of elements",
-            loc=loc,
-            remedy="use all(...), any(...) or sum(...) over it; an action changes an array at its own parameters only",
-        )
+        raise any_number(whole.sort, loc)
     if isinstance(whole, Cases):
         raise ModelError(
             "what is iterated over depends on the state",
@@ -49,6 +48,36 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
             remedy="iterate over a range, a list, or an Array, Queue or Set of the state",
         )
     return [(b.TRUE, v) for v in in_order(whole)]
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A loop over any number of indices: their sort, and what the loop meets at one of them."""
+
+    sort: RangeSort
+    item: Callable[[Expr], Term]
+
+
+def everywhere(world: World, value: Term, loc: Loc) -> Over | None:
+    """The loop over a value, if it is one over any number of indices, or over an array of any length."""
+    if isinstance(value, Indices):
+        return Over(value.sort, lambda bound: bound)
+    if isinstance(value, Ref) and isinstance(value.sort, ArraySort) and isinstance(value.sort.index, TermRange):
+        array = value
+        return Over(value.sort.index, lambda at: places.settle(world, places.item(world, array, at, loc, "index")))
+    if is_expr(value) and isinstance(value.sort, ArraySort) and isinstance(value.sort.index, TermRange):
+        term = value
+        return Over(value.sort.index, lambda at: b.select(term, at, loc))
+    return None
+
+
+def any_number(sort: Sort, loc: Loc) -> ModelError:
+    """The error for going through what has any number of elements, one by one."""
+    return ModelError(
+        f"a loop over {sort}, which has any number of elements",
+        loc=loc,
+        remedy="use all(...), any(...) or sum(...) over it; an action changes an array at its own parameters only",
+    )
 
 
 class Loop:
@@ -101,6 +130,8 @@ def in_order(host: Iterable[Any]) -> list[Any]:
 
 def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:
     match term.sort:
+        case ArraySort(index=TermRange() as index):
+            raise any_number(index, loc)
         case ArraySort(index, _):
             return [(b.TRUE, simple(b.select(term, b.const(index, k), loc))) for k in values(index)]
         case QueueSort(_, capacity):

@@ -17,6 +17,7 @@ from streamproof.system.model import Instance
 from streamproof.system.sorts import ArraySort, TermRange
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, Total
+from streamproof.system.unbounded import total as sum_of
 
 SAFE = "no evaluation error"
 """The name of the claim that the model makes no mistake and every value stays in its sort."""
@@ -258,12 +259,27 @@ class _Step:
             for c in (*instance.guard_checks, *instance.effect_checks)
         ]
         facts += question.about_conditions(steps._start, before, after)
-        for total in (*before.totals, *after.totals):
-            steps._start.total(total)
-        facts += [before.total(t) == steps._start.total(t) for t in {**before.totals, **after.totals}]
+        facts += self._following_sums()
+        facts += [before.total(t) == steps._start.total(t) for t in self._sums()]
         facts += self._changed_sums()
         asked.settle([*facts, *question.about_sums(steps._start, formed=True)], steps._assumed, goals)
         return asked
+
+    def _sums(self) -> list[Total]:
+        """The sums that are spoken of, over one state each."""
+        return [t for t in {**self.before.totals, **self.after.totals} if not _reads_next(t)]
+
+    def _following_sums(self) -> list[Term]:
+        """Sums over the state after the step are sums of that state."""
+        variables = self._steps.parametric.system.index
+        found = []
+        for total in list(self.before.totals):
+            parts = list(e.subterms(total.body))
+            if _reads_next(total) and not any(isinstance(t, e.Var) and t.name in variables for t in parts):
+                now: dict[Expr, Expr] = {t: b.var(t.name, t.sort) for t in parts if isinstance(t, e.Next)}
+                same = sum_of(total.bound, Substitution(now)(total.body))
+                found.append(self.before.total(total) == self.after.value(same))
+        return found
 
     def _changed_sums(self) -> list[Term]:
         """A sum changes by what changes at the indices that are written, where its parts look at nothing else."""
@@ -272,10 +288,10 @@ class _Step:
         written = {name for name, _ in instance.updates}
         indices = touched(before, instance.updates)
         found = []
-        for total in {**before.totals, **after.totals}:
+        for total in self._sums():
             old, new = before.total(total), after.total(total)
             sort = total.bound.sort
-            if not _local(total, written) or any(isinstance(t, e.Next) for t in e.subterms(total.body)):
+            if not _local(total, written):
                 continue
             if not e.variables(total.body) & written:
                 found.append(new == old)
@@ -293,6 +309,10 @@ class _Step:
 def _parameters(instance: Instance) -> list[e.Var]:
     """The parameters of a rule that stand for any number."""
     return [v for _, v in instance.args if isinstance(v, e.Var)]
+
+
+def _reads_next(total: Total) -> bool:
+    return any(isinstance(t, e.Next) for t in e.subterms(total.body))
 
 
 def _local(total: Total, written: Collection[str]) -> bool:
