@@ -190,7 +190,7 @@ def _each(seeds: range, draw: Any, agree: Any) -> None:
             error.add_note(f"{draw.__name__}(Random({seed}))")
             raise
         compared += 1
-    assert compared > 0.7 * len(seeds)
+    assert compared > 0.4 * len(seeds)
 
 
 def test_random_systems_are_counted_alike(jar: Path) -> None:
