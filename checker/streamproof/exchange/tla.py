@@ -114,11 +114,6 @@ class Tla:
         return {**texts, **{f"{run.name}.cfg": run.configuration() for run in self.runs}}
 
 
-def tla(system: System) -> Mapping[str, str]:
-    """The files that describe `system` in TLA+, by name. Raises as `export` does."""
-    return export(system).files
-
-
 def export(system: System) -> Tla:
     """`system` in TLA+. Raises `TooLarge` for integers beyond 32 bits and for terms that nest too deeply, and `ModelError`
     for a system without variables."""
@@ -318,9 +313,8 @@ class _Export:
     def _claim(self, prop: Property, name: str, means: Means, *, temporal: bool = False, idle: bool = False) -> None:
         self.main.append(Claim(name, prop.name, means, temporal, idle))
 
-    def _known(self, prop: Property, simple: Property) -> Assuming:
+    def _known(self, simple: Property) -> Assuming:
         """What is known where the property is evaluated: that evaluating it is no mistake."""
-        del prop
         return Assuming(b.not_(c.condition) for c in simple.checks)
 
     def _sane(self, prop: Property, simple: Property) -> Iterator[tuple[str, Claim]]:
@@ -358,7 +352,7 @@ class _Export:
         for line, claim in self._sane(prop, simple):
             yield line
             sane = [claim]
-        known = self._known(prop, simple)
+        known = self._known(simple)
         # Where evaluating it is a mistake, it says nothing.
         sure = f"{sane[0].name} => " if sane else ""
         if prop.kind is Kind.INVARIANT:
@@ -386,7 +380,7 @@ class _Export:
         ):
             if means is Means.MISTAKE and wrong is b.FALSE:
                 continue
-            known = None if means is Means.MISTAKE else self._known(prop, simple)
+            known = None if means is Means.MISTAKE else self._known(simple)
             # In parentheses: [x \in S ...] would be read as a function.
             text = self._condition(expr, known)
             given = self.asked[prop.name] if means is Means.VIOLATED else self.names.new(name)
@@ -431,7 +425,7 @@ class _Export:
             yield line
             sane = [claim]
         assert prop.formula is not None, "a temporal property has a formula"
-        known = self._known(prop, simple)
+        known = self._known(simple)
 
         def condition(expr: Expr) -> Text:
             return self._condition(expr, known)
