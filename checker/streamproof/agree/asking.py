@@ -146,6 +146,6 @@ def checked_by_tlc(system: System, options: TlcOptions | None = None) -> Opinion
 def _failed(engine: str, error: StreamproofError, begun: float) -> Opinion:
     """No opinion: the engine cannot answer, or what it found was refuted by the interpreter."""
     seconds = time.perf_counter() - begun
-    if error.exit_code is Exit.DISAGREE:
+    if error.exit_code in (Exit.DISAGREE, Exit.EVALUATION):  # a mistake of the model is found, not raised
         return Opinion(engine, unconfirmed=error.message, seconds=seconds, why={"all": "refuted by the interpreter"})
     return silent(engine, error.message, seconds)

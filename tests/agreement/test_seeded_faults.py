@@ -1,0 +1,510 @@
+"""A fault in any one rule of any backend is noticed: seeded one at a time, each makes the engines disagree.
+
+A fault replaces one rule of one translation by a wrong one, as a slip would. The corpus are random systems,
+on which the sound engines agree; a fault counts as caught when the comparison that `check --agree` makes shows a difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from streamproof.agree import asking
+from streamproof.agree.comparing import differences
+from streamproof.agree.opinion import Opinion
+from streamproof.agree.referee import Referee, referee
+from streamproof.exchange import promela, promela_steps, promela_terms, spin
+from streamproof.exchange.spin_run import installed
+from streamproof.explicit import successors, writer
+from streamproof.explicit.compiled import steps
+from streamproof.explicit.compiled.terms import Emitter
+from streamproof.explicit.liveness import decide
+from streamproof.symbolic import encoding, goals, terms, theory
+from streamproof.system import (
+    BOOL,
+    Action,
+    Check,
+    Conjunct,
+    Fairness,
+    Instance,
+    Kind,
+    Property,
+    RangeSort,
+    System,
+    Variable,
+)
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.testing import random_system, temporal_system
+
+Patch = pytest.MonkeyPatch
+Seed = Callable[[Patch], None]
+"""Puts one fault in its place, until the test is over."""
+
+needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
+SMALL = spin.Options(hash_bits=12, depth=100_000, optimise="-O0")
+DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """A system of the corpus with what the interpreter says of it."""
+
+    system: System
+    said: Referee
+
+
+def _cases(systems: Iterator[System]) -> list[Case]:
+    found = []
+    for system in systems:
+        said = referee(system)
+        if said.found.levels:
+            found.append(Case(system, said))
+    return found
+
+
+def _arithmetic() -> System:
+    """A system that calculates: every operator on numbers and truth values has a say in where it goes."""
+    x, y, odd = b.var("x", RangeSort(0, 7)), b.var("y", RangeSort(-3, 3)), b.var("odd", BOOL)
+
+    def number(k: int) -> Any:
+        return b.num(k)
+
+    def rule(name: str, guard: Sequence[Any], **updates: Any) -> Action:
+        conjuncts = tuple(Conjunct(term, repr(term), None) for term in guard)
+        return Action(name, (), Fairness.NONE, (Instance(name, (), (), conjuncts, tuple(updates.items())),))
+
+    def shift(term: Any) -> Any:
+        return b.sub(b.mod(term, number(7)), number(3))
+
+    actions = (
+        rule("up", [b.less(x, b.add(y, number(5))), b.less(x, number(7))], x=b.add(x, number(1))),
+        rule(
+            "down", [b.less_eq(y, b.sub(x, number(2))), b.less(number(-3), y)], y=b.sub(y, number(1)), odd=b.not_(odd)
+        ),
+        rule(
+            "multiply", [b.or_((odd, b.eq(x, b.add(y, number(2)))))], x=b.mod(b.add(b.mul(x, y), number(9)), number(8))
+        ),
+        rule("divide", [b.and_((odd, b.less(y, number(0))))], y=shift(b.floor_div(b.sub(x, number(8)), y))),
+        rule("choose", [], x=b.ite(odd, b.floor_div(x, number(2)), b.mod(b.add(x, number(3)), number(8)))),
+    )
+    properties = (
+        Property("bounded", Kind.INVARIANT, b.less_eq(b.mul(x, y), number(13))),
+        Property("quotient", Kind.INVARIANT, b.less(b.floor_div(x, y), b.add(b.mul(y, y), number(6)))),
+        Property(
+            "changes",
+            Kind.STEP,
+            b.or_((b.not_(b.eq(b.next_("x", x.sort), x)), b.not_(b.eq(b.next_("odd", BOOL), odd)))),
+        ),
+        Property("met", Kind.REACHABLE, b.and_((b.eq(b.mod(x, number(3)), number(2)), b.eq(y, number(-3)), odd))),
+        Property("deadlock", Kind.DEADLOCK, b.TRUE),
+    )
+    variables = (
+        Variable("x", RangeSort(0, 7), (0, 1)),
+        Variable("y", RangeSort(-3, 3), (2,)),
+        Variable("odd", BOOL, (False,)),
+    )
+    return System("arithmetic", variables, actions, properties)
+
+
+def _overflowing() -> System:
+    """A counter that one rule takes past its end with the third step, the last one."""
+    n, left = b.var("n", RangeSort(0, 2)), b.var("left", RangeSort(0, 3))
+    more = b.add(n, b.num(1))
+    past = Check(b.less(b.num(2), more), "n leaves its range", None)
+    guard = (Conjunct(b.less(b.num(0), left), "left > 0", None),)
+    updates = (("n", more), ("left", b.sub(left, b.num(1))))
+    rule = Instance("more", (), (), guard, updates, (), (past,))
+    return System(
+        "overflowing",
+        (Variable("n", RangeSort(0, 2), (0,)), Variable("left", RangeSort(0, 3), (3,))),
+        (Action("more", (), Fairness.NONE, (rule,)),),
+        (Property("deadlock", Kind.DEADLOCK, b.TRUE),),
+    )
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[Case]:
+    """Random systems that between them use every operator and kind of property."""
+    return _cases(iter([_arithmetic(), _overflowing(), *(random_system(Random(seed)) for seed in range(80))]))
+
+
+@pytest.fixture(scope="module")
+def fair_corpus() -> list[Case]:
+    """Random systems with temporal properties and fairness of every kind."""
+    return _cases(temporal_system(Random(seed)) for seed in range(60))
+
+
+def _differs(case: Case, opinion: Opinion) -> bool:
+    return any(True for _ in differences(case.system, (case.said.opinion, opinion), case.said.expected))
+
+
+def _caught(cases: Sequence[Case], ask: Callable[[System], Opinion]) -> bool:
+    """Whether some system makes the faulty engine differ; one on which it crashes does not count."""
+    for case in cases:
+        try:
+            opinion = ask(case.system)
+        except Exception:
+            continue
+        if _differs(case, opinion):
+            return True
+    return False
+
+
+# --- faults in a rule of a system, as both explicit tiers write it ----------------------------------------------------
+
+Rules = list[successors.Rule]
+
+
+def _each(change: Callable[[successors.Rule], successors.Rule]) -> Callable[[System, Rules], Rules]:
+    return lambda system, rules: [change(rule) for rule in rules]
+
+
+def _forgetting_an_update(system: System, rules: Rules) -> Rules:
+    before = [b.var(v.name, v.sort) for v in system.variables]
+    found = []
+    for rule in rules:
+        changed = [k for k, term in enumerate(rule.after) if term is not before[k]]
+        after = tuple(before[k] if changed[-1:] == [k] else term for k, term in enumerate(rule.after))
+        found.append(replace(rule, after=after, changes=after != tuple(before)))
+    return found
+
+
+def _never(system: System, rules: Rules) -> Rules:
+    return [*rules[:-1], replace(rules[-1], guard=(b.FALSE,))] if rules else rules
+
+
+RULES: dict[str, Callable[[System, Rules], Rules]] = {
+    "the last condition of a guard is forgotten": _each(lambda r: replace(r, guard=r.guard[:-1])),
+    "the first condition of a guard is forgotten": _each(lambda r: replace(r, guard=r.guard[1:])),
+    "a condition of a guard is negated": _each(lambda r: replace(r, guard=(*r.guard[:-1], *map(b.not_, r.guard[-1:])))),
+    "an update is forgotten": _forgetting_an_update,
+    "mistakes of effects are ignored": _each(lambda r: replace(r, faults=b.FALSE)),
+    "the last instance is never taken": _never,
+    "step properties are not looked at": _each(lambda r: replace(r, steps=())),
+    "step properties are taken for their negation": _each(
+        lambda r: replace(r, steps=tuple((k, m, b.not_(x)) for k, m, x in r.steps))
+    ),
+    "mistakes of step properties are ignored": _each(
+        lambda r: replace(r, steps=tuple((k, b.FALSE, x) for k, _, x in r.steps))
+    ),
+}
+
+
+def _in_rules(module: Any, change: Callable[[System, Rules], Rules]) -> Seed:
+    sound = module.rules_of
+    return lambda patch: patch.setattr(module, "rules_of", lambda system, asked: change(system, sound(system, asked)))
+
+
+# --- the Python tier ------------------------------------------------------------------------------------------------
+
+
+def _written(kind: type[e.Node], old: str, new: str) -> Seed:
+    sound = writer.Writer._format
+
+    def faulty(self: Any, term: Any, texts: Any) -> tuple[str, int]:
+        text, height = sound(self, term, texts)
+        return (text.replace(old, new) if isinstance(term, kind) and height else text), height
+
+    return lambda patch: patch.setattr(writer.Writer, "_format", faulty)
+
+
+def _ending_anywhere(patch: Patch) -> None:
+    sound = successors._finish_state
+    patch.setattr(successors, "_finish_state", lambda out, terminal, edges: sound(out, b.TRUE, edges))
+
+
+PYTHON: dict[str, Seed] = {
+    **{name: _in_rules(successors, change) for name, change in RULES.items()},
+    "+ is written as -": _written(e.Add, " + ", " - "),
+    "- is written as +": _written(e.Sub, " - ", " + "),
+    "* is written as +": _written(e.Mul, " * ", " + "),
+    "not <= is written as >=": _written(e.Not, " > ", " >= "),
+    "<= is written as <": _written(e.LessEq, " <= ", " < "),
+    "== is written as !=": _written(e.Eq, " == ", " != "),
+    "and is written as or": _written(e.And, " and ", " or "),
+    "or is written as and": _written(e.Or, " or ", " and "),
+    "branches are exchanged": _written(e.Ite, " if ", " if not "),
+    "not is left out": _written(e.Not, "(not ", "("),
+    "// is written as %": _written(e.FloorDiv, " // ", " % "),
+    "% is written as //": _written(e.Mod, " % ", " // "),
+    "every end is a legal one": _ending_anywhere,
+}
+
+# --- the compiled tier ----------------------------------------------------------------------------------------------
+
+
+def _emitted(old: str, new: str) -> Seed:
+    """Instructions for terms only: those around them are the same for every system."""
+    emit, add = Emitter._emit, Emitter.new
+    inside: list[bool] = []
+
+    def faulty_emit(self: Any, term: Any) -> str:
+        inside.append(True)
+        try:
+            return emit(self, term)
+        finally:
+            inside.pop()
+
+    def faulty_new(self: Any, operation: str) -> str:
+        return add(self, re.sub(old, new, operation) if inside else operation)
+
+    def seed(patch: Patch) -> None:
+        patch.setattr(Emitter, "_emit", faulty_emit)
+        patch.setattr(Emitter, "new", faulty_new)
+
+    return seed
+
+
+def _distance_backwards(patch: Patch) -> None:
+    sound = steps._distance
+
+    def faulty(name: str, term: Any) -> int | None:
+        distance = sound(name, term)
+        return None if distance is None else -distance
+
+    patch.setattr(steps, "_distance", faulty)
+
+
+COMPILED: dict[str, Seed] = {
+    **{name: _in_rules(steps, change) for name, change in RULES.items()},
+    "+ is compiled as -": _emitted("^add nsw", "sub nsw"),
+    "- is compiled as +": _emitted("^sub nsw", "add nsw"),
+    "* is compiled as +": _emitted("^mul nsw", "add nsw"),
+    "numbers are compared without their sign": _emitted("^icmp sle", "icmp ule"),
+    "<= is compiled as <": _emitted("^icmp sle", "icmp slt"),
+    "<= of a field is compiled as <": _emitted("^icmp ule", "icmp ult"),
+    "== is compiled as !=": _emitted("^icmp eq (?!.*, 0$)", "icmp ne "),
+    "and is compiled as or": _emitted("^and i1", "or i1"),
+    "or is compiled as and": _emitted("^or i1", "and i1"),
+    "not is left out": _emitted("^xor i1 (.*), true", r"xor i1 \1, false"),
+    "branches are exchanged": _emitted(r"^select i1 (\S+), (?!i64 [01],)(.*), (.*)$", r"select i1 \1, \3, \2"),
+    "fields are moved the other way": _distance_backwards,
+}
+
+# --- the symbolic engine --------------------------------------------------------------------------------------------
+
+
+def _method(place: Any, name: str, make: Callable[[Any], Any]) -> Seed:
+    sound = getattr(place, name)
+    return lambda patch: patch.setattr(place, name, make(sound))
+
+
+def _operator(name: str, other: str) -> Seed:
+    bits = theory.Bits
+    return _method(bits, name, lambda _: getattr(bits, other))
+
+
+def _compared(name: str, other: str) -> Seed:
+    bits = theory.Bits
+    return _method(bits, name, lambda _: lambda self, left, right: getattr(bits, other)(self, left, right))
+
+
+def _translated(kind: type[e.Node], wrong: Callable[[Any, Any], Any]) -> Seed:
+    sound = terms.Terms._translate
+
+    def faulty(self: Any, term: Any) -> Any:
+        return wrong(self, term) if isinstance(term, kind) else sound(self, term)
+
+    return lambda patch: patch.setattr(terms.Terms, "_translate", faulty)
+
+
+def _formula(name: str, wrong: Callable[[Any], Any]) -> Seed:
+    return lambda patch: patch.setattr(encoding.Encoding, name, property(wrong))
+
+
+def _without(name: str, part: Callable[[Any], Any]) -> Seed:
+    """A formula that is made from a system with something left out."""
+    sound = vars(encoding.Encoding)[name].func
+
+    def wrong(self: Any) -> Any:
+        whole = self.system
+        self.system = part(whole)
+        try:
+            return sound(self)
+        finally:
+            self.system = whole
+
+    return _formula(name, wrong)
+
+
+def _instances(change: Callable[[Any], Any]) -> Callable[[System], System]:
+    return lambda s: replace(s, actions=tuple(replace(a, instances=tuple(map(change, a.instances))) for a in s.actions))
+
+
+def _event(kind: Kind, wrong: Callable[[Any, Any, Any], Any]) -> Seed:
+    sound = goals._event
+    return lambda patch: patch.setattr(
+        goals, "_event", lambda enc, prop: wrong(enc, prop, sound) if prop.kind is kind else sound(enc, prop)
+    )
+
+
+SYMBOLIC: dict[str, Seed] = {
+    "+ is translated as -": _operator("add", "sub"),
+    "- is translated as +": _operator("sub", "add"),
+    "* is translated as +": _operator("mul", "add"),
+    "// is translated as %": _operator("floor_div", "mod"),
+    "% is translated as //": _operator("mod", "floor_div"),
+    "< is translated as <=": _compared("less", "less_eq"),
+    "<= is translated as <": _compared("less_eq", "less"),
+    "branches are exchanged": _method(
+        theory.Bits, "choose", lambda sound: lambda self, cond, then, other: sound(self, cond, other, then)
+    ),
+    "and is translated as or": _translated(e.And, lambda t, x: t._z3.Or([t._known[a] for a in x.args])),
+    "or is translated as and": _translated(e.Or, lambda t, x: t._z3.And([t._known[a] for a in x.args])),
+    "not is left out": _translated(e.Not, lambda t, x: t._known[x.arg]),
+    "the next state is read as this one": _translated(e.Next, lambda t, x: t.read(t._current, x.name)),
+    "the last condition of a guard is forgotten": _without(
+        "transition", _instances(lambda i: replace(i, guard=i.guard[:-1]))
+    ),
+    "the last update of a step is forgotten": _without(
+        "transition", _instances(lambda i: replace(i, updates=i.updates[:-1]))
+    ),
+    "mistakes of the model are ignored": _formula("mistake", lambda self: self.any_of(())),
+    "the initial condition is ignored": _without("initial", lambda s: replace(s, initially=b.TRUE)),
+    "variables begin with their first value": _without(
+        "initial", lambda s: replace(s, variables=tuple(replace(v, initial=v.initial[:1]) for v in s.variables))
+    ),
+    "legal ends are ignored": _without("stuck", lambda s: replace(s, terminal=None)),
+    "guards are ignored where nothing can be done": _without("stuck", _instances(lambda i: replace(i, guard=()))),
+    "invariants are taken for their negation": _event(Kind.INVARIANT, lambda enc, p, _: enc.term(p.expr)),
+    "reachability is taken for its negation": _event(Kind.REACHABLE, lambda enc, p, _: enc.no(enc.term(p.expr))),
+    "mistakes of properties are ignored": _event(Kind.STEP, lambda enc, p, sound: sound(enc, replace(p, checks=()))),
+}
+
+# --- Promela --------------------------------------------------------------------------------------------------------
+
+
+def _told(kind: type[e.Node], old: str, new: str) -> Seed:
+    sound = promela_terms._text
+
+    def faulty(term: Any, texts: Any) -> str:
+        text = sound(term, texts)
+        return text.replace(old, new) if isinstance(term, kind) else text
+
+    return lambda patch: patch.setattr(promela_terms, "_text", faulty)
+
+
+def _counted(**wrong: Callable[[int], int]) -> Seed:
+    sound = spin.count
+
+    def faulty(system: System, options: Any) -> Any:
+        found = sound(system, options)
+        return replace(found, **{name: change(getattr(found, name)) for name, change in wrong.items()})
+
+    return lambda patch: patch.setattr(spin, "count", faulty)
+
+
+def _updates(change: Callable[[dict[Any, Any]], dict[Any, Any]]) -> Seed:
+    sound = promela_steps.Assignments.statements
+    return lambda patch: patch.setattr(
+        promela_steps.Assignments, "statements", lambda self, updates: sound(self, change(dict(updates)))
+    )
+
+
+def _exported(change: Callable[[System], System]) -> Seed:
+    sound = promela.export
+    return lambda patch: patch.setattr(spin, "export", lambda system: sound(change(system)))
+
+
+PROMELA: dict[str, Seed] = {
+    "+ is written as -": _told(e.Add, " + ", " - "),
+    "- is written as +": _told(e.Sub, " - ", " + "),
+    "* is written as +": _told(e.Mul, " * ", " + "),
+    "< is written as <=": _told(e.Less, " < ", " <= "),
+    "<= is written as <": _told(e.LessEq, " <= ", " < "),
+    "== is written as !=": _told(e.Eq, " == ", " != "),
+    "&& is written as ||": _told(e.And, " && ", " || "),
+    "|| is written as &&": _told(e.Or, " || ", " && "),
+    "! is left out": _told(e.Not, "!", ""),
+    "/ is written as %": _told(e.FloorDiv, " / ", " % "),
+    "% is written as /": _told(e.Mod, " % ", " / "),
+    "an update is forgotten": _updates(lambda u: dict(list(u.items())[:-1])),
+    "guards lose their last condition": _exported(_instances(lambda i: replace(i, guard=i.guard[:-1]))),
+    "mistakes of effects are ignored": _exported(_instances(lambda i: replace(i, effect_checks=()))),
+    "mistakes of guards are ignored": _exported(_instances(lambda i: replace(i, guard_checks=()))),
+    "the initial condition is ignored": _exported(lambda s: replace(s, initially=b.TRUE)),
+    "legal ends are ignored": _exported(lambda s: replace(s, terminal=None)),
+    "the choice of the initial state is a level": _counted(depth=lambda n: n + 1),
+    "matched states are not counted": _counted(generated=lambda n: n - 1),
+    "a state inside the choice is counted": _counted(distinct=lambda n: n + 1),
+}
+
+# --- temporal properties --------------------------------------------------------------------------------------------
+
+
+def _owed(change: Callable[[Any], Any]) -> Seed:
+    sound = decide.obligations
+
+    def faulty(system: System) -> tuple[Any, ...]:
+        return tuple(one for one in map(change, sound(system)) if one is not None)
+
+    return lambda patch: patch.setattr(decide, "obligations", faulty)
+
+
+LIVENESS: dict[str, Seed] = {
+    "fairness is ignored": _owed(lambda one: None),
+    "weak fairness is ignored": _owed(lambda one: None if one.fairness is Fairness.WEAK else one),
+    "strong fairness is ignored": _owed(lambda one: None if one.fairness is Fairness.STRONG else one),
+    "strong fairness is taken for weak": _owed(lambda one: replace(one, fairness=Fairness.WEAK)),
+    "one pick of an action is owed, not all": _owed(lambda one: replace(one, numbers=one.numbers[:1])),
+}
+
+
+def test_there_are_twenty_faults_for_each_backend() -> None:
+    """Each table has at least twenty, and they are single rules, told apart by name."""
+    assert min(map(len, (PYTHON, COMPILED, SYMBOLIC, PROMELA))) >= 20
+
+
+def test_without_a_fault_nothing_differs(corpus: list[Case], fair_corpus: list[Case]) -> None:
+    """The engines agree on the whole corpus: what is caught below is the fault."""
+    for case in corpus:
+        assert not _differs(case, asking.explored(case.system, "python"))
+    for case in corpus[:25]:
+        assert not _differs(case, asking.bounded(case.system, DEPTH))
+    for case in corpus[:12]:
+        assert not _differs(case, asking.explored(case.system, "compiled"))
+    for case in fair_corpus:
+        assert not _differs(case, asking.explored(case.system, "python"))
+
+
+@pytest.mark.parametrize("fault", PYTHON)
+def test_faults_of_the_python_tier_are_caught(corpus: list[Case], monkeypatch: Patch, fault: str) -> None:
+    """One rule of the generator of Python code is wrong."""
+    PYTHON[fault](monkeypatch)
+    assert _caught(corpus, lambda system: asking.explored(system, "python", seconds=1))
+
+
+@pytest.mark.parametrize("fault", COMPILED)
+def test_faults_of_the_compiled_tier_are_caught(corpus: list[Case], monkeypatch: Patch, fault: str) -> None:
+    """One rule of the generator of machine code is wrong."""
+    COMPILED[fault](monkeypatch)
+    assert _caught(corpus, lambda system: asking.explored(system, "compiled", seconds=2))
+
+
+@pytest.mark.parametrize("fault", SYMBOLIC)
+def test_faults_of_the_symbolic_engine_are_caught(corpus: list[Case], monkeypatch: Patch, fault: str) -> None:
+    """One rule of the translation to formulas is wrong."""
+    SYMBOLIC[fault](monkeypatch)
+    assert _caught(corpus, lambda system: asking.bounded(system, DEPTH, seconds=5))
+
+
+@pytest.mark.parametrize("fault", LIVENESS)
+def test_faults_in_temporal_verdicts_are_caught(fair_corpus: list[Case], monkeypatch: Patch, fault: str) -> None:
+    """Fairness is misunderstood in one way."""
+    LIVENESS[fault](monkeypatch)
+    assert _caught(fair_corpus, lambda system: asking.explored(system, "python", seconds=1))
+
+
+@needs_spin
+@pytest.mark.long
+@pytest.mark.parametrize("fault", PROMELA)
+def test_faults_of_the_promela_export_are_caught(corpus: list[Case], monkeypatch: Patch, fault: str) -> None:
+    """One rule of the translation to Promela, or of reading Spin's report, is wrong."""
+    PROMELA[fault](monkeypatch)
+    assert _caught(corpus, lambda system: asking.spun(system, SMALL))
