@@ -75,16 +75,16 @@ def compare(system: System, seen: Counter[str]) -> None:
 def test_random_temporal_systems() -> None:
     """Formulas of all operators, weak and strong fairness, several initial states."""
     seen: Counter[str] = Counter()
-    for seed in range(14):
+    for seed in range(5):
         compare(temporal_system(Random(seed)), seen)
-    assert min(seen["holds"], seen["violated"]) > 3
+    assert min(seen["holds"], seen["violated"]) > 0
 
 
 @pytest.mark.long
 def test_more_random_temporal_systems() -> None:
     """The same on more of them, cycles and stuttering among what is found."""
     seen: Counter[str] = Counter()
-    for seed in range(14, 120):
+    for seed in range(5, 120):
         compare(temporal_system(Random(seed)), seen)
     assert min(seen["holds"], seen["violated"], seen["stutters"], seen["repeats"]) > 10
 
