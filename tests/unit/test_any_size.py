@@ -812,6 +812,18 @@ class Lists(Refused):
         require([s.x[i] for i in range(self.n)] == [])
 
 
+class RequiresInside(Refused):
+    """A helper that requires something of every element."""
+
+    def fine(self, s, i):
+        require(s.x[i] == 0)
+        return True
+
+    @action
+    def clear(self, s):
+        require(all(self.fine(s, i) for i in range(self.n)))
+
+
 class Queues(Loose):
     """A queue of any capacity."""
 
@@ -876,6 +888,11 @@ class SetUp(Loose):
         (IteratesOver, "a loop over Range(0, n - 1), which has any number of elements", "use all(...)"),
         (Chooses, "a loop over Range(0, n - 1)", "an action changes an array at its own parameters"),
         (Lists, "a loop over Range(0, n - 1)", "use all(...)"),
+        (
+            RequiresInside,
+            "something is required, chosen or changed for each of any number",
+            "say the condition with all",
+        ),
         (Queues, "a Queue of capacity n, which is any number, is outside what can be proved", "keep the number of"),
         (Symmetrics, "range(0, n - 1 + 1) has any number of elements here", "use it as the index of an Array"),
         (QueueOfThree, "q of Queue(Bool, capacity=3) is outside what can be proved for every size", "count"),

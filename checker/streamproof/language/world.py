@@ -126,8 +126,14 @@ class World:
         """A new variable for all values of `sort`, and what `run` makes of it; its checks are for some of the values."""
         self._bound += 1
         bound = b.var(f"{name}'{self._bound}", sort)
-        before = len(self.checks)
+        before, outside, heap = len(self.checks), (len(self.guards), len(self.picks), self.state), self.heap
         body = run(bound)
+        kept = {number: self.heap[number] for number in heap}
+        if (len(self.guards), len(self.picks), self.state) != outside or kept != heap:
+            raise ModelError(
+                "something is required, chosen or changed for each of any number of indices",
+                remedy="say the condition with all(...) or any(...); an action changes arrays at its own parameters only",
+            )
         for at in range(before, len(self.checks)):
             pending = self.checks[at]
             check = replace(pending.check, condition=exists(bound, pending.check.condition), operands=())
