@@ -40,8 +40,10 @@ class Engine(Enum):
     """Bounded model checking, which goes along with induction; not an engine to choose."""
 
 
+INDUCING = 60.0
+"""Seconds for induction with the model's own lemmas before other engines get their turn."""
 BRIEFLY = 10.0
-"""Seconds for a search, and for stronger induction, before other engines get their turn."""
+"""Seconds for a search before that."""
 REPROVING = 60.0
 """Seconds for proving what was proposed."""
 PDR_SLICES = (5.0, 30.0, 60.0)
@@ -110,7 +112,7 @@ class Portfolio:
         if engine is Engine.INDUCTION:
             self.first.induct(self._max_k, simple=self._simple)
         if engine in (Engine.AUTO, Engine.DISCOVERY):
-            with self._budget.slice(BRIEFLY):
+            with self._budget.slice(INDUCING):
                 self.first.induct(self._max_k, simple=self._simple)
             with self._budget.slice(BRIEFLY):
                 self.first.look_for_counterexamples(self._depth)
