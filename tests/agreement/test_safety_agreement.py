@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
+
 from streamproof.explicit import explore
-from streamproof.symbolic import bmc
+from streamproof.symbolic import Engine, bmc
+from streamproof.symbolic.liveness import prove_temporal
 from streamproof.system import Interpreter, Kind, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.safety import to_safety
@@ -68,3 +71,27 @@ def test_bounded_model_checking_finds_lassos() -> None:
         if finding.trace is not None:
             safety.lasso(finding.trace)
     assert seen["violated"] > 2
+
+
+@pytest.mark.parametrize("engine", [Engine.INDUCTION, Engine.PDR])
+def test_proofs_of_temporal_properties(engine: Engine) -> None:
+    """Whatever induction or PDR decides within seconds is what the referee says; each decides something."""
+    seen: Counter[str] = Counter()
+    for seed in range(12):
+        system = temporal_system(Random(seed))
+        expected = reference(system)
+        if not expected.levels or expected.mistake is not None or expected.counts.distinct > 8:
+            continue
+        prop = system.properties[seed % 3]
+        if expected.decisions[prop.name].verdict is Verdict.ERROR or prop.checks:
+            continue
+        finding = prove_temporal(
+            system, prop.name, engine=engine, depth=6, seconds=1.0 if engine is Engine.INDUCTION else 6.0
+        ).findings[0]
+        assert finding.kind is Kind.TEMPORAL
+        seen[finding.verdict.value] += 1
+        if finding.verdict is not Verdict.INCONCLUSIVE:
+            assert finding.verdict is expected.decisions[prop.name].verdict
+        if finding.trace is not None:
+            assert finding.fair == fairness_of(system, finding.trace)
+    assert seen["holds"] + seen["violated"] > 1
