@@ -1,0 +1,94 @@
+"""The command line of certificates and of agreement: options, messages, exit codes, files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+
+def test_a_certificate_is_written_and_accepted(streamproof: Any, folder: Any) -> None:
+    """Of a model in a file, with a violation: the check ends as without, the verifier with 0; JSON says the same."""
+    done = streamproof("check", "counter.py", "--size", "medium", "-q", "--certificate", "c", "--json", "-")
+    assert done.code == 12
+    told = json.loads(done.out)["certificate"]
+    assert told["claims"] == {"low": "violated", "grows": "holds", "full": "holds"}
+    assert told["bytes"] == (folder / "c").stat().st_size
+    assert streamproof("verify-certificate", "c").code == 0
+    answer = json.loads(streamproof("verify-certificate", "c", "--json", "-").out)
+    assert (answer["accepted"], answer["claims"], answer["options"]) == (True, told["claims"], ["--size", "medium"])
+
+
+def test_a_changed_model_is_refused(streamproof: Any, folder: Any) -> None:
+    """The file of the model is edited after the certificate was written, moved, and lost."""
+    assert streamproof("check", "counter.py", "-q", "--certificate", "c").code == 12
+    source = (folder / "counter.py").read_text(encoding="utf-8")
+    (folder / "moved.py").write_text(source, encoding="utf-8")
+    assert streamproof("verify-certificate", "c", "--model", "moved.py").code == 0
+    (folder / "counter.py").write_text(source.replace("s.n < 3", "s.n < 2"), encoding="utf-8")
+    done = streamproof("verify-certificate", "c", "--json", "a.json")
+    assert done.code == 161
+    assert "the model or its parameters have changed" in done.err
+    assert json.loads((folder / "a.json").read_text())["accepted"] is False
+    (folder / "counter.py").unlink()
+    assert streamproof("verify-certificate", "c").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("verify-certificate", "nothing"), 2, "nothing does not exist"),
+        (("verify-certificate", "counter.py"), 161, "it does not begin as a certificate of this version does"),
+        (("check", "counter.py", "--certificate", "counter.py"), 153, "counter.py exists and is no certificate"),
+        (("check", "counter.py", "--agree", "--symmetry"), 2, "--symmetry is not for all engines"),
+        (("check", "counter.py", "--agree", "--agree-limit", "bmc=3"), 2, "not a number of states for an engine"),
+        (("check", "counter.py", "--agree-limit", "python=3"), 2, "--agree-limit is of --agree"),
+    ],
+)
+def test_bad_input(streamproof: Any, words: tuple[str, ...], code: int, said: str) -> None:
+    """One message, the right exit code."""
+    done = streamproof(*words)
+    assert (done.code, said in done.err) == (code, True), done
+
+
+def test_what_has_no_certificate_is_told(streamproof: Any, folder: Any) -> None:
+    """A search cut short, and bounded model checking: claims for behaviours only, a line for each other property."""
+    done = streamproof("check", "counter.py", "--size", "medium", "--max-states", "2", "-q", "--certificate", "c")
+    assert done.code == 160
+    assert "no certificate for low: stopped after" in done.out
+    assert streamproof("verify-certificate", "c").code == 0
+    done = streamproof("check", "counter.py", "--size", "small", "--engine", "bmc", "-q", "--certificate", "b")
+    assert "no certificate for low: bmc leaves nothing that shows it" in done.out
+    assert streamproof("verify-certificate", "b").out.splitlines()[0].split() == ["full", "holds"]
+
+
+def test_engines_agree_and_the_exit_code_is_the_verdict(streamproof: Any) -> None:
+    """All that are installed are asked; a limit leaves one out and says so."""
+    done = streamproof("check", "counter.py", "--agree", "--agree-limit", "spin=1", "--json", "-")
+    assert done.code == 12
+    told = json.loads(done.out)
+    assert told["agree"] is True
+    assert told["differences"] == []
+    engines = {e["name"]: e for e in told["engines"]}
+    assert engines["interpreter"]["hash"] == engines["compiled"]["hash"] == engines["python"]["hash"] is not None
+    assert engines["Spin"]["missing"] == {"all": "not asked: 4 states, its limit is 1"}
+    assert {a["verdict"] for p in told["properties"] if p["name"] == "low" for a in p["answers"]} == {"violated"}
+
+
+def test_a_difference_is_told_with_a_state(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One engine forgets a condition: exit code 162, which engines, on which level, and a state that one has."""
+    from streamproof.explicit import writer
+    from streamproof.system import expr as e
+
+    sound = writer.Writer._format
+
+    def faulty(self: Any, term: Any, texts: Any) -> tuple[str, int]:
+        text, height = sound(self, term, texts)
+        return (text.replace(" + 1", " + 2") if isinstance(term, e.Add) else text), height
+
+    monkeypatch.setattr(writer.Writer, "_format", faulty)
+    done = streamproof("check", "counter.py", "--agree", "--agree-limit", "spin=1", "--property", "full")
+    assert done.code == 162
+    assert "they differ in states on level" in done.out or "they differ in the set of states on level 2" in done.out
+    assert "has there: n = " in done.out
