@@ -74,8 +74,10 @@ def rows(model: str, variant: str | None, words: tuple[str, ...], size: str, tim
         kept = _told(certificate, folder)
     engines = answer.get("engines", {})
     for prop in answer["properties"]:
-        evidence = kept if prop["name"] in engines else "none"
         engine = engines.get(prop["name"], "none")
+        # A search that ends without a counterexample leaves nothing to show.
+        shown = engine != "none" and (engine != "search" or prop["verdict"] == "violated")
+        evidence = kept if shown else "none"
         yield Row(
             model, variant or "", prop["name"], prop["verdict"], engine, size, answer["seconds"]["total"], evidence
         )
