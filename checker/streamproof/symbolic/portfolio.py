@@ -40,8 +40,8 @@ class Engine(Enum):
     """Bounded model checking, which goes along with induction; not an engine to choose."""
 
 
-INDUCING = 60.0
-"""Seconds for induction with the model's own lemmas before other engines get their turn."""
+INDUCING = 40.0
+"""Seconds for induction with the model's own lemmas before other engines get their turn, and a quarter of a limit at most."""
 BRIEFLY = 10.0
 """Seconds for a search before that."""
 REPROVING = 60.0
@@ -112,7 +112,8 @@ class Portfolio:
         if engine is Engine.INDUCTION:
             self.first.induct(self._max_k, simple=self._simple)
         if engine in (Engine.AUTO, Engine.DISCOVERY):
-            with self._budget.slice(INDUCING):
+            whole = self._budget.seconds
+            with self._budget.slice(INDUCING if whole is None else min(INDUCING, whole / 4)):
                 self.first.induct(self._max_k, simple=self._simple)
             with self._budget.slice(BRIEFLY):
                 self.first.look_for_counterexamples(self._depth)
