@@ -36,6 +36,7 @@ from streamproof.system import (
     Property,
     RangeSort,
     System,
+    TooLarge,
     Variable,
 )
 from streamproof.system import build as b
@@ -102,6 +103,11 @@ def _arithmetic() -> System:
             b.or_((b.not_(b.eq(b.next_("x", x.sort), x)), b.not_(b.eq(b.next_("odd", BOOL), odd)))),
         ),
         Property("met", Kind.REACHABLE, b.and_((b.eq(b.mod(x, number(3)), number(2)), b.eq(y, number(-3)), odd))),
+        Property(
+            "euclid",
+            Kind.INVARIANT,
+            b.or_((b.eq(y, number(0)), b.eq(x, b.add(b.mul(y, b.floor_div(x, y)), b.mod(x, y))))),
+        ),
         Property("deadlock", Kind.DEADLOCK, b.TRUE),
     )
     variables = (
@@ -416,7 +422,7 @@ PROMELA: dict[str, Seed] = {
     "+ is written as -": _told(e.Add, " + ", " - "),
     "- is written as +": _told(e.Sub, " - ", " + "),
     "* is written as +": _told(e.Mul, " * ", " + "),
-    "< is written as <=": _told(e.Less, " < ", " <= "),
+    "quotients are not rounded down": _told(e.FloorDiv, " - 1 :", " :"),
     "<= is written as <": _told(e.LessEq, " <= ", " < "),
     "== is written as !=": _told(e.Eq, " == ", " != "),
     "&& is written as ||": _told(e.And, " && ", " || "),
@@ -501,10 +507,19 @@ def test_faults_in_temporal_verdicts_are_caught(fair_corpus: list[Case], monkeyp
     assert _caught(fair_corpus, lambda system: asking.explored(system, "python", seconds=1))
 
 
+def _text(system: System) -> str:
+    try:
+        return spin.export(system).text
+    except TooLarge as error:
+        return error.message
+
+
 @needs_spin
 @pytest.mark.long
 @pytest.mark.parametrize("fault", PROMELA)
 def test_faults_of_the_promela_export_are_caught(corpus: list[Case], monkeypatch: Patch, fault: str) -> None:
-    """One rule of the translation to Promela, or of reading Spin's report, is wrong."""
+    """One rule of the translation to Promela, or of reading Spin's report, is wrong. Asked is where the text is another."""
+    sound = [_text(case.system) for case in corpus]
     PROMELA[fault](monkeypatch)
-    assert _caught(corpus, lambda system: asking.spun(system, SMALL))
+    others = [case for case, text in zip(corpus, sound, strict=True) if _text(case.system) != text]
+    assert _caught(others or corpus[:1], lambda system: asking.spun(system, SMALL))
