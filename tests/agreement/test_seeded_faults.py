@@ -48,7 +48,7 @@ Seed = Callable[[Patch], None]
 """Puts one fault in its place, until the test is over."""
 
 needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
-SMALL = spin.Options(hash_bits=12, depth=100_000, optimise="-O0")
+SMALL = spin.Options(hash_bits=12, depth=100_000, optimise="-O0", memory=512, seconds=15)
 DEPTH = 4
 
 
@@ -111,11 +111,11 @@ def _arithmetic() -> System:
         Property("deadlock", Kind.DEADLOCK, b.TRUE),
     )
     variables = (
-        Variable("x", RangeSort(0, 7), (0, 1)),
+        Variable("x", RangeSort(0, 7), (0, 1, 6)),
         Variable("y", RangeSort(-3, 3), (2,)),
         Variable("odd", BOOL, (False,)),
     )
-    return System("arithmetic", variables, actions, properties)
+    return System("arithmetic", variables, actions, properties, initially=b.less_eq(x, number(1)))
 
 
 def _overflowing() -> System:
