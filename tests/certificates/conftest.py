@@ -18,7 +18,9 @@ from streamproof.certify.writing import packed
 from streamproof.explicit import explore
 from streamproof.registry import find
 from streamproof.symbolic import prove
-from streamproof.system import System
+from streamproof.system import BOOL, Action, Conjunct, Fairness, Instance, Kind, Property, RangeSort, System, Variable
+from streamproof.system import build as b
+from streamproof.system.formula import Atom, Eventually
 
 
 @dataclass
@@ -92,6 +94,31 @@ def model() -> Callable[..., System]:
         return find(name).system(variant, parameters)
 
     return system
+
+
+@pytest.fixture(scope="session")
+def lock() -> System:
+    """A wheel turns for ever. A latch can be lifted at 0, then the lock be opened at 2; both only by strong fairness."""
+    at, lifted, opened = b.var("at", RangeSort(0, 3)), b.var("lifted", BOOL), b.var("opened", BOOL)
+
+    def rule(name: str, fairness: Fairness, guard: Any, **updates: Any) -> Action:
+        conjunct = Conjunct(guard, name, None)
+        return Action(name, (), fairness, (Instance(name, (), (), (conjunct,), tuple(updates.items())),))
+
+    return System(
+        "lock",
+        (
+            Variable("at", RangeSort(0, 3), (0,)),
+            Variable("lifted", BOOL, (False,)),
+            Variable("opened", BOOL, (False,)),
+        ),
+        (
+            rule("turn", Fairness.WEAK, b.not_(opened), at=b.mod(b.add(at, b.num(1)), b.num(4))),
+            rule("lift", Fairness.STRONG, b.and_((b.eq(at, b.num(0)), b.not_(lifted))), lifted=b.TRUE),
+            rule("open", Fairness.STRONG, b.and_((b.eq(at, b.num(2)), lifted)), opened=b.TRUE),
+        ),
+        (Property("opened", Kind.TEMPORAL, b.TRUE, formula=Eventually(Atom(opened))),),
+    )
 
 
 @pytest.fixture(scope="session")
