@@ -100,9 +100,10 @@ def _sparser(basis: list[dict[K, int]], order: Sequence[K]) -> list[dict[K, int]
     while improved:
         improved = False
         for n, one in enumerate(basis):
-            for other in basis:
+            # A vector may be combined with any of the others, and not with what it was before: that would lose a dimension.
+            for other in basis[:n] + basis[n + 1 :]:
                 shared = [key for key in order if key in one and key in other]
-                if other is one or not shared or len(other) > 2 * len(one):
+                if not shared or len(other) > 2 * len(one):
                     continue
                 for key in shared:
                     rest = plus(scaled(one, other[key]), other, -one[key])
