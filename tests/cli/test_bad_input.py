@@ -114,7 +114,7 @@ CASES = [
     (
         "export counter.py --format promela --out c.pml --property low",
         2,
-        "--format promela writes the whole model and searches nothing\n  leave out --property",
+        "low is in the text of the model: only temporal properties have one of their own\n  leave out --property",
     ),
     (
         "export counter.py --format tla --out c.tla",
