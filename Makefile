@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-for
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench lock clean FORCE
+.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench proofs lock clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,10 +42,14 @@ lint-layers: $(STAMP)
 
 bench: $(STAMP)  ## run every benchmark, Spin beside the explorer; each prints its table; writes docs/performance.md
 	@for file in benchmarks/[!_]*.py; do \
+	  case $$file in */proofs.py) continue ;; esac; \
 	  printf '\n== %s\n' "$$file"; \
 	  case $$file in */explorer.py) more='--huge --write' ;; *) more= ;; esac; \
 	  $(BIN)/python "$$file" $$more || exit; \
 	done
+
+proofs: $(STAMP)  ## prove every bundled model and variant, which takes half an hour; writes docs/proofs.md
+	$(BIN)/python benchmarks/proofs.py --write
 
 lock:  ## rewrite constraints.txt with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear build/lock

@@ -3,9 +3,9 @@
     python benchmarks/explorer.py [--runs 3] [--only PART] [--huge] [--write]
 
 Every row is one model. Ours: the whole process, as a user starts it, with nothing kept of the model from earlier runs; with
-one thread and with two. Spin: `spin -a`, the C compiler and the verifier for the exported model, breadth first and depth
-first, the better of the two. The counts of all runs are compared. `--huge` adds models of more than 2 * 10^7 states, where
-Spin is left out; `--write` writes the page.
+one thread, and with as many as it takes by itself. Spin: `spin -a`, the C compiler and the verifier for the exported model,
+breadth first and depth first, the better of the two. The counts of all runs are compared. `--huge` adds models of more than
+2 * 10^7 states, where Spin is left out; `--write` writes the page.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Task:
     huge: bool = False
 
 
-def run(task: Task, workers: int, runs: int) -> Measured:
+def run(task: Task, workers: int | None, runs: int) -> Measured:
     """The run with the median time of several."""
     found = sorted((_run(task, workers) for _ in range(runs)), key=lambda m: m.process)
     return found[len(found) // 2]
@@ -91,9 +91,11 @@ def loops() -> str:
     return folder
 
 
-def _run(task: Task, workers: int) -> Measured:
+def _run(task: Task, workers: int | None) -> Measured:
     chosen = [word for name in task.properties for word in ("--property", name)]
-    command = [sys.executable, "-m", "streamproof", "check", *task.words, *chosen, "--workers", str(workers)]
+    command = [sys.executable, "-m", "streamproof", "check", *task.words, *chosen]
+    if workers is not None:
+        command += ["--workers", str(workers)]
     command += ["-q", "--json", "-"]
     with tempfile.TemporaryDirectory() as folder:
         # As on a user's machine: Python's bytecode and the loops that are the same for every model are there.
@@ -191,9 +193,9 @@ def spin(task: Task, runs: int, expected: Measured) -> tuple[float, str] | None:
 def row(task: Task, runs: int) -> list[str]:
     """One line of the table."""
     few = max(1, runs // 2) if task.huge else runs
-    alone, two = run(task, 1, few), run(task, 2, few)
-    if replace(two, process=0, explore=0, peak_bytes=0) != replace(alone, process=0, explore=0, peak_bytes=0):
-        raise SystemExit(f"{task.title}: one thread counts {alone}, two count {two}")
+    alone, own = run(task, 1, few), run(task, None, few)
+    if replace(own, process=0, explore=0, peak_bytes=0) != replace(alone, process=0, explore=0, peak_bytes=0):
+        raise SystemExit(f"{task.title}: one thread counts {alone}, several count {own}")
     peer = spin(task, runs, alone)
     rate = alone.generated / alone.explore / 1e6
     share = "-"
@@ -209,15 +211,15 @@ def row(task: Task, runs: int) -> list[str]:
         f"{rate:.0f}",
         share,
         f"{alone.peak_bytes / alone.distinct:.0f}" if alone.distinct > 1_000_000 else "-",
-        f"{two.process:.2f}",
-        f"{alone.explore / two.explore:.2f}",
+        f"{own.process:.2f}",
+        f"{alone.explore / own.explore:.2f}",
         "-" if peer is None else f"{peer[0]:.2f} ({peer[1]})",
-        "-" if peer is None else f"{peer[0] / alone.process:.1f}",
+        "-" if peer is None else f"{peer[0] / own.process:.1f}",
     ]
 
 
 HEADERS = [
-    "model", "distinct", "generated", "depth", "seconds", "M steps/s", "share of limit", "bytes/state", "2 threads, s",
+    "model", "distinct", "generated", "depth", "one thread, s", "M steps/s", "share of limit", "bytes/state", "seconds",
     "speed-up", "Spin, s", "Spin / ours",
 ]  # fmt: skip
 
