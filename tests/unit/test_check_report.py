@@ -122,6 +122,7 @@ def test_json(report: CheckReport) -> None:
                 "vacuous": False,
                 "trace": {"length": 2, "loop": None, "stutters": False, "file": "d.itf.json"},
                 "fair": [],
+                "sizes": None,
             },
             {
                 "name": "one_buffer",
@@ -132,6 +133,7 @@ def test_json(report: CheckReport) -> None:
                 "vacuous": False,
                 "trace": {"length": 2, "loop": None, "stutters": False, "file": None},
                 "fair": [],
+                "sizes": None,
             },
             {
                 "name": "quiet",
@@ -142,6 +144,7 @@ def test_json(report: CheckReport) -> None:
                 "vacuous": True,
                 "trace": None,
                 "fair": [],
+                "sizes": None,
             },
         ],
         "coverage": {
