@@ -79,6 +79,21 @@ def written(system: System) -> list[tuple[dict[str, int], int | None]]:
     return found
 
 
+def test_simpler_vectors_span_the_same_space() -> None:
+    """Two independent laws stay two when they are made simpler: a vector is not combined with what it was before."""
+    places = ["sent", "wire", "filled", "consumed", "announced", "heard"]
+    steps = [
+        {"sent": 1, "wire": 1},
+        {"wire": -1, "filled": 1},
+        {"filled": -1, "consumed": 1, "announced": 1},
+        {"announced": -1, "heard": 1},
+    ]
+    assert null_space(steps, places) == (
+        {"consumed": 1, "announced": -1, "heard": -1},
+        {"sent": 1, "wire": -1, "filled": -1, "consumed": -1},
+    )
+
+
 def test_null_space_is_exact_and_primitive() -> None:
     """Every solution is a combination of the basis, whose vectors are of coprime integers."""
     equations = [{"x": 2, "y": -3}, {"y": Fraction(1, 2), "z": 5, "x": 0}]
