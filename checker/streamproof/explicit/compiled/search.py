@@ -23,6 +23,7 @@ from streamproof.explicit.found import Event
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.search import starts, watch_of
 from streamproof.system import build as b
+from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.scalarise import Scalarised
@@ -302,12 +303,10 @@ class CompiledSearch:
         self.levels.append(0)
         if self._team is None and self.threads > 1 and known >= self.together:
             self._gather_team()
-        if self.stopped:
-            pass
-        elif self._team is None:
-            self._alone()
-        else:
+        if self._team is not None:
             self._together(self._team)
+        elif not self.stopped:
+            self._alone()
         if self.stuck < 0:
             self.stuck = self._first(Facts.STUCK)
         self._note_steps()
@@ -349,7 +348,12 @@ class CompiledSearch:
         from streamproof.explicit.compiled.team import Team
 
         expand = self._own.addresses["expand"]
-        self._team = Team(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
+        try:
+            self._team = Team(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
+        except SystemFailure:
+            # There is no address space for the others' buffers (ulimit -v): one goes on.
+            self.threads = 1
+            return
         if not self._team.deal():
             self._end_team()
             self.stopped = Stop.MEMORY
