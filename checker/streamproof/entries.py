@@ -10,9 +10,10 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ import sysconfig
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +27,7 @@ from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.refinement import promised
 from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
 from streamproof.system.model import Kind, System
+from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
 T = TypeVar("T")

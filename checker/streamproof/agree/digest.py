@@ -7,11 +7,11 @@ matter and a state that is missing, or there twice, shows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 
 from streamproof.system.model import State, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import Value, show
 
 BITS = 128

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.agree.digest import Digest
 from streamproof.system.model import State
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from streamproof.agree.asking import bounded, checked_by_tlc, explored, proved, spun
 from streamproof.agree.comparing import differences
@@ -12,6 +11,7 @@ from streamproof.agree.opinion import Answer, Difference, Expected, Opinion, sil
 from streamproof.agree.referee import NAME as INTERPRETER
 from streamproof.agree.referee import referee
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 
 PYTHON, COMPILED, BMC, INDUCTION, SPIN, TLC = "python", "compiled", "bmc", "induction", "Spin", "TLC"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from streamproof.agree.digest import digest
@@ -13,6 +13,7 @@ from streamproof.system.errors import EvaluationError
 from streamproof.system.formula import recurring
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.reference import Reference, reference
 from streamproof.system.reference_temporal import plain, untils
 from streamproof.system.verdict import Verdict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from streamproof.certify.writing import Contents, trace_data, write_certificate
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import recurring
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 
 if TYPE_CHECKING:

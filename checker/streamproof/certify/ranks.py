@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from streamproof.explicit.graph import StateGraph
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.formula import Formula
 from streamproof.system.model import Fairness, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.reference_temporal import plain
 from streamproof.system.temporal import obligations
 

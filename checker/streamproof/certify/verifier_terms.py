@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import z3
@@ -18,6 +17,7 @@ from streamproof.system import expr as e
 from streamproof.system import sorts as s
 from streamproof.system.leaves import leaves
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort, Value, contains, default, values
 
 NO = z3.BoolVal(False)

@@ -7,12 +7,13 @@ import json
 import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, assert_never
 
 from streamproof.certify.verifier import MAGIC
 from streamproof.exchange.files import write_bytes
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     BoolSort,

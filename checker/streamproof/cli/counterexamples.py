@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from streamproof.exchange.itf import itf_text, plain, read_meta
 from streamproof.registry import bundled, find
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 
 REFERENCE = "reference."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamproof.cli.progress import Status
 from streamproof.cli.resources import DEFAULTS, Resources
 from streamproof.system.errors import EvaluationError, UsageError
 from streamproof.system.model import Instance, Kind, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Counts, Coverage, Finding, Reduction, Trace, Verdict
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, SystemFailure, UsageError
 from streamproof.system.model import Kind, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels
 

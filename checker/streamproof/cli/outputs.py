@@ -6,12 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO
 
 from streamproof.exchange.files import write_text
 from streamproof.system.errors import SystemFailure
+from streamproof.system.records import dataclass
 
 STANDARD = "-"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from streamproof.cli.progress import Status
 from streamproof.language.model import limits_text
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.traces.lines import BLANK, Line, Span, line
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +13,7 @@ from streamproof.cli import completing
 from streamproof.registry import Listed, Target, find, unknown
 from streamproof.system.errors import UsageError
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 

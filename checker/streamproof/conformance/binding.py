@@ -11,13 +11,14 @@ is assumed but what the machine itself demands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from streamproof.conformance.events import Event
 from streamproof.system import ArraySort, Instance, State, System, Value
 from streamproof.system.errors import Loc
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import position
 
 View: TypeAlias = Mapping[str, Value]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamproof.conformance.binding import Demand, Look, Move, Observation, Task
 from streamproof.conformance.events import Event
 from streamproof.system import EvaluationError, Instance, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
 from streamproof.traces.explain import why_false
 

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from streamproof.conformance.binding import Look, Move, Observation, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal, shown_states
 from streamproof.system import Instance, Interpreter, Kind, State, System
+from streamproof.system.records import dataclass
 
 BELIEF_LIMIT = 20_000
 REMEMBERED = 200_000

@@ -7,12 +7,12 @@ solver answers ``sat``: it has found an inductive invariant, for behaviours of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from streamproof.exchange.smt_terms import Scalar, Terms, comment, declared, meanings, sort_name, symbol
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 
 MISTAKE = "mistake_of_the_model"

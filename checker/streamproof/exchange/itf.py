@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from streamproof.exchange.itf_values import Malformed, canonical, compact, decod
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 
 FORMAT = "ITF"

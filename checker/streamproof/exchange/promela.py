@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from streamproof.exchange.promela_claims import Claims
@@ -26,6 +25,7 @@ from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
 from streamproof.system.model import Check, Instance, Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.shapes import Rewriter
 from streamproof.system.sorts import Value

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.exchange.promela_terms import Terms, declared_type
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 
 SHARING = 4_000
 """Operators and operands in the updates of one step from which parts that occur again get a variable of their own."""

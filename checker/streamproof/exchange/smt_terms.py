@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import simplify
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Instance, Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, Value
 from streamproof.system.substitute import Substitution

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from streamproof.exchange.smt_terms import Event, Scalar, Terms, comment, declared, meanings, number, sort_name, symbol
 from streamproof.system import build as b
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort
 from streamproof.system.verdict import Verdict
 

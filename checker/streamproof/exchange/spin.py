@@ -6,7 +6,7 @@ Every search is exhaustive and without reductions. One that Spin cut short never
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from streamproof.exchange.promela import ALL, MISTAKE, Asked, Promela, export
 from streamproof.exchange.spin_run import Goal, Options, Order, Report, Seconds, installed, run
@@ -15,6 +15,7 @@ from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.formula import written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.scheduled import scheduled
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace, Verdict

@@ -13,13 +13,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path
 from threading import Timer
 
 from streamproof.exchange.promela import SPIN_OPTIONS, TEMPORARY, Promela
 from streamproof.system.errors import SystemFailure
+from streamproof.system.records import dataclass
 
 
 class Order(Enum):

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import partial
 
@@ -36,6 +36,7 @@ from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Fairness, Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.substitute import Substitution
 
 MISTAKE = "NoMistake"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from streamproof.exchange.tla_behaviours import defined
@@ -21,6 +20,7 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Instance, System
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ specification when it is true of the other. The model's own module, and its coun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed
@@ -30,6 +30,7 @@ from streamproof.system.formula import (
     recurring,
     written,
 )
+from streamproof.system.records import dataclass
 
 
 def is_direct(formula: Formula) -> bool:

@@ -8,7 +8,7 @@ same shape, the constants that differ are found again as a parameter (``p``), be
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +18,7 @@ from streamproof.exchange.tla_values import LARGEST, fields, integer, literal, r
 from streamproof.system import expr as e
 from streamproof.system.build import const
 from streamproof.system.expr import Expr, children
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     OptionSort,

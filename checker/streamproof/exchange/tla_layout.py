@@ -7,8 +7,9 @@ lines only ever move together, all by the same number of columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+
+from streamproof.system.records import dataclass
 
 WIDTH = 100
 """Columns that a line should have at most; what has no place to break may be longer."""

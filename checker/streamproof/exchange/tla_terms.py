@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import assert_never
 
@@ -30,6 +30,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr, children
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     EnumSort,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from streamproof.exchange.tla import Claim, Means, Run, Tla, export
 from streamproof.exchange.tlc_run import Options, Report, Violation, installed, jar, run
@@ -16,6 +16,7 @@ from streamproof.exchange.tlc_traces import Refuted, instance, trace_of
 from streamproof.system.errors import SystemFailure
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace, Verdict
 
 __all__ = ["Counted", "Decided", "Options", "Refuted", "Report", "count", "decide", "installed", "jar"]

@@ -14,12 +14,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from threading import Timer
 
 from streamproof.exchange.tla import Run, Tla
 from streamproof.system.errors import SystemFailure
+from streamproof.system.records import dataclass
 
 JAR = "TLA2TOOLS_JAR"
 """The environment variable that says where ``tla2tools.jar`` is."""

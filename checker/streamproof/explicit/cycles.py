@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from streamproof.system.records import dataclass
 
 QUANTILE = 1.96
 """Of the normal distribution, for an interval of 95 %."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
 
 from streamproof.explicit.coverage import antecedents
@@ -14,6 +13,7 @@ from streamproof.explicit.witness import Witnesses
 from streamproof.system.errors import EvaluationError, TooLarge
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property
+from streamproof.system.records import dataclass
 from streamproof.system.sizes import bytes_about
 from streamproof.system.verdict import Finding, Trace, Verdict
 

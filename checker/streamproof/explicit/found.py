@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from streamproof.explicit.cycles import Graph, components
 from streamproof.system.expr import Expr
 from streamproof.system.model import State
+from streamproof.system.records import dataclass
 
 SMALL = 20_000
 """Graphs of at most so many nodes and edges are done with before SciPy would be loaded."""

@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
 from types import FrameType
 
 from streamproof.system.errors import UsageError
+from streamproof.system.records import dataclass
 
 DEFAULT_MAX_STATES = 0xFFFF_FFF0
 """Distinct states that are kept when the caller names no limit."""

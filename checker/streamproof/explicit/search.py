@@ -7,7 +7,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
 

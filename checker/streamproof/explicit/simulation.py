@@ -16,7 +16,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from streamproof.explicit.estimate import Estimate, chao2
 from streamproof.explicit.findings import Mistake
@@ -27,6 +26,7 @@ from streamproof.system.assume import simplify
 from streamproof.system.errors import UsageError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Coverage, Finding, Trace, Verdict
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
@@ -33,6 +32,7 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.substitute import Substitution
 
 StepHit: TypeAlias = tuple[int, int, int, bool]

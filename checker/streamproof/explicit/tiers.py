@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from streamproof.explicit.found import Found
@@ -13,6 +12,7 @@ from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.search import Handover, Search
 from streamproof.system.errors import SystemFailure, TooLarge
 from streamproof.system.model import Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
 from streamproof.system.version import VERSION

@@ -6,7 +6,7 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, islice
 
 from streamproof.explicit.limits import Budget, Stop
@@ -17,6 +17,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Coverage
 

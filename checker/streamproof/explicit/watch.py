@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias, cast
 
@@ -12,6 +11,7 @@ from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
+from streamproof.system.records import dataclass
 
 LARGEST_BATCH = 4096
 """So many states at most are handed to generated code at once."""

@@ -11,13 +11,13 @@ import builtins
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from streamproof.language.frames import caller
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import RangeSort
 from streamproof.system.unbounded import Undecided, term_range, written
 

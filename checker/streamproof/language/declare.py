@@ -7,7 +7,6 @@ starts at its sort's default (False, the lower end, the first member, None, empt
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from streamproof.language.frames import caller
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,

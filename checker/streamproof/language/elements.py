@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
 from streamproof.language import places
@@ -14,6 +13,7 @@ from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import ArraySort, QueueSort, RangeSort, SetSort, Sort, TermRange, cardinality, values
 
 SET_LIMIT = 4096

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -17,6 +16,7 @@ from streamproof.language.terms import Cases, Cell, Ref, Several, Term, Undefine
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,

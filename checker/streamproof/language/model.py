@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
 from streamproof.language.amounts import Amount
@@ -19,6 +19,7 @@ from streamproof.language.primitives import MARK, PropertyMark
 from streamproof.language.sources import place
 from streamproof.system.errors import Loc, ModelError, UsageError
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
 _OWN = {"sizes", "limits", "check_deadlock", "name"}

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, overload
 
 from streamproof.language.frames import caller
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness, Kind
+from streamproof.system.records import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from streamproof.language import places
@@ -19,6 +18,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Fairness, Kind, Property, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.refinement import FAIRNESS, START, Refinement
 from streamproof.system.sorts import Sort
 

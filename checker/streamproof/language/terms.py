@@ -8,12 +8,12 @@ no sort yet), a `Cell` (a local list or dict), a `Several` (elements that are th
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
 
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
 from streamproof.system.formula import FORMULAS
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from streamproof.language.facts import Facts
@@ -18,6 +18,7 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import FORMULAS
 from streamproof.system.model import Check, Conjunct
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import BOOL, RangeSort, Sort
 from streamproof.system.unbounded import exists
 

@@ -13,12 +13,12 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 from urllib.parse import unquote
 
 from streamproof.system.errors import InputError, Loc
+from streamproof.system.records import dataclass
 
 Kind = Literal["events", "verdicts"]
 Form = Literal["ndjson", "document", "parquet"]

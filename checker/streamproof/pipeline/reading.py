@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from streamproof.pipeline.inputs import Source, opened
+from streamproof.system.records import dataclass
 
 _SMALL = 1 << 20  # a task smaller than this costs more to start than to run
 _LARGE = 32 << 20

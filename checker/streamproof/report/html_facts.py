@@ -10,13 +10,14 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from streamproof.system.records import dataclass
 
 SEVERITY = ("rejected", "error", "inconclusive", "not validated", "accepted")
 """Verdicts in the order in which a reader wants them."""

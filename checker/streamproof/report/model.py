@@ -6,13 +6,14 @@ The JSON has the schema ``streamproof.check/1``; a key is never removed or given
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from streamproof import __version__
 from streamproof.exchange.itf import plain
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.model import Kind
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Condition, Counts, Coverage, Finding, Owed, Reduction, Verdict
 
 SCHEMA = "streamproof.check/1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, chosen, finding, goals
@@ -11,6 +10,7 @@ from streamproof.symbolic.search import Search
 from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Finding, Verdict
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.theory import Term
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 
 

@@ -17,7 +17,7 @@ later round (whose fragments make no mistake before their end either), not enoug
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from streamproof.symbolic.encoding import Encoding
@@ -26,6 +26,7 @@ from streamproof.symbolic.replay import Replay, ReplayFailure
 from streamproof.symbolic.solver import Answer, Budget, Solver
 from streamproof.symbolic.theory import Term
 from streamproof.system.model import Property
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 
 NO_MISTAKE = "no evaluation error"

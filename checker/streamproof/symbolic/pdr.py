@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 from streamproof.symbolic.cubes import Cube, by_leaf, clause, cube_of, widened
@@ -26,6 +26,7 @@ from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Trace
 
 _FRESH = 400

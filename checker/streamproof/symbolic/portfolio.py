@@ -8,7 +8,7 @@ proved once more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from itertools import count
 
@@ -23,6 +23,7 @@ from streamproof.symbolic.pdr import Pdr, Puzzled
 from streamproof.symbolic.solver import Budget
 from streamproof.system.expr import Const, Expr
 from streamproof.system.model import Conjunct, Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Trace, Verdict
 
 

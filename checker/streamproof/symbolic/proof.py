@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from streamproof.symbolic.discovery import Explored
 from streamproof.symbolic.goals import chosen
@@ -13,6 +13,7 @@ from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 
 

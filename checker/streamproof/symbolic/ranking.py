@@ -20,7 +20,6 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any, cast
 
@@ -32,6 +31,7 @@ from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr, intern
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, claims
 from streamproof.system.model import Instance, Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.recurrence import after, changing
 from streamproof.system.scalarise import scalarise
 from streamproof.system.scheduled import enabled

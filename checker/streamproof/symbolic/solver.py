@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.theory import Term
+from streamproof.system.records import dataclass
 
 SEED = 20_241
 

@@ -6,10 +6,11 @@ The numbers are TLC's where TLC has one, so pipelines that read them keep workin
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
+
+from streamproof.system.records import dataclass
 
 
 class Exit(IntEnum):

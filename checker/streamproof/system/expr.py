@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypeAlias, cast
 
 from streamproof.system.errors import Loc
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort, Value
 
 

@@ -7,11 +7,12 @@ no formula can tell how often a state is repeated: stuttering changes no truth v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, assert_never
 
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

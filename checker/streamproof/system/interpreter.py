@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import assert_never
 
@@ -11,6 +10,7 @@ from streamproof.system import expr as e
 from streamproof.system.errors import EvaluationError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Conjunct, Instance, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     OptionSort,

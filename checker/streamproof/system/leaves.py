@@ -17,10 +17,10 @@ sort are equal exactly when their leaves are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import assert_never
 
 from streamproof.system.errors import TooLarge
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ from streamproof.system.build import TRUE
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort, Value
 
 State: TypeAlias = tuple[Value, ...]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.system.errors import EvaluationError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.reference_temporal import can_be_violated
 from streamproof.system.verdict import Counts, Verdict
 

@@ -10,7 +10,6 @@ behaviour: if so, the set must have one, if not, it must do without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,6 +29,7 @@ from streamproof.system.formula import (
 )
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Fairness, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.temporal import Obligation, obligations
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ mappings", 1991), so that every engine decides it by what it knows:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from streamproof.system import build as b
@@ -19,6 +18,7 @@ from streamproof.system.errors import Loc, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Always, AndF, Atom, Eventually, Formula, NotF, OrF, Recurs
 from streamproof.system.model import Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import cardinality
 from streamproof.system.substitute import Substitution
 from streamproof.system.temporal import Obligation, obligations

@@ -14,7 +14,7 @@ asks of a cycle (A. Biere, C. Artho, V. Schuppan, "Liveness checking as safety c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
 
@@ -36,6 +36,7 @@ from streamproof.system.formula import (
     parts,
 )
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, State, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.recurrence import after, changing
 from streamproof.system.scheduled import Scheduled, scheduled
 from streamproof.system.sorts import BOOL

@@ -11,12 +11,13 @@ What a formula says of steps becomes bits (`recurrence`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system.expr import Expr, Var
 from streamproof.system.formula import Always, Atom, Eventually, Formula, NotF, OrF
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.recurrence import after, by_states, changing
 from streamproof.system.sorts import BOOL, RangeSort
 from streamproof.system.temporal import Obligation, obligations

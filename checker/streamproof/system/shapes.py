@@ -8,7 +8,6 @@ further.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, assert_never
 
@@ -16,6 +15,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import candidates, leaves
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     ArraySort,
     BoolSort,

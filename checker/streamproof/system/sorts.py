@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any, Final, TypeAlias, assert_never, cast
 
 from streamproof.system.errors import ModelError
+from streamproof.system.records import dataclass
 
 Value: TypeAlias = Any
 

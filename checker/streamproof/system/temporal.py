@@ -10,7 +10,6 @@ taken again and again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from streamproof.system.formula import (
@@ -28,6 +27,7 @@ from streamproof.system.formula import (
 )
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Fairness, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Owed, Trace
 
 

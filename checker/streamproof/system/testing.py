@@ -7,7 +7,7 @@ values, so the interpreter explores it in a moment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, assert_never
 
@@ -29,6 +29,7 @@ from streamproof.system.formula import (
     parts,
 )
 from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,

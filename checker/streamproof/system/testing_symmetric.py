@@ -8,13 +8,14 @@ name one process.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import permutations
 from random import Random
 
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance, Kind, Property, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import ArraySort, EnumSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, Value, values
 
 PHASE = EnumSort(("A", "B", "C"))

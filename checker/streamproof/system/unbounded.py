@@ -8,7 +8,7 @@ that runs through a range whose ends are terms. An `ArraySort` over such a range
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from streamproof.system import expr as e
@@ -16,6 +16,7 @@ from streamproof.system.build import TRUE, add, ite, less_eq, mul, not_, num, su
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, Node, intern
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     INFINITY,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
 from streamproof.system.errors import Loc
 from streamproof.system.model import Fairness, Instance, Kind, State
+from streamproof.system.records import dataclass
 
 
 class Verdict(Enum):

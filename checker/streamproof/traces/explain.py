@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 from streamproof.traces.places import Place, look
 from streamproof.traces.reads import Read, reads

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, System
+from streamproof.system.records import dataclass
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 

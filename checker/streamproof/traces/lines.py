@@ -6,8 +6,9 @@ A style is a role ("action", "place", "failed"), not a colour; `report.console` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from streamproof.system.records import dataclass
 
 Style: TypeAlias = Literal["plain", "title", "failed", "good", "action", "place", "old", "new", "source", "faint"]
 

@@ -7,9 +7,9 @@ People read a step by what it changed, and a failure by what it read. Both are s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from streamproof.system.model import State, System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, Sort, Value, position, show, values
 
 

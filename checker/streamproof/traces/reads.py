@@ -8,12 +8,12 @@ are those that explain the value at hand, not all that the term mentions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, children
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import State
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import ArraySort, RecordSort, Value, position
 from streamproof.traces.places import Place
 

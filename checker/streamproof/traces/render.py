@@ -7,13 +7,13 @@ same as styled lines, which the console colours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from streamproof.system.errors import Loc, StreamproofError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
 from streamproof.system.temporal import fairness_of
 from streamproof.system.verdict import Trace

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import contains, show
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace

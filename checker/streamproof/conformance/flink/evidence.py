@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.graph import Dataset, Edge, Vertex
 from streamproof.conformance.flink.identifiers import Attempt
+from streamproof.system.records import dataclass
 
 _REQUESTS: Final = ("part.reqlocal", "part.reqremote", "net.partreq.client")
 _NAMING_INPUT: Final = ("gate.retrigger", "exec.transition", "tm.transition", "failover.archive")

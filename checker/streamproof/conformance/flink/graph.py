@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
+
+from streamproof.system.records import dataclass
 
 Pattern = Literal["POINTWISE", "ALL_TO_ALL"]
 """How subtasks are connected: each consumer with some producers, or with all."""

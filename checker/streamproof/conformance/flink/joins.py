@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from streamproof.conformance.flink.identifiers import HEX
+from streamproof.system.records import dataclass
 
 _CLUSTER: Final = ("rm.", "hb.", "tm.closerm", "net.connfail")
 _THREAD: Final = re.compile(r"(?:Legacy Source Thread - )?(?P<task>.*) \((?P<place>\d+)/\d+\)#(?P<number>\d+)")

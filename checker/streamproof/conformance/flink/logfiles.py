@@ -15,13 +15,13 @@ import re
 import zlib
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from streamproof.conformance.flink.records import Problem, time_of
 from streamproof.system.errors import InputError
+from streamproof.system.records import dataclass
 
 LOOKED_FOR: Final = "*.log, rotated *.log.N, and both with .gz"
 """The names under which logs are looked for in a folder."""

@@ -11,13 +11,13 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from streamproof.conformance.flink.graph import Edge, JobGraph, Vertex, gaps, pattern_of, same_connections
 from streamproof.conformance.flink.identifiers import HEX
 from streamproof.system.errors import InputError, Loc
+from streamproof.system.records import dataclass
 
 _REMEDY: Final = "Give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)."
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")

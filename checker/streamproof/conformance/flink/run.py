@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Literal
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.records import Problem
+from streamproof.system.records import dataclass
 
 Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 """What a process is. A mini cluster is both in one process."""

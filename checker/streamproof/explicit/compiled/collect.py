@@ -6,7 +6,6 @@ Whether a successor was known before the level is not asked here, that is what `
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ from streamproof.explicit.compiled.words import (
     words,
     words_at,
 )
+from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
     # Constants that are filled in when the kernel is translated.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 from streamproof.explicit.loader import load
 from streamproof.system.model import State, System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Scalar, Value, cardinality
 
 WORD = 64

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from streamproof.explicit.found import Event
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

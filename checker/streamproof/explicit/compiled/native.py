@@ -8,12 +8,14 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
+
+from streamproof.system.records import dataclass
 
 CACHE_VARIABLE = "STREAMPROOF_CACHE"
 """The environment variable that names the folder for compiled code; empty: nothing is kept."""

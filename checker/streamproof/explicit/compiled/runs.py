@@ -7,13 +7,13 @@ zeros at the end of a string for padding). Any order will do as long as equal st
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from streamproof.explicit.compiled.spool import Array, Spool
+from streamproof.system.records import dataclass
 
 STRIDE = 4096
 """Of every so many keys one is kept in memory, to know where to look."""

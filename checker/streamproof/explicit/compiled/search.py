@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import kernels
@@ -26,6 +26,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
 

@@ -9,7 +9,6 @@ where it reports what it met. When a state makes the model's mistake it ends the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from streamproof.explicit.compiled.layout import Layout
 from streamproof.explicit.compiled.terms import Emitter
@@ -19,6 +18,7 @@ from streamproof.system import expr as e
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
+from streamproof.system.records import dataclass
 
 NONE = (1 << 64) - 1
 """What a fact holds before anything was met."""

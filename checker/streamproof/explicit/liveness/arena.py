@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from streamproof.explicit.graph import StateGraph
 from streamproof.explicit.liveness.automaton import Automaton
 from streamproof.system.errors import TooLarge
 from streamproof.system.model import Fairness
+from streamproof.system.records import dataclass
 from streamproof.system.temporal import Obligation
 
 Mask = npt.NDArray[np.bool_]

@@ -8,10 +8,10 @@ again; a visit meets a mark where the valuation is in the place's table for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from streamproof.explicit.liveness.tableau import Move, Node, Tableau
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from streamproof.explicit.graph import StateGraph
 from streamproof.explicit.liveness.arena import Arena, Labels
 from streamproof.explicit.liveness.automaton import automaton
@@ -14,6 +12,7 @@ from streamproof.explicit.liveness.tableau import state_term, tableau
 from streamproof.system.formula import Always, Formula, LeadsTo, NotF
 from streamproof.system.formula import claims as parts_of
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 from streamproof.system.temporal import obligations
 
 

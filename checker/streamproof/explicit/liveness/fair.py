@@ -8,13 +8,13 @@ instance is enabled that no step of the component takes. These states are left o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from streamproof.explicit.liveness.arena import Arena, Labels, Mask, Numbers
 from streamproof.explicit.liveness.automaton import Automaton, Part
 from streamproof.explicit.liveness.region import Region
+from streamproof.system.records import dataclass
 
 SLICE = 1 << 18
 """Nodes whose edges are looked at together."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +13,7 @@ from streamproof.explicit.liveness.automaton import Automaton, Part
 from streamproof.explicit.liveness.fair import Fair, marks_met, resting
 from streamproof.explicit.liveness.reach import Reach
 from streamproof.explicit.liveness.region import Region
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from streamproof.explicit.liveness.arena import Arena, Labels, Mask, Numbers
 from streamproof.explicit.liveness.automaton import Automaton, Part
 from streamproof.explicit.liveness.region import Region, region
+from streamproof.system.records import dataclass
 
 
 @dataclass

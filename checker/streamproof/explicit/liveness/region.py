@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from streamproof.explicit.graph import SMALL, strong_components
 from streamproof.explicit.liveness.arena import Arena, Mask, Numbers, refuse_more_steps
 from streamproof.explicit.liveness.automaton import Automaton
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True)

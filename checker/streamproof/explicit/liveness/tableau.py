@@ -11,7 +11,6 @@ Conditions on one state are truth tables over the atoms: bit `v` of the number s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from streamproof.system import build as b
@@ -32,6 +31,7 @@ from streamproof.system.formula import (
     Until,
     parts,
 )
+from streamproof.system.records import dataclass
 
 MOST_ATOMS = 12
 """Different conditions on states in one formula: tables double with each of them."""

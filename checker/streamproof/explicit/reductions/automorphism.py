@@ -8,7 +8,7 @@ agree only where the instance is enabled and makes no mistake, guards only where
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from streamproof.explicit.reductions.equivalence import THOROUGH, Assignment, Effort, Equivalence, Undecided
@@ -18,6 +18,7 @@ from streamproof.system import build as b
 from streamproof.system.assume import simplify
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Instance, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised, scalarise
 from streamproof.system.sorts import EnumSort
 

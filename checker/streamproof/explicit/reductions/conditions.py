@@ -9,12 +9,13 @@ that provably cannot make it true.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, assert_never
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ composing their updates, exactly or not at all: what is not known to accord coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.explicit.reductions.conditions import as_term
 from streamproof.explicit.reductions.equivalence import Effort, Equivalence, Undecided
@@ -18,6 +18,7 @@ from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort
 from streamproof.system.substitute import Substitution
 

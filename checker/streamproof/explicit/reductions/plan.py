@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Reduction
 

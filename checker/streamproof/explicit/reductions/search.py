@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.explicit.reductions.expand import reduced_expander
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.search import Search
 from streamproof.explicit.successors import expander
 from streamproof.system.model import Kind, State
+from streamproof.system.records import dataclass
 
 
 @dataclass(slots=True)

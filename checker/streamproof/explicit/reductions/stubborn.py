@@ -21,7 +21,7 @@ Reduction", 2016.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.explicit.reductions.conditions import Atoms, Condition, Every, Literal, Some, holds, necessary
 from streamproof.explicit.reductions.equivalence import Equivalence
@@ -30,6 +30,7 @@ from streamproof.explicit.successors import Rule, rules_of
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.records import dataclass
 
 SEEDS = 32
 """How many enabled instances are tried for the start of a set, where no goal gives it one."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 from operator import itemgetter
@@ -24,6 +23,7 @@ from streamproof.explicit.watch import unpacking
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import EnumSort, Value, default
 
 PERMUTATION_LIMIT = 5040

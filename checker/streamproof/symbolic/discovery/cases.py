@@ -8,12 +8,13 @@ proved.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort
 from streamproof.system.substitute import Substitution
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.laws import laws
@@ -15,6 +15,7 @@ from streamproof.symbolic.goals import goals
 from streamproof.symbolic.solver import Budget
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 
 LAW = "conservation law"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from streamproof.symbolic.discovery.cases import cases
@@ -19,6 +18,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort
 from streamproof.system.substitute import Substitution
 

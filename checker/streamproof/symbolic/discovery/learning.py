@@ -8,7 +8,6 @@ come together is the new clause, a claim like the others, until all of them supp
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from streamproof.symbolic.cubes import clause
 from streamproof.symbolic.discovery.samples import Samples
@@ -17,6 +16,7 @@ from streamproof.symbolic.goals import Goal
 from streamproof.symbolic.solver import Answer, Budget, Solver
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property
+from streamproof.system.records import dataclass
 
 MOST_CLAUSES = 2_000
 """Clauses after which learning is given up."""

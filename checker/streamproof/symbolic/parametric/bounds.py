@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from streamproof.symbolic.parametric.claims import Claim
@@ -14,6 +13,7 @@ from streamproof.symbolic.parametric.samples import Instantiate, Sample, samples
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import INFINITY, BoolSort, EnumSort, RangeSort, TermRange, Value
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Parametric, forall, ranges, written

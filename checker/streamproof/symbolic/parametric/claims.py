@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from streamproof.system import build as b
 from streamproof.system.expr import Const, Expr, FloorDiv, LessEq, Mod, Mul, Node, Var, intern, subterms
 from streamproof.system.model import Kind, Property
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     INFINITY,

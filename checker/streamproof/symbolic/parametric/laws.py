@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from streamproof.symbolic.discovery.forms import ONE, Form, amount, form
 from streamproof.symbolic.discovery.laws import Law, laws
@@ -13,6 +12,7 @@ from streamproof.symbolic.parametric.local import Local, forgetting, local, own_
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, count, forall, total, written

@@ -8,13 +8,14 @@ at other indices, conditions on all of them) it leaves open.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import leaves
 from streamproof.system.model import Action, Instance, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import (
     ArraySort,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from streamproof.symbolic.parametric.claims import Claim, claim
 from streamproof.symbolic.parametric.showing import Cti, shown
@@ -21,6 +21,7 @@ from streamproof.symbolic.parametric.steps import SAFE, Asked, Steps
 from streamproof.symbolic.solver import INTERRUPTED, Answer, Budget, Effort, Stopped
 from streamproof.system import build as b
 from streamproof.system.model import Property
+from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
 Stage = Callable[[], Sequence[Claim]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
 
 from streamproof.symbolic.parametric.local import Local
@@ -12,6 +11,7 @@ from streamproof.system.errors import EvaluationError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
 from streamproof.system.model import State, System
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import ArraySort, Value
 from streamproof.system.unbounded import Free, Parametric
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from streamproof.symbolic.parametric.question import in_range
 from streamproof.symbolic.parametric.steps import SAFE, Asked
 from streamproof.symbolic.parametric.values import Lanes, Shape, View, mapped
 from streamproof.system.expr import Var
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange, values
 from streamproof.system.unbounded import Parametric
 

@@ -8,7 +8,6 @@ its elements (`Lanes`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ from streamproof.symbolic.theory import Integers, Term
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,

@@ -1,0 +1,123 @@
+"""Dataclasses whose methods are written at first use behave as the standard ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any, ClassVar
+
+import pytest
+
+from streamproof.system.records import dataclass as late
+
+MAKERS = [dataclasses.dataclass, late]
+
+
+def classes(maker: Any) -> tuple[type, type]:
+    """A frozen class with slots, defaults and what is computed, and one that inherits from it."""
+
+    @maker(frozen=True, slots=True)
+    class Point:
+        kind: ClassVar[str] = "point"
+        x: int
+        y: int = 2
+        tags: tuple[str, ...] = ()
+        total: int = dataclasses.field(init=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "total", self.x + self.y)
+
+    @maker(frozen=True, slots=True)
+    class Named(Point):
+        name: str = dataclasses.field(default="-", repr=False)
+
+    return Point, Named
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_objects(maker: Any) -> None:
+    """Construction, text, equality, hash, matching, replacement and refusals are those of the standard decorator."""
+    point, named = classes(maker)
+    one, two = point(1), point(1, y=2)
+    assert repr(one).endswith("Point(x=1, y=2, tags=(), total=3)")
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one != point(2)
+    assert one != named(1)
+    assert repr(named(1, name="n")).endswith("Named(x=1, y=2, tags=(), total=3)")
+    assert named(1, 2, (), "n").name == "n"
+    assert named.__match_args__ == ("x", "y", "tags", "name")
+    assert dataclasses.replace(one, y=5).total == 6
+    assert [f.name for f in dataclasses.fields(named)] == ["x", "y", "tags", "total", "name"]
+    assert dataclasses.asdict(one) == {"x": 1, "y": 2, "tags": (), "total": 3}
+    assert dataclasses.is_dataclass(named)
+    assert not hasattr(one, "__dict__")
+    for change in (lambda: setattr(one, "x", 3), lambda: delattr(one, "x")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            change()
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        point()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        named(1, z=1)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_changeable(maker: Any) -> None:
+    """Without `frozen` objects can be changed and have no hash; defaults that are made are made anew."""
+
+    @maker
+    class Box:
+        inside: list[int] = dataclasses.field(default_factory=list)
+        size: int = 3
+
+        def __repr__(self) -> str:
+            return "a box"
+
+    one, two = Box(), Box()
+    one.inside.append(1)
+    one.size = 4
+    assert (two.inside, two.size, Box.size) == ([], 3, 3)
+    assert not hasattr(Box, "inside")
+    assert repr(one) == "a box"
+    assert one != two
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_identity(maker: Any) -> None:
+    """With ``eq=False`` an object equals itself only."""
+
+    @maker(frozen=True, eq=False, repr=False, slots=True)
+    class Node:
+        value: int
+
+    assert Node(1) != Node(1)
+    assert "Node object" in repr(Node(1))
+
+
+@late(frozen=True, slots=True)
+class Sent:
+    """Something to pickle."""
+
+    a: int
+    b: str = "b"
+
+
+def test_pickled() -> None:
+    """Frozen objects with slots can be pickled, and compared before anything else was done with their class."""
+    assert pickle.loads(pickle.dumps(Sent(1))) == Sent(1)
+
+
+def test_standard_base() -> None:
+    """A base made by the standard decorator is refused: its fields would be lost."""
+
+    @dataclasses.dataclass
+    class Base:
+        a: int
+
+    with pytest.raises(TypeError, match="must be made by streamproof's dataclass"):
+
+        @late
+        class Derived(Base):
+            b: int
