@@ -24,6 +24,7 @@ must hold.
 ``streamproof check counter.py`` explores it; ``Counter.system()`` is the transition system as a value.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from streamproof.language.declare import (
@@ -66,17 +67,24 @@ from streamproof.system.model import System
 from streamproof.system.version import VERSION
 
 if TYPE_CHECKING:
+    from streamproof.language.composition import Parts, each, part
     from streamproof.language.native import Native
 
 __version__ = VERSION
 
 
-def __getattr__(name: str) -> Any:
-    """`Native` is loaded when it is used: no check needs it."""
-    if name == "Native":
-        from streamproof.language.native import Native
+_LATER = {
+    "Native": "streamproof.language.native",
+    "Parts": "streamproof.language.composition",
+    "each": "streamproof.language.composition",
+    "part": "streamproof.language.composition",
+}
 
-        return Native
+
+def __getattr__(name: str) -> Any:
+    """What most checks do not need is loaded when it is used."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -96,6 +104,7 @@ __all__ = [
     "Nat",
     "Native",
     "Option",
+    "Parts",
     "Queue",
     "Range",
     "Record",
@@ -111,11 +120,13 @@ __all__ = [
     "always",
     "any_of",
     "choose",
+    "each",
     "eventually",
     "initially",
     "invariant",
     "leads_to",
     "lemma",
+    "part",
     "reachable",
     "refines",
     "require",

@@ -11,6 +11,7 @@ from typing import Any
 from streamproof.language import methods, operators, places
 from streamproof.language.displays import Displays
 from streamproof.language.places import plain
+from streamproof.language.scopes import Family, Leaf, Names
 from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,
@@ -69,17 +70,40 @@ class Access(Displays):
             raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None
 
     def state_variable(self, owner: StateRef, name: str, node: ast.AST, frame: Frame) -> Term:
-        """``s.name``."""
-        if name not in self.world.sorts:
+        """``s.name``, where `s` is the state or a part of a composition."""
+        loc = where(frame, node)
+        if owner.names is not None:
+            match owner.names.find(name, loc):
+                case Names() as part:
+                    return StateRef(owner.after, part)
+                case Family() as family:
+                    return family.seen(lambda part: StateRef(owner.after, part))
+                case Leaf(name=variable):
+                    name = variable
+        elif name not in self.world.sorts:
             raise ModelError(
                 f"no state variable {name!r}",
-                loc=where(frame, node),
+                loc=loc,
                 remedy=near(name, list(self.world.sorts), f"the state has {', '.join(self.world.sorts)}"),
             )
         sort = self.world.sorts[name]
         if owner.after:
-            return b.next_(name, sort, where(frame, node))
+            return b.next_(name, sort, loc)
         return places.settle(self.world, Ref(name, (), sort))
+
+    def variable(self, owner: StateRef, node: ast.Attribute, frame: Frame) -> str:
+        """The variable that is assigned to as ``s.name``."""
+        self.state_variable(owner, node.attr, node, frame)
+        if owner.names is None:
+            return node.attr
+        found = owner.names.find(node.attr, where(frame, node))
+        if not isinstance(found, Leaf):
+            raise ModelError(
+                f"{text(node)} is a part, and cannot be assigned",
+                loc=where(frame, node),
+                remedy=f"assign to its variables: {text(node)}.name = ...",
+            )
+        return found.name
 
     def _place_attribute(self, owner: Ref, node: ast.Attribute, frame: Frame) -> Term:
         name, loc = node.attr, where(frame, node)

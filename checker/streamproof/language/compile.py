@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import product
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from streamproof.language.amounts import Amount, Indices, between, ranging
 from streamproof.language.declare import Decl, State
@@ -26,16 +27,21 @@ from streamproof.language.primitives import (
     TerminalMark,
 )
 from streamproof.language.refinement import promised, refined
+from streamproof.language.scopes import Names
 from streamproof.language.sources import decoration, place
 from streamproof.language.terms import StateRef, article, describe
 from streamproof.language.unchanged import Unchanged
 from streamproof.language.world import Pick, World
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort, values
 from streamproof.system.unbounded import Unbounded, endless, ranges
+
+if TYPE_CHECKING:
+    from streamproof.language.composite import CompositeReader
 
 INSTANCE_LIMIT = 200_000
 DEADLOCK = "deadlock"
@@ -45,37 +51,48 @@ STACK = 8_000
 
 
 def compile_model(
-    model: Model, properties: Iterable[Callable[..., Any]] = (), *, termination: bool = False, bare: bool = False
+    model: Model,
+    properties: Iterable[Callable[..., Any]] = (),
+    *,
+    termination: bool = False,
+    bare: bool = False,
+    carries: Mapping[str, Any] = MappingProxyType({}),
 ) -> System:
     """The transition system of `model` with its own properties and the given ones. Raises `ModelError` at a mistake.
 
-    `bare`: without properties and lemmas, as what another model refines."""
+    `bare`: without properties and lemmas, as what another model refines. `carries`: for parts of a composite, what else
+    must hold of them."""
     with _deep():
-        compiler = _Compiler(model, bare)
-        for name, decl in compiler.declarations.items():
+        reader = _reader(model, bare, None, carries)
+        for name, decl in reader.declarations.items():
             if any(endless(part) for part in ranges(decl.sort)):
                 raise Unbounded(
                     f"{name} is {article(decl.sort)} {decl.sort}: a search counts states, and there are too many",
                     loc=decl.loc,
                     remedy="declare a Range, or prove what must hold: streamproof prove",
                 )
-        return compiler.run(tuple(properties), termination)
+        return reader.run(tuple(properties), termination)
 
 
 def compile_unbounded(
-    model: Model, free: frozenset[str], properties: Iterable[Callable[..., Any]], *, temporal: bool = False
+    model: Model,
+    free: frozenset[str],
+    properties: Iterable[Callable[..., Any]],
+    *,
+    temporal: bool = False,
+    carries: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[System, Mapping[str, Decl]]:
     """The rules and properties of a model whose parameters `free` stand for every number, and its declarations.
 
     Its temporal properties are among them if `temporal`."""
     with _deep():
-        compiler = _Compiler(model, free=free)
-        compiler.safety_only = not temporal
-        return compiler.run(tuple(properties), False), compiler.declarations
+        reader = _reader(model, False, free, carries)
+        reader.safety_only = not temporal
+        return reader.run(tuple(properties), False), reader.declarations
 
 
 def reached(
-    model: Model, action: str, args: tuple[tuple[str, Any], ...]
+    model: Model, action: str, args: tuple[tuple[str, Any], ...], within: Within | None = None
 ) -> Mapping[Instance, tuple[tuple[Expr, bool], ...]]:
     """For each instance of an action with these arguments, and each of its picks, the condition under which the action
     comes to that choice, and whether the pick stands for all where it does not."""
@@ -84,7 +101,7 @@ def reached(
         assert isinstance(function, types.FunctionType)
         return {
             instance: tuple((p.reached, p.first) for p in picks)
-            for instance, picks in _Compiler(model).instances(action, function, args)
+            for instance, picks in Reader(model, within=within).instances(action, function, args)
         }
 
 
@@ -103,32 +120,79 @@ def _deep() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-class _Compiler:
-    def __init__(self, model: Model, bare: bool = False, free: frozenset[str] | None = None) -> None:
+def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc | None]:
+    """What ``state()`` declares, and where; `free`: some parameters stand for every number. Raises `ModelError`."""
+    home = place(type(model).state)
+    if not inspect.signature(type(model).state).parameters:
+        raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
+    with ranging(type(model)) if free else nullcontext():
+        found = ordinary(model.state, "state()", home)
+    if not isinstance(found, State):
+        raise ModelError(
+            f"state() of {type(model).__name__} returned {describe(found)}",
+            loc=home,
+            remedy="end it with: return State(name=sort, ...)",
+        )
+    declarations = dict(found.items())
+    if not declarations:
+        raise ModelError("the state has no variables", loc=found.loc, remedy="declare at least one in State(...)")
+    return declarations, found.loc
+
+
+def _reader(
+    model: Model, bare: bool, free: frozenset[str] | None, carries: Mapping[str, Any]
+) -> Reader | CompositeReader:
+    """What reads the model, one machine or a composition of several."""
+    if type(model).parts is Model.parts:
+        if carries:
+            raise ModelError(
+                f"{type(model).title()} has no parts whose properties could be carried over",
+                loc=class_place(type(model)),
+                remedy="leave carries={...} out of its Spec",
+            )
+        return Reader(model, bare, free)
+    from streamproof.language.composite import CompositeReader
+
+    return CompositeReader(model, bare, free, carries)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Within:
+    """The place of a machine in a composition: what its variables and actions are called, and what it sees of others."""
+
+    declared: Mapping[str, Decl]
+    """Every variable that its rules can name, by its name in the system."""
+    loc: Loc | None
+    names: Names
+    called: Callable[[str], str]
+    """The name in the system of one of its actions."""
+    taken: tuple[tuple[str, str], ...] = ()
+    """Names that it has for parts and the like, each with what it is."""
+    composite: bool = False
+
+
+class Reader:
+    """Reads one machine: its rules, by themselves or as part of a composition, and its properties."""
+
+    def __init__(
+        self, model: Model, bare: bool = False, free: frozenset[str] | None = None, within: Within | None = None
+    ) -> None:
         self.model = model
         self.free = free or frozenset()
         self.safety_only = free is not None
         self.bare = bare
-        home = place(type(model).state)
-        if not inspect.signature(type(model).state).parameters:
-            raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
-        with ranging(type(model)) if self.free else nullcontext():
-            declared = ordinary(model.state, "state()", home)
-        if not isinstance(declared, State):
-            raise ModelError(
-                f"state() of {type(model).__name__} returned {describe(declared)}",
-                loc=home,
-                remedy="end it with: return State(name=sort, ...)",
-            )
-        self.declarations: dict[str, Decl] = dict(declared.items())
-        if not self.declarations:
-            raise ModelError(
-                "the state has no variables", loc=declared.loc, remedy="declare at least one in State(...)"
-            )
+        self.within = within
+        if within is None:
+            self.declarations, self.place = declared(model, free=bool(self.free))
+        else:
+            self.declarations, self.place = dict(within.declared), within.loc
+        self.names = None if within is None else within.names
+        self.called = within.called if within is not None else str
         self.sorts: dict[str, Sort] = {n: d.sort for n, d in self.declarations.items()}
-        self.place = declared.loc
+        self.end_checks: list[Check] = []
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
+        """The system of the machine; `extra` are properties stated outside the model. Raises `ModelError`."""
         found = marked(type(self.model))
         self._refuse_clashes(found, extra)
         unchanged = Unchanged(self.model, [f for _, f in found.values()])
@@ -138,7 +202,6 @@ class _Compiler:
         initially: Expr = b.TRUE
         refinements: list[tuple[str, RefinementMark, types.FunctionType, int]] = []
         ends: list[Expr] = []
-        end_checks: list[Check] = []
         for name, (mark, function) in found.items():
             if not isinstance(function, types.FunctionType):
                 raise ModelError(
@@ -157,11 +220,11 @@ class _Compiler:
                 case TerminalMark():
                     cond, _, checks = self._predicate(function, 1)
                     ends.append(cond)
-                    end_checks += checks
+                    self.end_checks += checks
                 case InitiallyMark():
                     initially = b.and_((initially, self._initially(function)))
             unchanged.check(function)
-        if not actions:
+        if not actions and not (self.within is not None and self.within.composite):
             raise ModelError(
                 f"{type(self.model).__name__} has no actions",
                 loc=class_place(type(self.model)),
@@ -181,10 +244,12 @@ class _Compiler:
             if self._wanted(mark):
                 (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
         for name, mark, function, at in reversed(refinements):
-            props[at:at] = refined(self.model, self.sorts, self._variables(), initially, name, mark, function)
+            props[at:at] = refined(
+                self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
+            )
         if self.model.check_deadlock and not self.bare:
             doc = "Every reachable state has a successor or is a declared legal end."
-            props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(end_checks), doc=doc))
+            props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
         if termination:
             props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="No behaviour goes on for ever."))
         return System(
@@ -209,7 +274,9 @@ class _Compiler:
     def _refuse_clashes(self, found: dict[str, Any], extra: tuple[Callable[..., Any], ...]) -> None:
         parameters = type(self.model).parameters()
         seen: dict[str, str] = dict.fromkeys(parameters, "a parameter")
-        entries = [(n, "a state variable", self.place) for n in self.sorts]
+        entries = [(n, "a state variable", self.place) for n in self.sorts if self.within is None]
+        if self.within is not None:
+            entries = [(n, what, self.within.loc) for n, what in self.within.taken]
         kinds = {ActionMark: "an action", PropertyMark: "a property", RefinementMark: "a property"}
         entries += [(n, kinds.get(type(m), "a predicate"), place(f)) for n, (m, f) in found.items()]
         entries += [(f.__name__, "a property", place(f)) for f in extra]
@@ -274,7 +341,7 @@ class _Compiler:
                     remedy="smaller domains",
                 )
         doc = inspect.getdoc(function) or ""
-        return Action(name, tuple(given), mark.fairness, tuple(instances), place(function), doc)
+        return Action(self.called(name), tuple(given), mark.fairness, tuple(instances), place(function), doc)
 
     def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
         loc, what = decoration(function), f"the domain of {action}({parameter})"
@@ -290,7 +357,7 @@ class _Compiler:
             given = ordinary(partial(given, self.model), what, loc)
         if isinstance(given, Amount | Indices):
             over = given if isinstance(given, Indices) else between([given.expr], loc)
-            return [b.var(f"{action}.{parameter}", over.sort, loc)]
+            return [b.var(f"{self.called(action)}.{parameter}", over.sort, loc)]
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
         if isinstance(given, Decl):
@@ -311,11 +378,12 @@ class _Compiler:
         self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]
     ) -> Iterator[tuple[Instance, list[Pick]]]:
         """One instance per way through the action's choices, with these choices."""
+        name = self.called(name)
         label = f"{name}({', '.join(f'{n}={v}' for n, v in args)})"
         script: tuple[int, ...] = ()
         while True:
             world = World(sorts=self.sorts, state=self._state(), label=label, script=script, free=self.free)
-            Lowering(world).action(function, [self.model, StateRef(), *(v for _, v in args)])
+            Lowering(world).action(function, [self.model, StateRef(names=self.names), *(v for _, v in args)])
             instance = self._instance(name, args, world)
             if instance is not None:
                 yield instance, world.picks
@@ -353,7 +421,7 @@ class _Compiler:
         world = World(
             sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, temporal=True, free=self.free
         )
-        formula = Lowering(world).behaviour(function, [self.model, StateRef()])
+        formula = Lowering(world).behaviour(function, [self.model, StateRef(names=self.names)])
         checks = tuple(p.check for p in world.checks)
         doc = inspect.getdoc(function) or ""
         return Property(name, Kind.TEMPORAL, b.TRUE, (), checks, place(function), doc, formula)
@@ -370,7 +438,7 @@ class _Compiler:
             raise ModelError(
                 f"{name}({', '.join(got)}) is {kind}", loc=place(function), remedy=f"write def {name}{shape}"
             )
-        args: list[Any] = [self.model, StateRef(), StateRef(after=True)][: 1 + states]
+        args: list[Any] = [self.model, StateRef(names=self.names), StateRef(True, self.names)][: 1 + states]
         expr, parts = Lowering(world).predicate(function, args)
         return expr, parts, tuple(p.check for p in world.checks)
 

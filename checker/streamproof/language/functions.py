@@ -22,6 +22,7 @@ from streamproof.language.terms import (
     Closure,
     Method,
     Several,
+    StateRef,
     Term,
     describe,
     is_expr,
@@ -36,6 +37,13 @@ from streamproof.system.sorts import SetSort
 from streamproof.system.unbounded import Undecided
 
 CALL_DEPTH = 60
+
+
+def _from_inside(model: Any, value: Term) -> Term:
+    """The state of a part as the part's own functions see it."""
+    if isinstance(value, StateRef) and value.names is not None and value.names.inside and value.names.model is model:
+        return StateRef(value.after, value.names.inside)
+    return value
 
 
 class Functions(Expressions):
@@ -186,7 +194,8 @@ class Functions(Expressions):
         except TypeError as error:
             raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
         bound.apply_defaults()
-        local = dict(bound.arguments)
+        owner = next(iter(bound.arguments.values()), None)
+        local = {name: _from_inside(owner, value) for name, value in bound.arguments.items()}
         for name, parameter in signature.parameters.items():
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 local[name] = self.world.allocate(local[name])

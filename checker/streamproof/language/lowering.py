@@ -206,8 +206,8 @@ class Lowering(Functions):
         if isinstance(owner, StateRef):
             if owner.after:
                 raise ModelError("the next state cannot be assigned", loc=loc, remedy="only actions assign, to s")
-            self.state_variable(owner, node.attr, node, frame)
-            return Ref(node.attr, (), self.world.sorts[node.attr])
+            name = self.variable(owner, node, frame)
+            return Ref(name, (), self.world.sorts[name])
         if isinstance(owner, Ref) and isinstance(owner.sort, RecordSort):
             return places.attribute(owner, node.attr, loc)
         if is_expr(owner):

@@ -10,7 +10,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, ClassVar, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_type_hints
 
 from streamproof.language.amounts import Amount
 from streamproof.language.declare import State
@@ -22,6 +22,9 @@ from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
+if TYPE_CHECKING:
+    from streamproof.language.composition import Parts
+
 _OWN = {"sizes", "limits", "check_deadlock", "name"}
 
 RESERVED = frozenset(
@@ -30,6 +33,7 @@ RESERVED = frozenset(
         "parameter_limits",
         "parameters",
         "parse",
+        "parts",
         "settings",
         "setup",
         "state",
@@ -61,7 +65,7 @@ class Model:
         super().__init_subclass__(**kwargs)
         for name, member in cls.__dict__.items():
             own = isinstance(member, types.FunctionType) and not hasattr(member, MARK)
-            if name in RESERVED and not (name in ("setup", "state") and own):
+            if name in RESERVED and not (name in ("parts", "setup", "state") and own):
                 raise ModelError(
                     f"{cls.__name__}.{name} has the name of something every model has",
                     loc=place(member) or _annotation(cls, name) or class_place(cls),
@@ -127,6 +131,10 @@ class Model:
             loc=class_place(type(self)),
             remedy="define state(self) returning State(...)",
         )
+
+    def parts(self) -> Parts | None:
+        """The machines that this one is composed of; None: it is one by itself."""
+        return None
 
     @staticmethod
     def _base(classes: Iterable[type]) -> type[Model]:
@@ -262,6 +270,8 @@ class Spec:
     variant_parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     termination: bool = False
     """Also demand that every behaviour is finite."""
+    carries: Mapping[str, Spec | Sequence[PropertyFunction]] = field(default_factory=dict)
+    """For parts of a composite, by name, what else must hold of them: all that a `Spec` says, or some properties of it."""
 
     def system(self, variant: str | None = None, **parameters: Any) -> System:
         """The transition system with every property; raises `ModelError` or `UsageError`."""
@@ -269,7 +279,8 @@ class Spec:
 
         if variant is not None:
             parameters = {**self.variant_parameters.get(variant, {}), **parameters}
-        return compile_model(self.model.build(variant, **parameters), self.properties, termination=self.termination)
+        model = self.model.build(variant, **parameters)
+        return compile_model(model, self.properties, termination=self.termination, carries=self.carries)
 
     def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
         """The transition system in which the parameters `free` stand for every number within their limits, without its
@@ -291,7 +302,9 @@ class Spec:
         if variant is not None:
             own = {n: v for n, v in self.variant_parameters.get(variant, {}).items() if n not in free}
             parameters = {**own, **parameters}
-        return compile_parametric(self.model, tuple(free), variant, parameters, self.properties, temporal=temporal)
+        return compile_parametric(
+            self.model, tuple(free), variant, parameters, self.properties, temporal=temporal, carries=self.carries
+        )
 
     def expectation(self, variant: str | None, prop: str) -> str:
         """``holds`` or ``violated``: what is expected of a property."""

@@ -11,6 +11,7 @@ from streamproof.language.frames import caller
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import Model, Spec, marked
 from streamproof.language.primitives import MARK, ActionMark, RefinementMark
+from streamproof.language.scopes import Leaf, Names
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.world import World
@@ -115,25 +116,31 @@ def refined(
     name: str,
     mark: RefinementMark,
     function: types.FunctionType,
+    names: Names | None = None,
 ) -> tuple[Property, ...]:
-    """The properties of a refinement by a model with these variables and this initial condition. Raises `ModelError`."""
+    """The properties of a refinement by a model with these variables and this initial condition. Raises `ModelError`.
+
+    `names`: what the model's functions see of the variables, in a composition."""
     home = mark.loc if mark.named is not None else place(function)
     abstract = _abstract(model, mark, home)
     world = World(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
     loc = home or Loc("?", 0)
     given: Mapping[str, Any]
+    seen = {n: n for n in sorts}
+    if names is not None:
+        seen |= {n: entry.name for n, entry in names.entries.items() if isinstance(entry, Leaf)}
     if mark.named is None:
-        given, loc = _function(world, model, function)
+        given, loc = _function(world, model, function, names)
     else:
         given = {}
         for theirs, ours in mark.named:
-            if ours not in sorts:
+            if ours not in seen:
                 raise ModelError(
                     f"{name} maps {theirs!r} to {ours!r}, which is no variable",
                     loc=loc,
                     remedy=f"the variables: {', '.join(sorts)}",
                 )
-            given = {**given, theirs: b.var(ours, sorts[ours])}
+            given = {**given, theirs: b.var(seen[ours], sorts[seen[ours]])}
     known = {v.name: v.sort for v in abstract.variables}
     for key in given:
         if key not in known:
@@ -144,13 +151,13 @@ def refined(
             )
     mapping: dict[str, Expr] = {}
     for theirs, sort in known.items():
-        if theirs not in given and theirs not in sorts:
+        if theirs not in given and theirs not in seen:
             raise ModelError(
                 f"{name} does not say what {theirs!r} of {abstract.name} is",
                 loc=loc,
                 remedy=f"give it a value of {sort} in the dict that is returned",
             )
-        value = given[theirs] if theirs in given else b.var(theirs, sorts[theirs])
+        value = given[theirs] if theirs in given else b.var(seen[theirs], sorts[seen[theirs]])
         term = places.fitted(world, value, sort, loc, f"{theirs} of {abstract.name}")
         outside = b.not_(b.in_domain(term, sort))
         world.check(outside, f"{theirs} of {abstract.name} leaves {sort}", loc, (theirs, term))
@@ -181,8 +188,10 @@ def _abstract(model: Model, mark: RefinementMark, loc: Loc | None) -> System:
     return compile_model(base.build(mark.variant, **parameters), bare=True)
 
 
-def _function(world: World, model: Model, function: types.FunctionType) -> tuple[Mapping[str, Any], Loc]:
-    value, loc = Lowering(world).returned(function, [model, StateRef()])
+def _function(
+    world: World, model: Model, function: types.FunctionType, names: Names | None
+) -> tuple[Mapping[str, Any], Loc]:
+    value, loc = Lowering(world).returned(function, [model, StateRef(names=names)])
     if not isinstance(value, Mapping):
         raise ModelError(
             f"{function.__name__}() returns {describe(value)}",

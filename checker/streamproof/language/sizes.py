@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
+from types import MappingProxyType
 from typing import Any, get_type_hints
 
 from streamproof.language.amounts import Amount, Everywhere, ranging
@@ -37,6 +38,7 @@ def compile_parametric(
     properties: Sequence[Callable[..., Any]],
     *,
     temporal: bool = False,
+    carries: Mapping[str, Any] = MappingProxyType({}),
 ) -> Parametric:
     """The transition system of a model for every value, within its limits, of the parameters `free`; with its temporal
     properties only if `temporal`.
@@ -48,7 +50,7 @@ def compile_parametric(
     amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
     with ranging(own):
         model = cls.build(variant, **parameters, **amounts)
-    system, declarations = compile_unbounded(model, frozenset(amounts), properties, temporal=temporal)
+    system, declarations = compile_unbounded(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
     numbers = count(1)
     initial = [system.initially]
     for name, decl in declarations.items():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import Any, TypeAlias, TypeGuard
 
+from streamproof.language.scopes import Names
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
 from streamproof.system.formula import FORMULAS
@@ -28,9 +29,12 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class StateRef:
-    """The state object `s` of an action or property; `after` is the state following a step."""
+    """The state object `s` of an action or property; `after` is the state following a step.
+
+    `names`: what it has behind the dot, in a composition; None: the variables by their own names."""
 
     after: bool = False
+    names: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,8 @@ class Instance:
     updates: tuple[tuple[str, Expr], ...]
     guard_checks: tuple[Check, ...] = ()
     effect_checks: tuple[Check, ...] = ()
+    of: tuple[str, ...] = ()
+    """The labels of the steps of parts of the system that this one is made of, where there are several."""
 
     @property
     def label(self) -> str:
@@ -129,6 +131,8 @@ class Action:
     instances: tuple[Instance, ...]
     loc: Loc | None = None
     doc: str = ""
+    internal: bool = False
+    """Whether it is of no concern outside: it cannot be named by what the system is a part of."""
 
 
 @dataclass(frozen=True, slots=True)

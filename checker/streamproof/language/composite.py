@@ -1,0 +1,329 @@
+"""From a composite to a `System`: its parts are read in their places, then put side by side, their joint actions made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from streamproof.language.compile import DEADLOCK, TERMINATION, Reader, Within
+from streamproof.language.composition import Together
+from streamproof.language.layout import Machine, laid_out, near, places_of, way
+from streamproof.language.model import Model, Spec
+from streamproof.language.patterns import Given, Named, Pattern, parsed
+from streamproof.system import build as b
+from streamproof.system.composition import Joint, Rows, joined, side_by_side
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.formula import AndF, Formula
+from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
+
+Carried = Mapping[str, Any]
+
+
+class CompositeReader:
+    """Reads a composite and everything below it."""
+
+    def __init__(self, model: Model, bare: bool, free: frozenset[str] | None, carries: Carried) -> None:
+        self.model, self.bare, self.free, self.carries = model, bare, free, carries
+        self.safety_only = free is not None
+        self.whole = laid_out(model, free=bool(free))
+        self.declarations = self.whole.declared
+        self.end_checks: list[Check] = []
+
+    def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
+        """The system of the composite; `extra` are properties stated outside the model. Raises `ModelError`."""
+        system = self.read(self.whole, extra, self.carries)
+        props = list(system.properties)
+        if self.model.check_deadlock and not self.bare:
+            doc = "Every reachable state has a successor or is a declared legal end."
+            props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
+        if termination:
+            props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="No behaviour goes on for ever."))
+        return replace(
+            system,
+            name=type(self.model).title(),
+            properties=tuple(props),
+            parameters=self.model.settings(),
+            variant=type(self.model).variant,
+        )
+
+    def read(self, machine: Machine, extra: tuple[Callable[..., Any], ...], carries: Carried) -> System:
+        """The system of one machine in its place, its parts included."""
+        composite = machine.parts is not None
+        carries = _known(machine, carries)
+        below = [self._part(child, name, carries.get(name)) for name, child in _below(machine)]
+        reader = self._reader(machine)
+        own = reader.run(extra, False)
+        self.end_checks += reader.end_checks
+        own = replace(own, properties=tuple(p for p in own.properties if p.kind is not Kind.DEADLOCK))
+        if not composite:
+            return own
+        return self._composed(machine, own, below)
+
+    def _reader(self, machine: Machine) -> Reader:
+        parts = machine.parts
+        taken = [(n, "a state variable") for n in machine.own]
+        if parts is not None:
+            taken += [(n, "a part") for n in parts.machines]
+            taken += [(s.name, "a shared variable") for s in parts.shared if s.name not in machine.own]
+            taken += [(j.name, "a joint action") for j in parts.joint]
+        names = machine.inside
+        visible = {leaf.name: self.whole.declared[leaf.name] for leaf in names.leaves()}
+        declared = {n: d for n, d in self.whole.declared.items() if n in visible} if visible else {}
+        within = Within(declared, machine.loc, names, machine.called, tuple(taken), parts is not None)
+        reader = Reader(machine.model, self.bare, self.free, within)
+        reader.safety_only = self.safety_only
+        return reader
+
+    def _part(self, child: Machine, name: str, carried: Any) -> tuple[str, Machine, System]:
+        functions, deeper = _functions(child, name, carried)
+        return name, child, self.read(child, functions, deeper)
+
+    def _composed(self, machine: Machine, own: System, below: Sequence[tuple[str, Machine, System]]) -> System:
+        parts = machine.parts
+        assert parts is not None
+        ended = [
+            replace(s, properties=(), lemmas=(), terminal=s.terminal if child.model.check_deadlock else b.TRUE)
+            for _, child, s in below
+        ]
+        base = replace(own, terminal=b.TRUE, properties=(), lemmas=())
+        whole = side_by_side(own.name, [base, *ended])
+        system = joined(whole, [self._joint(machine, whole, j) for j in parts.joint], self._blocked(machine, whole))
+        order = {name: at for at, name in enumerate(machine.declared)}
+        ends = [end for end in (own.terminal, whole.terminal) if end is not None]
+        carried = dict(_carried(below, lambda s: s.properties))
+        lemmas = dict(_carried(below, lambda s: s.lemmas))
+        return replace(
+            system,
+            variables=tuple(sorted(system.variables, key=lambda v: order[v.name])),
+            actions=tuple(replace(a, internal=a.internal or a.name in machine.internal) for a in system.actions),
+            terminal=b.or_(ends) if ends else None,
+            properties=(*carried.values(), *own.properties),
+            lemmas=(*lemmas.values(), *own.lemmas),
+        )
+
+    # --- joint actions
+
+    def _blocked(self, machine: Machine, whole: System) -> list[Instance]:
+        assert machine.parts is not None
+        blocked: list[Instance] = []
+        for places in machine.parts.blocked:
+            for text in places.places:
+                for owner, name in places_of(machine, parsed(text, places.loc), places.loc):
+                    if name in owner.inside.entries:
+                        raise ModelError(f"{text} is a variable", loc=places.loc, remedy="only actions are blocked")
+                    blocked += _action(machine, whole, owner, name, text, places.loc)[1]
+        return blocked
+
+    def _joint(self, machine: Machine, whole: System, joint: Together) -> Joint:
+        participants: list[Rows] = []
+        indices: list[tuple[str, list[Any]]] = []
+        for pattern in (parsed(text, joint.loc) for text in joint.participants):
+            for choices in way(machine, pattern, joint.loc):
+                participants.append(
+                    tuple(
+                        (tuple(found.items()), instance)
+                        for binding, owner in choices
+                        for found, instance in _rows(machine, whole, owner, pattern, binding, joint.loc)
+                    )
+                )
+                names = dict.fromkeys(name for binding, _ in choices for name in binding)
+                indices += [(name, list(dict.fromkeys(binding[name] for binding, _ in choices))) for name in names]
+        if len(participants) < 2:
+            raise ModelError(
+                f"only one takes part in {joint.name}", loc=joint.loc, remedy="name two or more, or rename the action"
+            )
+        for binding, instance in (row for rows in participants for row in rows):
+            for name, keys in indices:
+                if dict(binding).get(name, keys[0]) not in keys:
+                    raise ModelError(
+                        f"{instance.label} takes part in {joint.name}, and there is no part for "
+                        f"{name}={dict(binding)[name]!r}",
+                        loc=joint.loc,
+                        remedy=f"{name} goes through {', '.join(map(repr, keys))} there",
+                    )
+        texts = " and ".join(joint.participants)
+        return Joint(
+            machine.called(joint.name),
+            tuple(participants),
+            joint.fairness,
+            joint.loc,
+            joint.doc or f"{texts} together.",
+        )
+
+
+def _below(machine: Machine) -> Iterator[tuple[str, Machine]]:
+    for name, members in machine.below.items():
+        for member in members.values():
+            yield name, member
+
+
+def _action(
+    machine: Machine, whole: System, owner: Machine, name: str, text: str, loc: Loc | None
+) -> tuple[Action | None, tuple[Instance, ...]]:
+    """An action of a part, with the instances it has left. Raises `ModelError` when it is none, or cannot be named."""
+    if name not in owner.actions:
+        known = list(owner.actions)
+        raise ModelError(
+            f"{owner.path or type(machine.model).__name__} has no action {name!r}",
+            loc=loc,
+            remedy=near(name, known, f"its actions: {', '.join(known) or 'none'}"),
+        )
+    called = owner.actions[name]
+    hidden = next((m.internal[called] for m in _lineage(machine, owner) if called in m.internal), None)
+    if hidden is not None and hidden[0] != machine.path:
+        raise ModelError(f"{called} is hidden", loc=loc, remedy=f"{hidden[1]} hides it")
+    found = next((a for a in whole.actions if a.name == called), None)
+    return found, found.instances if found else ()
+
+
+def _lineage(machine: Machine, owner: Machine) -> Iterator[Machine]:
+    yield machine
+    for child in machine.children():
+        if owner is child or owner.path.startswith((f"{child.path}.", f"{child.path}[")):
+            yield from _lineage(child, owner)
+
+
+def _rows(
+    machine: Machine, whole: System, owner: Machine, pattern: Pattern, binding: dict[str, Any], loc: Loc | None
+) -> Iterator[tuple[dict[str, Any], Instance]]:
+    """The instances that a pattern means in one machine, with the values they give to the joint parameters."""
+    action, instances = _action(machine, whole, owner, pattern.name, pattern.text, loc)
+    if action is None:
+        return
+    wanted = _arguments(action, pattern, loc)
+    for instance in instances:
+        found, fits = dict(binding), True
+        for name, value in instance.args:
+            match wanted[name]:
+                case Given(value=given):
+                    fits = fits and type(given) is type(value) and given == value
+                case Named(name=parameter):
+                    have = found.setdefault(parameter, value)
+                    fits = fits and (have is value or (type(have) is type(value) and bool(have == value)))
+        if fits:
+            yield found, instance
+
+
+def _arguments(action: Action, pattern: Pattern, loc: Loc | None) -> dict[str, Given | Named]:
+    """What the pattern says of each of the action's parameters."""
+    if pattern.args is None:
+        return {name: Named(name) for name in action.parameters}
+    found: dict[str, Given | Named] = {}
+    for at, (name, value) in enumerate(pattern.args):
+        if name is None and at < len(action.parameters):
+            name = action.parameters[at]
+        if name not in action.parameters or name in found:
+            break
+        found[name] = value
+    if len(found) < len(pattern.args) or len(found) < len(action.parameters):
+        shown = f"{pattern.text.partition('(')[0]}({', '.join(action.parameters)})"
+        raise ModelError(
+            f"{pattern.text} does not give the parameters of the action, {', '.join(action.parameters) or 'none'}",
+            loc=loc,
+            remedy=f"write {shown!r}: a name becomes a parameter of the joint action",
+        )
+    return found
+
+
+# --- properties of parts
+
+
+def _known(machine: Machine, carries: Carried) -> dict[str, Any]:
+    """What is carried over, by the part that it is for; deeper places are kept for that part."""
+    found: dict[str, Any] = {}
+    for path, what in carries.items():
+        name, _, deeper = path.partition(".")
+        if name not in machine.below:
+            owner = machine.path or type(machine.model).title()
+            known = list(machine.below)
+            raise ModelError(
+                f"carries={{{path!r}: ...}} of a Spec: {owner} has no part {name!r}",
+                loc=machine.parts.loc if machine.parts else machine.loc,
+                remedy=near(name, known, f"its parts: {', '.join(known) or 'none'}"),
+            )
+        before = found.get(name, ((), {}))
+        found[name] = (before[0], {**before[1], deeper: what}) if deeper else ((*before[0], what), before[1])
+    return found
+
+
+def _functions(child: Machine, name: str, carried: Any) -> tuple[tuple[Callable[..., Any], ...], Carried]:
+    """The properties stated outside a part's model, and what goes on to its own parts."""
+    if carried is None:
+        return (), {}
+    functions: list[Callable[..., Any]] = []
+    deeper = dict(carried[1])
+    for what in carried[0]:
+        if isinstance(what, Spec):
+            if not isinstance(child.model, what.model):
+                raise ModelError(
+                    f"{child.path} is a {type(child.model).__name__}, and the Spec that is carried for it is "
+                    f"about {what.model.__name__}",
+                    loc=child.loc,
+                    remedy=f"give the Spec of {type(child.model).__name__}",
+                )
+            functions += what.properties
+            deeper = {**what.carries, **deeper}
+        else:
+            functions += [what] if callable(what) else what
+    return tuple(functions), deeper
+
+
+def _carried(
+    below: Sequence[tuple[str, Machine, System]], of: Callable[[System], Iterable[Property]]
+) -> Iterator[tuple[str, Property]]:
+    """The properties of the parts, as ones of the whole; those of several parts of one name become one."""
+    families: dict[str, list[tuple[str, Property]]] = {}
+    for name, child, system in below:
+        note = child.path[child.path.rindex(name) :] if child.path.endswith("]") else ""
+        for prop in of(system):
+            families.setdefault(f"{name}.{prop.name}", []).append((note, _stuttering(prop, system)))
+    for name, members in families.items():
+        yield name, _merged(name, members)
+
+
+def _stuttering(prop: Property, system: System) -> Property:
+    """A property of steps as one of a part: of the steps that change something of it."""
+    if prop.kind is not Kind.STEP:
+        return prop
+    same = b.and_(_same(v) for v in system.variables)
+    return replace(
+        prop,
+        expr=b.or_((same, prop.expr)),
+        conjuncts=tuple(replace(c, expr=b.or_((same, c.expr))) for c in prop.conjuncts),
+    )
+
+
+def _same(variable: Variable) -> Expr:
+    return b.eq(b.next_(variable.name, variable.sort), b.var(variable.name, variable.sort))
+
+
+def _merged(name: str, members: Sequence[tuple[str, Property]]) -> Property:
+    first = members[0][1]
+    if len(members) == 1 and not members[0][0]:
+        return replace(first, name=name)
+    noted = [
+        replace(p, conjuncts=tuple(replace(c, text=_noted(c.text, note)) for c in p.conjuncts)) for note, p in members
+    ]
+    conjuncts = tuple(c for p in noted for c in p.conjuncts)
+    formulas: list[Formula] = [p.formula for p in noted if p.formula is not None]
+    expr = b.and_(p.expr for p in noted)
+    if first.kind is Kind.REACHABLE:
+        expr = b.or_(p.expr for p in noted)
+        conjuncts = (Conjunct(expr, name, first.loc),)
+    return replace(
+        first,
+        name=name,
+        expr=expr,
+        conjuncts=conjuncts,
+        checks=tuple(c for p in noted for c in p.checks),
+        formula=AndF(tuple(formulas)) if formulas else None,
+        views=tuple(
+            (f"{note}: {text}", term) for (note, _), p in zip(members, noted, strict=True) for text, term in p.views
+        ),
+    )
+
+
+def _noted(text: str, note: str) -> str:
+    return f"{text}  [{note}]"

@@ -1,0 +1,372 @@
+"""The machines of a composition in their places: what each is called, what it declares, what it sees of the others.
+
+A composite is laid out before any of its rules is read, so that the rules of its parts are read with the variables
+that they have in the whole. Nothing here knows steps; `composite` puts them together.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from typing import Any
+
+from streamproof.language.amounts import ranging
+from streamproof.language.compile import declared
+from streamproof.language.composition import Each, Part, Parts, Shared
+from streamproof.language.declare import Decl
+from streamproof.language.frames import ordinary
+from streamproof.language.model import Model, class_place, marked
+from streamproof.language.patterns import All, Given, Named, Pattern, parsed
+from streamproof.language.primitives import ActionMark
+from streamproof.language.scopes import Entry, Family, Leaf, Names, Variables
+from streamproof.language.sources import place
+from streamproof.language.terms import describe
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.records import dataclass
+
+ATTRIBUTE = "_parts_read"
+"""Where a model keeps its parts once they have been asked for: asking again would make other ones."""
+
+
+@dataclass(eq=False, slots=True)
+class Machine:
+    """One model in its place."""
+
+    model: Model
+    path: str
+    own: Mapping[str, Decl]
+    """What it declares itself, by the name that its own rules use."""
+    loc: Loc | None
+    parts: Parts | None = None
+    below: dict[str, dict[Any, Machine]] = field(default_factory=dict)
+    """Its parts by name and key; the key of a single one is None."""
+    inside: Names = field(default_factory=lambda: Names("", {}, {}))
+    outside: Names = field(default_factory=lambda: Names("", {}, {}))
+    declared: dict[str, Decl] = field(default_factory=dict)
+    """Every variable in it, by its name in the system, in order."""
+    actions: dict[str, str] = field(default_factory=dict)
+    """The actions that it has itself, joint ones included: the name in the system by the one that they have outside."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    internal: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Actions in it that cannot be named: by their name in the system, the path of what hides them, and where."""
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the names of what is in it."""
+        return f"{self.path}." if self.path else ""
+
+    def called(self, action: str) -> str:
+        """What an action of the machine itself is called in the system."""
+        return self.prefix + self.renamed.get(action, action)
+
+    def children(self) -> Iterator[Machine]:
+        """Its parts, in order."""
+        for members in self.below.values():
+            yield from members.values()
+
+
+def is_composite(model: Model) -> bool:
+    """Whether the model has parts."""
+    return type(model).parts is not Model.parts
+
+
+def parts_of(model: Model) -> Parts:
+    """The parts of a composite, asked for once; each is also an attribute of the model. Raises `ModelError`."""
+    if ATTRIBUTE in model.__dict__:
+        known: Parts = model.__dict__[ATTRIBUTE]
+        return known
+    home = place(type(model).parts)
+    with ranging(type(model)):
+        parts = ordinary(model.parts, "parts()", home)
+    if not isinstance(parts, Parts):
+        raise ModelError(
+            f"parts() of {type(model).__name__} returned {describe(parts)}",
+            loc=home,
+            remedy="end it with: return Parts(name=machine, ...)",
+        )
+    for name, given in parts.machines.items():
+        found = _models(given)
+        if getattr(model, name, found) not in (found, getattr(given, "model", None)):
+            raise ModelError(
+                f"{name!r} is the name of a part and of something else in {type(model).__name__}",
+                loc=parts.loc,
+                remedy="rename one of them",
+            )
+        setattr(model, name, found)
+    setattr(model, ATTRIBUTE, parts)
+    return parts
+
+
+def _models(given: Part | Each) -> Any:
+    if isinstance(given, Part):
+        return given.model
+    keys = [key for key, _ in given.parts]
+    models = tuple(p.model for _, p in given.parts)
+    return models if keys == list(range(len(keys))) else dict(zip(keys, models, strict=True))
+
+
+def declarations(model: Model, *, free: bool) -> tuple[dict[str, Decl], Loc | None]:
+    """What a machine declares itself, and where; nothing for a composite that has no ``state()`` of its own."""
+    if type(model).state is Model.state and is_composite(model):
+        return {}, class_place(type(model))
+    return declared(model, free=free)
+
+
+def laid_out(model: Model, *, free: bool = False) -> Machine:
+    """The composition that `model` is, down to its last parts. Raises `ModelError` at a mistake."""
+    return _machine(model, "", Variables(), None, free)
+
+
+def _machine(model: Model, path: str, variables: Variables, given: Part | None, free: bool) -> Machine:
+    own, loc = declarations(model, free=free)
+    machine = Machine(model, path, own, loc)
+    machine.renamed = _renaming(machine, given)
+    entries: dict[str, Entry] = {}
+    for name, decl in own.items():
+        raw = machine.prefix + machine.renamed.get(name, name)
+        entries[name] = Leaf(variables, raw)
+        machine.declared[raw] = decl
+    if is_composite(model):
+        machine.parts = parts_of(model)
+        for name, one in machine.parts.machines.items():
+            entries[name] = _below(machine, name, one, variables, free)
+    machine.inside = Names(path, entries, {}, model)
+    named = [n for n, (mark, _) in marked(type(model)).items() if isinstance(mark, ActionMark)]
+    named += [j.name for j in machine.parts.joint] if machine.parts else []
+    machine.actions = {machine.renamed.get(n, n): machine.called(n) for n in named}
+    for child in machine.children():
+        machine.internal.update(child.internal)
+    for shared in machine.parts.shared if machine.parts else ():
+        _share(machine, shared, entries, variables)
+    for child in machine.children():
+        machine.declared.update(child.declared)
+    machine.declared = {n: d for n, d in machine.declared.items() if variables.name(n) == n}
+    _hide(machine, given)
+    return machine
+
+
+def _below(machine: Machine, name: str, one: Part | Each, variables: Variables, free: bool) -> Entry:
+    path = machine.prefix + name
+    if isinstance(one, Part):
+        made = _machine(one.model, path, variables, one, free)
+        machine.below[name] = {None: made}
+        return made.outside
+    members = {key: _machine(p.model, f"{path}[{key}]", variables, p, free) for key, p in one.parts}
+    machine.below[name] = members
+    return Family(tuple(members), tuple(m.outside for m in members.values()))
+
+
+def _renaming(machine: Machine, given: Part | None) -> dict[str, str]:
+    renamed = dict(given.renamed) if given else {}
+    if not renamed:
+        return {}
+    assert given is not None
+    model = machine.model
+    actions = [n for n, (mark, _) in marked(type(model)).items() if isinstance(mark, ActionMark)]
+    actions += [j.name for j in parts_of(model).joint] if is_composite(model) else []
+    known = [*machine.own, *actions]
+    for old, new in renamed.items():
+        if old not in known:
+            raise ModelError(
+                f"{machine.path} has no variable or action {old!r} to rename",
+                loc=given.loc,
+                remedy=near(old, known, f"it has {', '.join(known)}"),
+            )
+        if not new.isidentifier() or (new in known and new not in renamed):
+            raise ModelError(
+                f"{old!r} of {machine.path} cannot be called {new!r}", loc=given.loc, remedy="another name"
+            )
+    if len(set(renamed.values())) < len(renamed):
+        raise ModelError(f"two things in {machine.path} get the same name", loc=given.loc, remedy="give each its own")
+    return renamed
+
+
+def _share(machine: Machine, shared: Shared, entries: dict[str, Entry], variables: Variables) -> None:
+    target = machine.prefix + machine.renamed.get(shared.name, shared.name)
+    own = shared.name in machine.own
+    if shared.name in entries and not own:
+        raise ModelError(f"{shared.name!r} names two things", loc=shared.loc, remedy="choose another name")
+    first: Decl | None = machine.own.get(shared.name)
+    at = target
+    for text in shared.places:
+        for leaf in _leaves(machine, parsed(text, shared.loc), shared.loc):
+            if leaf.name == target:
+                raise ModelError(f"{text} is {shared.name} already", loc=shared.loc, remedy="name it once")
+            decl = _declaration(machine, leaf.name)
+            if first is None:
+                first, at = decl, leaf.name
+            for what, mine, theirs in (("sorts", first.sort, decl.sort), ("first values", first.first, decl.first)):
+                if mine != theirs:
+                    raise ModelError(
+                        f"{at} and {leaf.name} have different {what}, {_shown(mine)} and {_shown(theirs)}: "
+                        "they cannot be one variable",
+                        loc=shared.loc,
+                        remedy=f"declare them alike: {first.loc} and {decl.loc}",
+                    )
+            variables.share(leaf.name, target)
+    assert first is not None
+    entries[shared.name] = Leaf(variables, target)
+    machine.declared[target] = first
+
+
+def _shown(what: Any) -> str:
+    return ", ".join(map(str, what)) if isinstance(what, tuple) else str(what)
+
+
+def _declaration(machine: Machine, variable: str) -> Decl:
+    found = machine.declared.get(variable)
+    return found or next(c.declared[variable] for c in machine.children() if variable in c.declared)
+
+
+def _hide(machine: Machine, given: Part | None) -> None:
+    """What is seen of the machine from outside: under its new names, without what is hidden."""
+    hidden: dict[tuple[str, str], str] = {}
+    hiding = [*(machine.parts.hidden if machine.parts else ())]
+    for texts, loc, by in (
+        *((p.places, p.loc, machine.path) for p in hiding),
+        *(((given.hidden, given.loc, machine.path),) if given else ()),
+    ):
+        at = f"{loc.short}" if loc else "the composition"
+        for text in texts:
+            for owner, name in places_of(machine, parsed(text, loc), loc):
+                if name in owner.inside.entries:
+                    hidden[owner.path, name] = at
+                else:
+                    machine.internal.setdefault(owner.actions[name], (by, at))
+    machine.outside = _masked(machine.inside, hidden)
+    if machine.renamed:
+        entries = {machine.renamed.get(n, n): e for n, e in machine.outside.entries.items()}
+        covered = {machine.renamed.get(n, n): at for n, at in machine.outside.hidden.items()}
+        machine.outside = Names(machine.path, entries, covered, machine.model, machine.inside)
+
+
+def _masked(names: Names, hidden: Mapping[tuple[str, str], str]) -> Names:
+    def seen(entry: Entry) -> Entry:
+        match entry:
+            case Names():
+                return _masked(entry, hidden)
+            case Family(keys, members):
+                return Family(keys, tuple(_masked(m, hidden) for m in members))
+        return entry
+
+    covered = {name: at for (path, name), at in hidden.items() if path == names.path}
+    return Names(
+        names.path,
+        {n: seen(e) for n, e in names.entries.items() if n not in covered},
+        {**names.hidden, **covered},
+        names.model,
+        names.inside or names,
+    )
+
+
+# --- places
+
+
+def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[tuple[dict[str, Any], Machine]]]:
+    """The machines that a pattern leads to: for each that takes part, its choices, with what they make of parameters."""
+    found: list[list[tuple[dict[str, Any], Machine]]] = [[({}, machine)]]
+    for segment in pattern.way:
+        going: list[list[tuple[dict[str, Any], Machine]]] = []
+        for choices in found:
+            every = [(binding, key, m) for binding, at in choices for key, m in _members(at, segment.name, loc).items()]
+            single = any(key is None for _, key, _ in every)
+            if single and segment.index is not None:
+                raise ModelError(
+                    f"{segment.name} in {pattern.text!r} is one part", loc=loc, remedy="leave out the brackets"
+                )
+            match segment.index:
+                case None if single:
+                    going.append([(binding, m) for binding, _, m in every])
+                case None:
+                    raise ModelError(
+                        f"{segment.name} in {pattern.text!r} is several parts",
+                        loc=loc,
+                        remedy=f"write {segment.name}[0], {segment.name}[i] or {segment.name}[:]",
+                    )
+                case Given(value):
+                    left = [(binding, m) for binding, key, m in every if type(key) is type(value) and key == value]
+                    if not left:
+                        keys = ", ".join(repr(k) for _, k, _ in every)
+                        raise ModelError(
+                            f"{segment.name} has no part {value!r}", loc=loc, remedy=f"its keys are {keys}"
+                        )
+                    going.append(left)
+                case Named(name):
+                    going.append([({**b, name: key}, m) for b, key, m in every if b.get(name, key) == key])
+                case All():
+                    found_keys = dict.fromkeys(key for _, key, _ in every)
+                    going += [[(binding, m) for binding, k, m in every if k == key] for key in found_keys]
+        found = going
+    return found
+
+
+def _members(machine: Machine, name: str, loc: Loc | None) -> dict[Any, Machine]:
+    if name not in machine.below:
+        owner = machine.path or type(machine.model).__name__
+        known = list(machine.below)
+        raise ModelError(
+            f"{owner} has no part {name!r}",
+            loc=loc,
+            remedy=near(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
+        )
+    outside = machine.outside.hidden if machine.outside.path else {}
+    if name in outside:
+        raise ModelError(f"{machine.path}.{name} is hidden", loc=loc, remedy=f"{outside[name]} hides it")
+    return machine.below[name]
+
+
+def places_of(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[tuple[Machine, str]]:
+    """The machines in which a place is, with its name there; a part that there are several of means all of them."""
+    if pattern.args is not None:
+        raise ModelError(f"{pattern.text!r} is a step, not a name", loc=loc, remedy="leave out the parentheses")
+    if pattern.parameters:
+        raise ModelError(
+            f"{pattern.text!r} has a parameter", loc=loc, remedy="leave out the brackets to mean all of them"
+        )
+    owners = [machine]
+    for segment in pattern.way:
+        owners = [m for at in owners for m in _chosen(_members(at, segment.name, loc), segment.index, pattern, loc)]
+    for owner in owners:
+        known = owner.inside.entries if owner is machine else owner.outside.entries
+        back = {new: old for old, new in owner.renamed.items()} if owner is not machine else {}
+        if pattern.name in known:
+            yield owner, back.get(pattern.name, pattern.name)
+        elif pattern.name in owner.actions:
+            yield owner, pattern.name
+        else:
+            where = owner.path or type(machine.model).__name__
+            both = [*known, *owner.actions]
+            raise ModelError(
+                f"{where} has no variable or action {pattern.name!r}",
+                loc=loc,
+                remedy=near(pattern.name, both, f"it has {', '.join(both)}"),
+            )
+
+
+def _chosen(members: dict[Any, Machine], index: Any, pattern: Pattern, loc: Loc | None) -> list[Machine]:
+    if not isinstance(index, Given):
+        return list(members.values())
+    found = [m for k, m in members.items() if type(k) is type(index.value) and k == index.value]
+    if not found:
+        keys = ", ".join(repr(k) for k in members)
+        raise ModelError(f"{pattern.text!r}: there is no {index.value!r}", loc=loc, remedy=f"the keys are {keys}")
+    return found
+
+
+def _leaves(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[Leaf]:
+    for owner, name in places_of(machine, pattern, loc):
+        entry = owner.inside.entries.get(name)
+        if not isinstance(entry, Leaf):
+            what = "a part" if entry is not None else "an action"
+            raise ModelError(f"{pattern.text} is {what}", loc=loc, remedy="only variables are shared")
+        yield entry
+
+
+def near(name: str, known: list[str], otherwise: str) -> str:
+    """The name that probably was meant, as a remedy."""
+    found = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {found[0]!r}?" if found else otherwise
+
+
+Look = Callable[[Names], Any]

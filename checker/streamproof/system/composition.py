@@ -1,0 +1,208 @@
+"""Several systems as one: their variables side by side, their steps interleaved, chosen steps taken together.
+
+Interleaving and shared variables are those of TLA+ (Leslie Lamport, "Composition: a way to make proofs harder", 1997);
+steps taken together are those of CSP and of PRISM's labels: all of them are enabled, and all of them happen at once.
+Variables of one name are one variable.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.model import Action, Fairness, Instance, Kind, System, Variable
+from streamproof.system.records import dataclass
+from streamproof.system.substitute import Substitution
+
+JOINT_LIMIT = 200_000
+"""The most instances of one joint action."""
+
+Binding: TypeAlias = tuple[tuple[str, Any], ...]
+"""Values of the parameters of a joint action."""
+
+_STRENGTH = (Fairness.NONE, Fairness.WEAK, Fairness.STRONG)
+
+
+Rows: TypeAlias = tuple[tuple[Binding, Instance], ...]
+"""One side of a joint action: the instances it can take part with, and what they make of the joint parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """An action of the whole that is a step of each of its participants at once.
+
+    There is an instance for every choice of one row of each participant that agree in the parameters they have in
+    common. `fairness` None: the strongest of the participants' actions.
+    """
+
+    name: str
+    participants: tuple[Rows, ...]
+    fairness: Fairness | None = None
+    loc: Loc | None = None
+    doc: str = ""
+
+
+def side_by_side(name: str, systems: Iterable[System]) -> System:
+    """The systems as one: what is initial in all is initial, a step of one is a step of the whole, and the whole may end
+    where each of them may.
+
+    Properties and lemmas stay as they are, but for those that speak of the whole of a system, deadlock and termination.
+    Raises `ModelError` where a variable of one name has two sorts or first values, or an action's name is used twice.
+    """
+    every = tuple(systems)
+    variables: dict[str, Variable] = {}
+    for variable in (v for s in every for v in s.variables):
+        same = variables.setdefault(variable.name, variable)
+        if (same.sort, same.initial) != (variable.sort, variable.initial):
+            raise ModelError(
+                f"{variable.name} is {same.sort} and {variable.sort}"
+                if same.sort != variable.sort
+                else f"{variable.name} has different first values",
+                loc=variable.loc,
+                remedy=f"a shared variable is declared alike everywhere; the other place is {same.loc}",
+            )
+    actions = tuple(a for s in every for a in s.actions)
+    for action, count in Counter(a.name for a in actions).items():
+        if count > 1:
+            raise ModelError(f"{action} is the name of {count} actions", remedy="rename one of them")
+    ends = [b.FALSE if s.terminal is None else s.terminal for s in every]
+    whole = (Kind.DEADLOCK, Kind.TERMINATION)
+    return System(
+        name,
+        tuple(variables.values()),
+        actions,
+        tuple(p for s in every for p in s.properties if p.kind not in whole),
+        initially=b.and_(s.initially for s in every),
+        terminal=None if any(end is b.FALSE for end in ends) else b.and_(ends),
+        lemmas=tuple(p for s in every for p in s.lemmas),
+    )
+
+
+def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance] = ()) -> System:
+    """The system with joint actions; what takes part in one, or is `blocked`, never happens by itself.
+
+    Raises `ModelError` when two participants change one variable, unless they make the same of it.
+    """
+    alone = {_key(i) for i in blocked}
+    fairness = {a.name: a.fairness for a in system.actions}
+    made: list[Action] = []
+    for joint in joints:
+        instances = tuple(_instances(joint))
+        alone |= {_key(i) for rows in joint.participants for _, i in rows}
+        if instances:
+            owed = {fairness[i.action] for rows in joint.participants for _, i in rows}
+            strongest = max(owed, key=_STRENGTH.index)
+            names = tuple(name for name, _ in instances[0].args)
+            given = strongest if joint.fairness is None else joint.fairness
+            made.append(Action(joint.name, names, given, instances, joint.loc, joint.doc))
+    left = (replace(a, instances=tuple(i for i in a.instances if _key(i) not in alone)) for a in system.actions)
+    return replace(system, actions=(*(a for a in left if a.instances), *made))
+
+
+def _key(instance: Instance) -> tuple[Any, ...]:
+    # Equal values of different types are different: True is not 1.
+    return instance.action, *((type(v), v) for _, v in (*instance.args, ("", None), *instance.picks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Some participants' steps that go together."""
+
+    binding: Binding
+    steps: tuple[Instance, ...]
+
+
+def _instances(joint: Joint) -> Iterator[Instance]:
+    rows = [_Row((), ())]
+    for participant in joint.participants:
+        rows = [found for row in rows for given in participant if (found := _agreed(joint, row, *given))]
+        if len(rows) > JOINT_LIMIT:
+            raise ModelError(
+                f"action {joint.name} has more than {JOINT_LIMIT:,} instances", loc=joint.loc, remedy="smaller domains"
+            )
+    for row in rows:
+        made = _together(joint, row)
+        if made is not None:
+            yield made
+
+
+def _agreed(joint: Joint, row: _Row, binding: Binding, instance: Instance) -> _Row | None:
+    """`row` and one step more, or None where they do not agree in a parameter."""
+    known = dict(row.binding)
+    same: dict[Expr, Expr] = {}
+    for name, value in binding:
+        have = known.setdefault(name, value)
+        if isinstance(value, e.Var) and isinstance(have, e.Var) and value.sort == have.sort:
+            same[value] = have
+        elif isinstance(value, e.Node) or isinstance(have, e.Node):
+            raise ModelError(
+                f"{name} of {joint.name} runs through {_text(have)} in one part and {_text(value)} in another",
+                loc=joint.loc,
+                remedy="let both run through the same range, or give the parameter of the model a value",
+            )
+        elif (type(have), have) != (type(value), value):
+            return None
+    step = changed(instance, Substitution(same)) if any(k is not v for k, v in same.items()) else instance
+    return _Row(tuple(known.items()), (*row.steps, step))
+
+
+def _text(value: Any) -> str:
+    return str(value.sort) if isinstance(value, e.Var) else str(value)
+
+
+def _together(joint: Joint, row: _Row) -> Instance | None:
+    guard = tuple(c for step in row.steps for c in step.guard)
+    early = tuple(c for step in row.steps for c in step.guard_checks)
+    if b.and_(c.expr for c in guard) is b.FALSE and not early:
+        return None
+    updates: dict[str, Expr] = {}
+    by: dict[str, Instance] = {}
+    for step in row.steps:
+        for name, term in step.updates:
+            if updates.setdefault(name, term) is not term:
+                raise ModelError(
+                    f"{by[name].label} and {step.label} both change {name}, and happen at once in {joint.name}",
+                    loc=joint.loc,
+                    remedy=f"places: {_where(by[name], name)} and {_where(step, name)}; write an action of the "
+                    "composite that calls the rules of its parts one after the other",
+                )
+            by.setdefault(name, step)
+    counts = Counter(name for step in row.steps for name, _ in step.picks)
+    picks = tuple(
+        (name if counts[name] == 1 else f"{step.action}.{name}", value)
+        for step in row.steps
+        for name, value in step.picks
+    )
+    return Instance(
+        joint.name,
+        row.binding,
+        picks,
+        guard,
+        tuple(updates.items()),
+        early,
+        tuple(c for step in row.steps for c in step.effect_checks),
+        tuple(label for step in row.steps for label in (step.of or (step.label,))),
+    )
+
+
+def _where(step: Instance, name: str) -> str:
+    loc = dict(step.updates)[name].loc
+    return step.label if loc is None else str(loc)
+
+
+def changed(instance: Instance, change: Callable[[Expr], Expr]) -> Instance:
+    """The instance with `change` applied to its terms."""
+    return replace(
+        instance,
+        args=tuple((n, change(v) if isinstance(v, e.Var) else v) for n, v in instance.args),
+        guard=tuple(replace(c, expr=change(c.expr)) for c in instance.guard),
+        updates=tuple((n, change(t)) for n, t in instance.updates),
+        guard_checks=tuple(replace(c, condition=change(c.condition)) for c in instance.guard_checks),
+        effect_checks=tuple(replace(c, condition=change(c.condition)) for c in instance.effect_checks),
+    )
