@@ -12,7 +12,7 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -74,17 +74,17 @@ class Target:
         """The parameters at which a variant is checked unless others are asked for."""
         return {**self.variant(variant).parameters(), **self.spec.variant_parameters.get(variant or "", {})}
 
-    def properties(self, variant: str | None = None) -> tuple[Listed, ...]:
-        """The properties, in the order in which the compiled system has them."""
+    def properties(
+        self, variant: str | None = None, parameters: Mapping[str, Any] = types.MappingProxyType({})
+    ) -> tuple[Listed, ...]:
+        """The properties, in the order in which the compiled system has them; `parameters` say which parts a composite has."""
         cls = self.variant(variant)
-        own = [(name, mark, f) for name, (mark, f) in marked(cls).items()]
-        own += [(f.__name__, getattr(f, MARK, None), f) for f in self.spec.properties]
         found: list[Listed] = []
-        for name, mark, function in own:
-            if isinstance(mark, PropertyMark) and not mark.lemma:
-                found.append(Listed(name, mark.kind, first_line(function.__doc__)))
-            elif isinstance(mark, RefinementMark):
-                found += [Listed(p.name, p.kind, p.doc) for p in promised(name, mark, first_line(function.__doc__))]
+        if cls.parts is not Model.parts:
+            given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}
+            model = self._made(variant, parameters, lambda: cls(**given))
+            found += _of_parts(model, self.spec.carries)
+        found += _own(cls, self.spec.properties)
         if cls.check_deadlock:
             found.append(
                 Listed(DEADLOCK, Kind.DEADLOCK, "Every reachable state has a successor or is a declared legal end.")
@@ -124,6 +124,29 @@ class Target:
             raise
         except Exception as error:
             raise _of_user(error) from error
+
+
+def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Listed]:
+    """The properties of a machine by itself, those stated outside its model included."""
+    own = [(name, mark, f) for name, (mark, f) in marked(cls).items()]
+    own += [(f.__name__, getattr(f, MARK, None), f) for f in outside]
+    for name, mark, function in own:
+        if isinstance(mark, PropertyMark) and not mark.lemma:
+            yield Listed(name, mark.kind, first_line(function.__doc__))
+        elif isinstance(mark, RefinementMark):
+            for p in promised(name, mark, first_line(function.__doc__)):
+                yield Listed(p.name, p.kind, p.doc)
+
+
+def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
+    """The properties that a composite has from its parts; those of several parts of one name are one."""
+    from streamproof.language.composite import inherited
+
+    found: dict[str, Listed] = {}
+    for name, part, functions, deeper in inherited(model, carries):
+        for one in (*_of_parts(part, deeper), *_own(type(part), functions)):
+            found.setdefault(f"{name}.{one.name}", Listed(f"{name}.{one.name}", one.kind, one.doc))
+    return list(found.values())
 
 
 def bundled() -> Mapping[str, Entry]:

@@ -41,7 +41,7 @@ class Selection:
 
     def listed(self) -> tuple[Listed, ...]:
         """The chosen properties, in the system's order."""
-        every = self.target.properties(self.variant)
+        every = self.target.properties(self.variant, self.parameters)
         return every if self.properties is None else tuple(p for p in every if p.name in self.properties)
 
     def only(self, prop: str) -> Selection:
@@ -96,7 +96,7 @@ def select(
             raise unknown(f"{target.name} has no parameter", name, cls.parameters(), "its parameters")
         given[name] = cls.parse(name, value)
         options += ["-p", text]
-    every = [p.name for p in target.properties(variant)]
+    every = [p.name for p in target.properties(variant, given)]
     for name in properties:
         if name not in every:
             raise unknown(f"{target.name} has no property", name, every, "its properties")

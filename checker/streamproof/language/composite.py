@@ -77,7 +77,7 @@ class CompositeReader:
         return reader
 
     def _part(self, child: Machine, name: str, carried: Any) -> tuple[str, Machine, System]:
-        functions, deeper = _functions(child, name, carried)
+        functions, deeper = _functions(child, carried)
         return name, child, self.read(child, functions, deeper)
 
     def _composed(self, machine: Machine, own: System, below: Sequence[tuple[str, Machine, System]]) -> System:
@@ -230,6 +230,15 @@ def _arguments(action: Action, pattern: Pattern, loc: Loc | None) -> dict[str, G
 # --- properties of parts
 
 
+def inherited(model: Model, carries: Carried) -> Iterator[tuple[str, Model, tuple[Callable[..., Any], ...], Carried]]:
+    """The parts of a composite, each with its name, the properties stated outside its model, and what is for its parts."""
+    machine = laid_out(model)
+    known = _known(machine, carries)
+    for name, child in _below(machine):
+        functions, deeper = _functions(child, known.get(name))
+        yield name, child.model, functions, deeper
+
+
 def _known(machine: Machine, carries: Carried) -> dict[str, Any]:
     """What is carried over, by the part that it is for; deeper places are kept for that part."""
     found: dict[str, Any] = {}
@@ -248,7 +257,7 @@ def _known(machine: Machine, carries: Carried) -> dict[str, Any]:
     return found
 
 
-def _functions(child: Machine, name: str, carried: Any) -> tuple[tuple[Callable[..., Any], ...], Carried]:
+def _functions(child: Machine, carried: Any) -> tuple[tuple[Callable[..., Any], ...], Carried]:
     """The properties stated outside a part's model, and what goes on to its own parts."""
     if carried is None:
         return (), {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,8 @@ from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, System
 from streamproof.system.records import dataclass
 
+_WAY = re.compile(r"(?:\w+(?:\[[^\[\]()]*\])?\.)+")
+"""The parts that an action is in: ``lane[0].``; brackets that no dot follows hold picks."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -27,14 +30,18 @@ class Label:
 
     @classmethod
     def parse(cls, text: str) -> Label:
-        """Read ``name``, ``name(args)`` or ``name(args)[picks]``. Raises `UsageError` for anything else."""
+        """Read ``name``, ``name(args)`` or ``name(args)[picks]``; a name may be that of a part's action, ``lane[0].push``.
+
+        Raises `UsageError` for anything else."""
         rest = text.strip()
-        name = rest[: min((rest.index(c) for c in "([" if c in rest), default=len(rest))].strip()
+        way = _WAY.match(rest)
+        start = way.end() if way else 0
+        name = rest[: min((at for c in "([" if (at := rest.find(c, start)) >= 0), default=len(rest))].strip()
         rest = rest[len(name) :].strip() if name else rest
         positional: list[str] = []
         args: list[tuple[str, str]] = []
         picks: list[tuple[str, str]] = []
-        if not name.replace(".", "_").replace("::", "_").isidentifier():
+        if not name[start:].replace(".", "_").replace("::", "_").isidentifier():
             raise _unreadable(text)
         for opener, named in (("(", args), ("[", picks)):
             if rest.startswith(opener):

@@ -204,6 +204,8 @@ def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> I
         closing = number == len(trace.states)
         before, after = trace.states[number - 1], trace.states[(trace.loop or 0) if closing else number]
         yield _step(system, instance, number, digits, column)
+        if instance.of:
+            yield line(Span(" and ".join(instance.of), "faint"), indent=inner, hang=inner + 2)
         made = changes(system, before, after)
         yield from _changed(made, inner)
         if view is not None:
@@ -223,9 +225,12 @@ def _step(system: System, instance: Instance, number: int, digits: int, column: 
     label = instance.label
     name, rest = instance.action, label[len(instance.action) :]
     spans = [Span(f"{number:>{digits}}", "faint"), Span("  "), Span(name, "action"), Span(rest)]
-    at = source(system.action(instance.action).loc)
+    action = system.action(instance.action)
+    at = source(action.loc)
     if at:
         spans += [Span(" " * (max(column - len(label), 0) + 3)), Span(at, "source")]
+    if action.internal:
+        spans += [Span("   internal", "faint")]
     return line(*spans, hang=digits + 6)
 
 
