@@ -77,7 +77,7 @@ class Target:
     def properties(
         self, variant: str | None = None, parameters: Mapping[str, Any] = types.MappingProxyType({})
     ) -> tuple[Listed, ...]:
-        """The properties, in the order in which the compiled system has them; `parameters` say which parts a composite has."""
+        """The properties, in the order in which the compiled system has them; `parameters` say what parts there are."""
         cls = self.variant(variant)
         found: list[Listed] = []
         if cls.parts is not Model.parts:
