@@ -116,6 +116,11 @@ class Attempt:
         return self._proven if self._safe else {}
 
     @property
+    def facts(self) -> tuple[Property, ...]:
+        """What is proved, if only up to the model's first mistake: enough to look for more with."""
+        return tuple(self._proven)
+
+    @property
     def strength(self) -> int:
         """The strongest induction that was tried."""
         return max((r.k for r in self._rounds), default=0)

@@ -15,6 +15,7 @@ from itertools import count
 from streamproof.symbolic.attempt import Attempt
 from streamproof.symbolic.bmc import nothing, so_far
 from streamproof.symbolic.discovery import Discovery, Explored, discover
+from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.reading import in_terms_of_the_model
 from streamproof.symbolic.discovery.wording import wording
 from streamproof.symbolic.encoding import Encoding
@@ -119,7 +120,7 @@ class Portfolio:
             with self._budget.slice(BRIEFLY):
                 self.first.look_for_counterexamples(self._depth)
             if self.open and not self.first.over:
-                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget)
+                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, self._known())
                 self._prove_with({**discovery.kept, **discovery.offered}, Engine.DISCOVERY)
         if engine in (Engine.AUTO, Engine.PDR) and not self.first.over:
             self._direct(discovery, alone=engine is Engine.PDR)
@@ -130,18 +131,21 @@ class Portfolio:
     def _direct(self, discovery: Discovery, *, alone: bool) -> None:
         """Ask PDR, with either kind of numbers in turn, for longer and longer; given what is known already.
 
-        Asked `alone`, it begins without, and without a limit of its own.
+        Asked `alone`, it begins without, and without a limit of its own; then it is given those of the model's lemmas that
+        are inductive, and what is discovered.
         """
+        known = self._known()
         for turn, seconds in enumerate(_rising(endlessly=alone)):
             if alone and turn == 1:
-                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget)
+                known = self._inductive_lemmas()
+                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, known)
             for integers in (False, True):
                 asked = [p for p in self.open if p.kind not in ENDLESS]
                 if not asked:
                     return
                 encoding = Encoding(self.first.scalarised, integers=integers)
                 with self._budget.slice(seconds):
-                    pdr = Pdr(encoding, goals(encoding, asked), tuple(discovery.kept), self._budget)
+                    pdr = Pdr(encoding, goals(encoding, asked), (*known, *discovery.kept), self._budget)
                     try:
                         pdr.run()
                     except Puzzled:
@@ -154,6 +158,21 @@ class Portfolio:
                     proposed = dict.fromkeys(pdr.reached.invariant, PROPOSED_BY_PDR)
                     if self._prove_with({**discovery.kept, **proposed}, Engine.PDR):
                         return
+
+    def _known(self) -> tuple[Expr, ...]:
+        """The invariants that induction with the model's lemmas proved, as conditions on leaves."""
+        scalarised = self.first.scalarised
+        own, scalar = scalarised.original, scalarised.system
+        twins = dict(zip((*own.properties, *own.lemmas), (*scalar.properties, *scalar.lemmas), strict=True))
+        return tuple(twins[p].expr for p in self.first.facts if p.kind is Kind.INVARIANT)
+
+    def _inductive_lemmas(self) -> tuple[Expr, ...]:
+        """Those of the model's lemmas that are inductive on their own, as conditions on leaves."""
+        scalarised = self.first.scalarised
+        lemmas = [p.expr for p in scalarised.system.lemmas if p.kind is Kind.INVARIANT]
+        with self._budget.slice(REPROVING):
+            return inductive(Encoding(scalarised, integers=True), lemmas, self._budget)
+        return ()
 
     def _prove_with(self, conditions: Mapping[Expr, str], engine: Engine) -> bool:
         """Whether everything is proved when these conditions on leaves are lemmas, too."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 
 from streamproof.symbolic.discovery.houdini import inductive
-from streamproof.symbolic.discovery.laws import laws
+from streamproof.symbolic.discovery.laws import Books
 from streamproof.symbolic.discovery.learning import enough, learned
 from streamproof.symbolic.discovery.mining import mined
 from streamproof.symbolic.discovery.samples import Samples
@@ -19,6 +19,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 
 LAW = "conservation law"
+DRIFT = "conserved by all actions but one"
 MINED = "true of all explored states"
 LEARNED = "excludes a counterexample to induction"
 
@@ -43,9 +44,13 @@ class Discovery:
 
 
 def discover(
-    scalarised: Scalarised, properties: Sequence[Property], explored: Explored | None, budget: Budget
+    scalarised: Scalarised,
+    properties: Sequence[Property],
+    explored: Explored | None,
+    budget: Budget,
+    known: Sequence[Expr] = (),
 ) -> Discovery:
-    """Look for what makes the properties inductive. Raises `Stopped`."""
+    """Look for what makes the properties inductive; `known` are invariants, conditions on leaves. Raises `Stopped`."""
     # Integers: candidates are many, and half of them sums, which take bit-vectors far longer.
     encoding = Encoding(scalarised, integers=True)
     found = Discovery()
@@ -53,17 +58,20 @@ def discover(
     states = () if explored is None else tuple(map(scalarised.encode, explored()))
     samples = Samples(scalarised.system, states) if states else None
     asked = goals(encoding, properties)
-    groups = [tuple((law.claim, LAW) for law in laws(scalarised.system) if law.claim is not None)]
+    books = Books(scalarised.system)
+    groups = [tuple((law.claim, LAW) for law in books.kept() if law.claim is not None)]
+    bounds = tuple(condition for law in books.drifting() for condition in law.bounds)
+    groups.append(tuple((c, DRIFT) for c in bounds[:MANY]))
     if samples is not None:
         groups += [tuple((c, MINED) for c in group[:MANY]) for group in mined(samples)]
     for group in groups:
         with budget.slice(MINING_SECONDS):
             origin = found.kept | {c: source for c, source in group if samples is None or samples.all_satisfy(c)}
-            found.kept = {c: origin[c] for c in inductive(encoding, list(origin), budget)}
-            if found.kept and enough(encoding, asked, list(found.kept), budget):
+            found.kept = {c: origin[c] for c in inductive(encoding, list(origin), budget, known)}
+            if found.kept and enough(encoding, asked, [*known, *found.kept], budget):
                 return found
     if samples is not None:
         with budget.slice(LEARNING_SECONDS):
-            answer = learned(encoding, asked, list(found.kept), samples, budget)
+            answer = learned(encoding, asked, [*known, *found.kept], samples, budget)
             found.offered = dict.fromkeys(answer.clauses, LEARNED)
     return found

@@ -11,10 +11,12 @@ from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 
 
-def inductive(encoding: Encoding, candidates: Sequence[Expr], budget: Budget) -> tuple[Expr, ...]:
+def inductive(
+    encoding: Encoding, candidates: Sequence[Expr], budget: Budget, known: Sequence[Expr] = ()
+) -> tuple[Expr, ...]:
     """The candidates (conditions on leaves) that hold initially and are kept by every step, taken together.
 
-    None of them rests on one that is left out. What the solver does not know is left out. Well-formed states and steps
+    None of them rests on one that is left out, nor on more than what is `known` to be invariant. What the solver does not know is left out. Well-formed states and steps
     without a mistake of the model are assumed, as everywhere in discovery. Raises `Stopped`.
     """
     at = encoding.at
@@ -23,6 +25,8 @@ def inductive(encoding: Encoding, candidates: Sequence[Expr], budget: Budget) ->
     first = starting.left(())
     stepping = _Thinning(encoding, first, 1, budget)
     stepping.solver.add(at(encoding.wellformed, 0), at(encoding.no(encoding.mistake), 0), at(encoding.transition, 0))
+    given = encoding.all_of(map(encoding.term, known))
+    stepping.solver.add(at(given, 0), at(given, 1))
     return stepping.left(_moved(encoding, first, 0))
 
 

@@ -8,7 +8,7 @@ of the cases. Flags count as 0 or 1, and each value of an enumeration as a flag 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from streamproof.symbolic.discovery.cases import cases
@@ -17,7 +17,7 @@ from streamproof.symbolic.discovery.linear import Span, null_space, plus, scaled
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.model import System
+from streamproof.system.model import Action, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort, EnumSort
 from streamproof.system.substitute import Substitution
@@ -44,23 +44,58 @@ class Law:
         """That the sum is what it is at first; None where that is not known."""
         return None if self.total is None else b.eq(self.sum, self.total)
 
+    @property
+    def bounds(self) -> tuple[Expr, ...]:
+        """That the sum is never more, and that it is never less, than what it is at first; nothing where that is not known."""
+        return () if self.total is None else (b.less_eq(self.sum, self.total), b.less_eq(self.total, self.sum))
+
 
 def laws(system: System) -> tuple[Law, ...]:
     """The conservation laws of a scalar `system` (see `scalarise`), none of which follows from the others.
 
     They are true up to the first mistake of the model, and to be proved like every other candidate.
     """
-    written = {name for instance in system.instances for name, _ in instance.updates}
-    places = tuple(f for v in system.variables if v.name in written for f in features(v))
-    return tuple(
-        Law(*_with_total(system, weights, written)) for weights in null_space(_equations(system, places), places)
-    )
+    return Books(system).kept()
 
 
-def _equations(system: System, places: tuple[Expr, ...]) -> Iterator[Mapping[Expr, int | Fraction]]:
+class Books:
+    """What each action of a scalar system adds to what."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._written = {name for instance in system.instances for name, _ in instance.updates}
+        self._places = tuple(f for v in system.variables if v.name in self._written for f in features(v))
+        self._beginning = _beginning(system, self._written)
+        self._equations = {a.name: tuple(_equations(a, system, self._places)) for a in system.actions}
+
+    def kept(self) -> tuple[Law, ...]:
+        """The laws of the system."""
+        return self._laws(self._equations)
+
+    def drifting(self) -> Iterator[Law]:
+        """Laws that all actions but one keep, each once.
+
+        A protocol that loses something keeps its books up to the loss. What the one action does to such a sum may go one
+        way only: then it is bounded, and `Law.bounds` are candidates.
+        """
+        seen = {frozenset(law.coefficients.items()) for law in self.kept()}
+        for name in self._equations:
+            for law in self._laws(other for other in self._equations if other != name):
+                key = frozenset(law.coefficients.items())
+                if key not in seen:
+                    seen.add(key)
+                    yield law
+
+    def _laws(self, actions: Iterable[str]) -> tuple[Law, ...]:
+        equations = (equation for name in actions for equation in self._equations[name])
+        found = null_space(equations, self._places)
+        return tuple(Law(*_with_total(weights, self._written, self._beginning)) for weights in found)
+
+
+def _equations(action: Action, system: System, places: tuple[Expr, ...]) -> Iterator[Mapping[Expr, int | Fraction]]:
     """Conditions on the weights of the places: one for each case of each instance and each part of what it adds."""
     sorts = {v.name: v.sort for v in system.variables}
-    for instance in system.instances:
+    for instance in action.instances:
         for case in cases(instance):
             known = Substitution(case.known)
             after = Substitution({b.var(name, sorts[name]): value for name, value in case.updates.items()})
@@ -75,13 +110,13 @@ def _equations(system: System, places: tuple[Expr, ...]) -> Iterator[Mapping[Exp
 
 
 def _with_total(
-    system: System, weights: Mapping[Expr, int], written: set[str]
+    weights: Mapping[Expr, int], written: set[str], beginning: Span[Expr]
 ) -> tuple[Mapping[Expr, int], Expr | None]:
     """The weights and the total; both multiplied where the total would be a fraction."""
     whole: Form = {}
     for place, weight in weights.items():
         whole = plus(whole, scaled(amount(place), weight))
-    rest = _beginning(system, written).reduced(whole)
+    rest = beginning.reduced(whole)
     if any(e.variables(part) & written or isinstance(part.sort, BoolSort) for part in rest):
         return weights, None
     by = math.lcm(*(Fraction(f).denominator for f in rest.values()))
