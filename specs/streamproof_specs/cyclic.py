@@ -1,0 +1,166 @@
+"""What must hold of flow control in a loop: nothing lost, nothing stuck, and no input that waits for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import Spec, invariant, leads_to, reachable, temporal
+from streamproof_models.cyclic import Cyclic
+from streamproof_models.cyclic_variants import (  # noqa: F401  (declaring a variant registers it)
+    AlignedBarriers,
+    BarrierOvertakes,
+    BlindToSpill,
+    Bounded,
+    BoundedUnamplified,
+    FeedbackFirst,
+    FeedbackFirstWhenUtilised,
+    ForwardFirst,
+    ForwardFirstUntilUtilised,
+    OneTooMany,
+    SpillDropped,
+    SpillForgotten,
+    SpillNewestFirst,
+    SpillOvertaken,
+    SpillReadTwice,
+    StrictTurns,
+)
+
+
+@invariant
+def conserved(m: Cyclic, s: Any) -> Any:
+    """Every record and every barrier is in one place: none is lost, none is there twice."""
+    channels = [*(s.input[i] for i in range(m.operators)), s.memory, s.disk]
+    records = sum(item.kind == "RECORD" for channel in channels for item in channel)
+    barriers = sum(item.kind == "BARRIER" for channel in channels for item in channel)
+    held = sum(s.copies[i] + (s.task[i] == "LEAVE") for i in range(m.operators))
+    held_barriers = sum(s.task[i] == "BARRIER" for i in range(m.operators))
+    return s.unborn + records + held == m.records and s.untriggered + barriers + held_barriers == m.barriers
+
+
+@invariant
+def in_order(m: Cyclic, s: Any) -> Any:
+    """What waits on the feedback edge, in memory and behind it on disk, is what was written and not read, in that order."""
+    in_memory = len(s.memory)
+    memory = all(item.number == (s.due + at) % m.numbers for at, item in enumerate(s.memory))
+    disk = all(item.number == (s.due + in_memory + at) % m.numbers for at, item in enumerate(s.disk))
+    return memory and disk and (s.due + in_memory + len(s.disk)) % m.numbers == s.written
+
+
+@invariant
+def within_capacity(m: Cyclic, s: Any) -> Any:
+    """No channel holds more than it has buffers."""
+    return all(len(s.input[i]) <= m.buffers for i in range(m.operators)) and len(s.memory) <= m.buffers
+
+
+@temporal
+def forward_served(m: Cyclic, s: Any) -> Any:
+    """What waits on the forward input is read in the end."""
+    return leads_to(len(s.input[0]) > 0, s.task[0] != "IDLE" and s.read == "FORWARD")
+
+
+@temporal
+def feedback_served(m: Cyclic, s: Any) -> Any:
+    """What waits on the feedback edge is read in the end."""
+    return leads_to(m.waiting(s) > 0, s.task[0] != "IDLE" and s.read == "FEEDBACK")
+
+
+@temporal
+def unblocked(m: Cyclic, s: Any) -> Any:
+    """No operator waits for room for ever."""
+    return all(leads_to(s.task[i] != "IDLE", s.task[i] == "IDLE") for i in range(m.operators))
+
+
+@temporal
+def checkpoints_complete(m: Cyclic, s: Any) -> Any:
+    """A barrier that came in has gone around in the end."""
+    return leads_to(s.untriggered < m.barriers, m.completing(s))
+
+
+@reachable
+def spills(m: Cyclic, s: Any) -> Any:
+    """Something is written to disk."""
+    return len(s.disk) > 0
+
+
+SPEC = Spec(
+    Cyclic,
+    properties=(
+        conserved,
+        in_order,
+        within_capacity,
+        forward_served,
+        feedback_served,
+        unblocked,
+        checkpoints_complete,
+        spills,
+    ),
+    expected={
+        "bounded": {
+            "feedback_served": "violated",
+            "unblocked": "violated",
+            "checkpoints_complete": "violated",
+            "spills": "violated",
+            "deadlock": "violated",
+        },
+        "bounded-unamplified": {
+            "feedback_served": "violated",
+            "unblocked": "violated",
+            "checkpoints_complete": "violated",
+            "spills": "violated",
+            "deadlock": "violated",
+        },
+        "feedback-first": {"forward_served": "violated", "checkpoints_complete": "violated"},
+        "feedback-first-when-utilised": {"forward_served": "violated", "checkpoints_complete": "violated"},
+        "forward-first-until-utilised": {
+            "forward_served": "violated",
+            "feedback_served": "violated",
+            "checkpoints_complete": "violated",
+        },
+        "forward-first": {"feedback_served": "violated", "checkpoints_complete": "violated"},
+        "strict-turns": {
+            "forward_served": "violated",
+            "feedback_served": "violated",
+            "checkpoints_complete": "violated",
+            "deadlock": "violated",
+        },
+        "aligned-barriers": {
+            "forward_served": "violated",
+            "feedback_served": "violated",
+            "checkpoints_complete": "violated",
+            "deadlock": "violated",
+        },
+        "one-too-many": {"within_capacity": "violated"},
+        "spill-dropped": {
+            "conserved": "violated",
+            "in_order": "violated",
+            "checkpoints_complete": "violated",
+            "spills": "violated",
+        },
+        "spill-overtaken": {"in_order": "violated", "checkpoints_complete": "violated"},
+        "barrier-overtakes": {"in_order": "violated"},
+        "spill-newest-first": {"in_order": "violated", "checkpoints_complete": "violated"},
+        "spill-read-twice": {"conserved": "violated", "in_order": "violated"},
+        "spill-forgotten": {
+            "forward_served": "violated",
+            "feedback_served": "violated",
+            "checkpoints_complete": "violated",
+        },
+        "blind-to-spill": {"forward_served": "violated", "checkpoints_complete": "violated"},
+    },
+    variant_parameters={  # the smallest that show what breaks
+        "bounded": {"buffers": 1},
+        "bounded-unamplified": {"buffers": 1},
+        "feedback-first": {"buffers": 1},
+        "forward-first": {"buffers": 1},
+        "strict-turns": {"buffers": 1},
+        "aligned-barriers": {"buffers": 1},
+        "one-too-many": {"buffers": 1},
+        "spill-dropped": {"buffers": 1},
+        "spill-overtaken": {"buffers": 1},
+        "barrier-overtakes": {"buffers": 1},
+        "spill-newest-first": {"buffers": 1},
+        "spill-read-twice": {"buffers": 1},
+        "spill-forgotten": {"buffers": 1},
+        "blind-to-spill": {"buffers": 1},
+    },
+)
