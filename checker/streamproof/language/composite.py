@@ -52,27 +52,17 @@ class CompositeReader:
         """The system of one machine in its place, its parts included."""
         composite = machine.parts is not None
         carries = _known(machine, carries)
-        below = [self._part(child, name, carries.get(name)) for name, child in _below(machine)]
+        parts = [self._part(child, name, carries.get(name)) for name, child in below(machine)]
         reader = self._reader(machine)
         own = reader.run(extra, False)
         self.end_checks += reader.end_checks
         own = replace(own, properties=tuple(p for p in own.properties if p.kind is not Kind.DEADLOCK))
         if not composite:
             return own
-        return self._composed(machine, own, below)
+        return self._composed(machine, own, parts)
 
     def _reader(self, machine: Machine) -> Reader:
-        parts = machine.parts
-        taken = [(n, "a state variable") for n in machine.own]
-        if parts is not None:
-            taken += [(n, "a part") for n in parts.machines]
-            taken += [(s.name, "a shared variable") for s in parts.shared if s.name not in machine.own]
-            taken += [(j.name, "a joint action") for j in parts.joint]
-        names = machine.inside
-        visible = {leaf.name: self.whole.declared[leaf.name] for leaf in names.leaves()}
-        declared = {n: d for n, d in self.whole.declared.items() if n in visible} if visible else {}
-        within = Within(declared, machine.loc, names, machine.called, tuple(taken), parts is not None)
-        reader = Reader(machine.model, self.bare, self.free, within)
+        reader = Reader(machine.model, self.bare, self.free, within(machine, self.whole))
         reader.safety_only = self.safety_only
         return reader
 
@@ -153,7 +143,21 @@ class CompositeReader:
         )
 
 
-def _below(machine: Machine) -> Iterator[tuple[str, Machine]]:
+def within(machine: Machine, whole: Machine) -> Within:
+    """The place of a machine in the composition `whole`, for reading its rules."""
+    parts = machine.parts
+    taken = [(n, "a state variable") for n in machine.own]
+    if parts is not None:
+        taken += [(n, "a part") for n in parts.machines]
+        taken += [(s.name, "a shared variable") for s in parts.shared if s.name not in machine.own]
+        taken += [(j.name, "a joint action") for j in parts.joint]
+    visible = {leaf.name for leaf in machine.inside.leaves()}
+    declared = {n: d for n, d in whole.declared.items() if n in visible}
+    return Within(declared, machine.loc, machine.inside, machine.called, tuple(taken), parts is not None)
+
+
+def below(machine: Machine) -> Iterator[tuple[str, Machine]]:
+    """The parts of a composite, those of one name one after the other."""
     for name, members in machine.below.items():
         for member in members.values():
             yield name, member
@@ -192,7 +196,7 @@ def _rows(
     action, instances = _action(machine, whole, owner, pattern.name, pattern.text, loc)
     if action is None:
         return
-    wanted = _arguments(action, pattern, loc)
+    wanted = arguments(action.parameters, pattern, loc)
     for instance in instances:
         found, fits = dict(binding), True
         for name, value in instance.args:
@@ -206,21 +210,21 @@ def _rows(
             yield found, instance
 
 
-def _arguments(action: Action, pattern: Pattern, loc: Loc | None) -> dict[str, Given | Named]:
-    """What the pattern says of each of the action's parameters."""
+def arguments(parameters: tuple[str, ...], pattern: Pattern, loc: Loc | None) -> dict[str, Given | Named]:
+    """What the pattern says of each of an action's parameters. Raises `ModelError` where it leaves one out."""
     if pattern.args is None:
-        return {name: Named(name) for name in action.parameters}
+        return {name: Named(name) for name in parameters}
     found: dict[str, Given | Named] = {}
     for at, (name, value) in enumerate(pattern.args):
-        if name is None and at < len(action.parameters):
-            name = action.parameters[at]
-        if name not in action.parameters or name in found:
+        if name is None and at < len(parameters):
+            name = parameters[at]
+        if name not in parameters or name in found:
             break
         found[name] = value
-    if len(found) < len(pattern.args) or len(found) < len(action.parameters):
-        shown = f"{pattern.text.partition('(')[0]}({', '.join(action.parameters)})"
+    if len(found) < len(pattern.args) or len(found) < len(parameters):
+        shown = f"{pattern.text.partition('(')[0]}({', '.join(parameters)})"
         raise ModelError(
-            f"{pattern.text} does not give the parameters of the action, {', '.join(action.parameters) or 'none'}",
+            f"{pattern.text} does not give the parameters of the action, {', '.join(parameters) or 'none'}",
             loc=loc,
             remedy=f"write {shown!r}: a name becomes a parameter of the joint action",
         )
@@ -234,7 +238,7 @@ def inherited(model: Model, carries: Carried) -> Iterator[tuple[str, Model, tupl
     """The parts of a composite, each with its name, the properties stated outside its model, and what is for its parts."""
     machine = laid_out(model)
     known = _known(machine, carries)
-    for name, child in _below(machine):
+    for name, child in below(machine):
         functions, deeper = _functions(child, known.get(name))
         yield name, child.model, functions, deeper
 

@@ -173,7 +173,7 @@ def _renaming(machine: Machine, given: Part | None) -> dict[str, str]:
                 loc=given.loc,
                 remedy=near(old, known, f"it has {', '.join(known)}"),
             )
-        if not new.isidentifier() or (new in known and new not in renamed):
+        if not new.isidentifier() or new in known:
             raise ModelError(
                 f"{old!r} of {machine.path} cannot be called {new!r}", loc=given.loc, remedy="another name"
             )

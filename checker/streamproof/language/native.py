@@ -44,7 +44,7 @@ class StateView:
             near = difflib.get_close_matches(name, list(self._sorts), n=1)
             remedy = f"did you mean {near[0]!r}?" if near else f"the state has {', '.join(self._sorts)}"
             raise ModelError(f"no state variable {name!r}", loc=Spot().loc, remedy=remedy)
-        return _Root(self._values, name) if self._writable else Fixed(self._values[name], READ_ONLY)
+        return Root(self._values, name) if self._writable else Fixed(self._values[name], READ_ONLY)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -59,7 +59,7 @@ class StateView:
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._sorts)
 
 
-class _Root:
+class Root:
     """A variable of the state."""
 
     def __init__(self, values: dict[str, Any], name: str) -> None:
@@ -83,6 +83,14 @@ class Native:
 
     States are tuples, as in `System`; a mapping from variable names to values is understood too.
     """
+
+    def __new__(cls, model: Model) -> Native:
+        """A composite has a kind of its own."""
+        if cls is Native and type(model).parts is not Model.parts:
+            from streamproof.language.native_composite import NativeComposite
+
+            return super().__new__(NativeComposite)
+        return super().__new__(cls)
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -179,12 +187,20 @@ class Native:
         return self._run(function, label, views, {}, picks)
 
     def _run(
-        self, function: Callable[..., Any], label: str, args: list[Any], named: dict[str, Any], picks: Sequence[Any]
+        self,
+        function: Callable[..., Any],
+        label: str,
+        args: list[Any],
+        named: dict[str, Any],
+        picks: Sequence[Any] | Picks,
+        model: Model | None = None,
     ) -> Any:
-        running, answers = RUNNING.set(label), Picks(tuple(picks))
+        """The result of a function of `model`; picks that are handed on by the caller may be left over."""
+        answers = picks if isinstance(picks, Picks) else Picks(tuple(picks))
+        running = RUNNING.set(label)
         token = PICKS.set(answers)
         try:
-            result = function(self.model, *args, **named)
+            result = function(self.model if model is None else model, *args, **named)
         except (Disabled, StreamproofError):
             raise
         except Exception as error:
@@ -195,7 +211,7 @@ class Native:
         finally:
             PICKS.reset(token)
             RUNNING.reset(running)
-        if answers.used < len(answers.given):
+        if answers is not picks and answers.used < len(answers.given):
             raise UsageError(
                 f"{len(answers.given)} picks were given, {answers.used} used", remedy="leave the others out"
             )

@@ -1,0 +1,273 @@
+"""Running the functions of a composite's parts on concrete states: each sees its own machine, a joint step runs several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from streamproof.language.compile import Within, reached
+from streamproof.language.composite import arguments, below, within
+from streamproof.language.layout import Machine, laid_out, way
+from streamproof.language.model import Model, marked
+from streamproof.language.native import READ_ONLY, Native, Root
+from streamproof.language.patterns import Given, parsed
+from streamproof.language.primitives import ActionMark, Disabled, InitiallyMark, Picks, PropertyMark
+from streamproof.language.scopes import Entry, Family, Leaf, Names
+from streamproof.language.spots import Spot
+from streamproof.language.views import Fixed, Place, look, write
+from streamproof.system.errors import ModelError, UsageError
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, Kind, System
+from streamproof.system.model import State as Values
+from streamproof.system.records import dataclass
+from streamproof.system.sorts import Sort
+
+Reached = Mapping[Instance, tuple[tuple[Expr, bool], ...]]
+
+
+class MachineView:
+    """The state as the rules of one machine see it: its variables and its parts are attributes."""
+
+    __slots__ = ("_names", "_sorts", "_values", "_writable")
+
+    def __init__(self, names: Names, sorts: Mapping[str, Sort], values: dict[str, Any], writable: bool) -> None:
+        object.__setattr__(self, "_names", names)
+        object.__setattr__(self, "_sorts", sorts)
+        object.__setattr__(self, "_values", values)
+        object.__setattr__(self, "_writable", writable)
+
+    def _entry(self, name: str) -> Entry:
+        names: Names = self._names
+        # A part's own helpers are called with what is seen of it from outside, and may name what is hidden there.
+        if names.inside is not None and name not in names.entries and name in names.inside.entries:
+            return names.inside.entries[name]
+        return names.find(name, Spot().loc)
+
+    def _place(self, name: str) -> Place:
+        return Root(self._values, name) if self._writable else Fixed(self._values[name], READ_ONLY)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        match self._entry(name):
+            case Leaf(name=variable):
+                return look(self._sorts[variable], self._place(variable))
+            case Names() as part:
+                return MachineView(part, self._sorts, self._values, self._writable)
+            case Family() as family:
+                return family.seen(lambda part: MachineView(part, self._sorts, self._values, self._writable))
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        entry = self._entry(name)
+        if not isinstance(entry, Leaf):
+            raise ModelError(
+                f"{name} is a part, and cannot be assigned", loc=Spot().loc, remedy="assign to its variables"
+            )
+        write(self._sorts[entry.name], self._place(entry.name), given, Spot())
+
+    def __repr__(self) -> str:
+        return f"<{self._names.path or 'the state'}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step of one machine: an action of its model with its arguments."""
+
+    machine: Machine
+    action: str
+    args: tuple[tuple[str, Any], ...]
+
+    @property
+    def label(self) -> str:
+        """As a reader writes it: ``lane[0].push()``."""
+        return f"{self.machine.called(self.action)}({', '.join(f'{n}={v}' for n, v in self.args)})"
+
+
+class NativeComposite(Native):
+    """A composite whose rules and properties, and those of its parts, run as the Python functions they are."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.whole = laid_out(model)
+        self._declared = dict(self.whole.declared)
+        self._sorts = {n: d.sort for n, d in self._declared.items()}
+        self._within: dict[str, Within] = {}
+        self._known: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Reached] = {}
+        self._named = {name: (m, action) for m in _machines(self.whole) for action, name in _actions(m)}
+
+    def initial(self) -> Iterator[Values]:
+        """The initial states."""
+        predicates = [
+            (m, f)
+            for m in _machines(self.whole)
+            for mark, f in marked(type(m.model)).values()
+            if isinstance(mark, InitiallyMark)
+        ]
+        for state in product(*(d.first for d in self._declared.values())):
+            if all(self._seen(m, f, [state]) for m, f in predicates):
+                yield state
+
+    def step(
+        self,
+        state: Values | Mapping[str, Any],
+        action: str,
+        /,
+        *args: Any,
+        picks: Sequence[Any] = (),
+        **named: Any,
+    ) -> Values | None:
+        """The state after an action, or None where it is not enabled; raises as `Native.step`.
+
+        `action` is called as in traces: ``"flow.send"``, ``"lane[0].pop"``, a joint action by its name. `picks` are those
+        of its participants, in their order."""
+        if action not in self._named:
+            raise UsageError(f"no action {action!r}", remedy=f"the actions are {', '.join(self._named)}")
+        machine, own = self._named[action]
+        names = _parameters(machine, own)
+        if len(args) > len(names) or {*named} != {*names[len(args) :]}:
+            raise UsageError(f"{action} takes {', '.join(names) or 'no parameters'}", remedy="give each of them once")
+        given = {**dict(zip(names, args, strict=False)), **named}
+        moves = _moves(machine, own, tuple((n, given[n]) for n in names))
+        return self._moved(self.values(state), moves, Picks(tuple(picks)))
+
+    def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
+        """The picks of an instance that its actions come to in `state`; None where another instance stands for it."""
+        if not instance.picks:
+            return []
+        interpreter, found = Interpreter(system), []
+        for taken, conditions in self._split(instance):
+            for (_, value), (condition, first) in zip(taken.picks, conditions, strict=True):
+                if interpreter.value(condition, state):
+                    found.append(value)
+                elif not first:
+                    return None
+        return found
+
+    def take(self, state: Values, instance: Instance, system: System) -> Values | None:
+        """The state after a step of a trace, or None where it is not enabled."""
+        picks = self.picks(state, instance, system)
+        if picks is None:
+            return None
+        machine, own = self._named[instance.action]
+        return self._moved(state, _moves(machine, own, instance.args), Picks(tuple(picks)))
+
+    def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
+        """Whether a property is true of a state, or of the step to `after`; ``"lane.bounded"`` is that of all lanes."""
+        states = [state] if after is None else [state, after]
+        if callable(prop):
+            return self._seen(self.whole, prop, states)
+        *path, name = prop.split(".")
+        machines = [self.whole]
+        for part in path:
+            machines = [child for m in machines for n, child in below(m) if n == part]
+        found = [(m, *marked(type(m.model))[name]) for m in machines if name in marked(type(m.model))]
+        answers = []
+        for machine, mark, function in found:
+            mine = [leaf.name for leaf in machine.inside.leaves()]
+            same = after is not None and all(self._at(state, n) == self._at(after, n) for n in mine)
+            idle = bool(path) and isinstance(mark, PropertyMark) and mark.kind is Kind.STEP and same
+            answers.append(idle or self._seen(machine, function, states))
+        some = any(isinstance(mark, PropertyMark) and mark.kind is Kind.REACHABLE for _, mark, _ in found)
+        return any(answers) if some else all(answers)
+
+    # --- running
+
+    def _at(self, state: Values, name: str) -> Any:
+        return state[list(self._sorts).index(name)]
+
+    def _view(self, machine: Machine, state: Values | Mapping[str, Any], writable: bool) -> MachineView:
+        values = dict(zip(self._sorts, self.values(state), strict=True))
+        return MachineView(machine.inside, self._sorts, values, writable)
+
+    def _seen(self, machine: Machine, function: Callable[..., Any], states: Sequence[Values]) -> bool:
+        views = [self._view(machine, s, False) for s in states]
+        return bool(self._run(function, f"property {function.__name__}", views, {}, (), machine.model))
+
+    def _moved(self, state: Values, moves: Sequence[Move], picks: Picks) -> Values | None:
+        after = dict(zip(self._sorts, state, strict=True))
+        for move in moves:
+            view = self._view(move.machine, state, True)
+            _, function = marked(type(move.machine.model))[move.action]
+            try:
+                self._run(function, move.label, [view], dict(move.args), picks, move.machine.model)
+            except Disabled:
+                return None
+            before = zip(self._sorts, state, strict=True)
+            after |= {name: view._values[name] for name, old in before if view._values[name] != old}
+        if picks.used < len(picks.given):
+            raise UsageError(f"{len(picks.given)} picks were given, {picks.used} used", remedy="leave the others out")
+        return tuple(after.values())
+
+    # --- which picks belong to which participant
+
+    def _split(self, instance: Instance) -> list[tuple[Instance, tuple[tuple[Expr, bool], ...]]]:
+        """The steps that the instance is made of, each with the conditions under which it comes to its picks."""
+        machine, own = self._named[instance.action]
+        options = [self._ways(move) for move in _moves(machine, own, instance.args)]
+        wanted = tuple(value for _, value in instance.picks)
+        guard = tuple(c.expr for c in instance.guard)
+        for chosen in product(*(o.items() for o in options)):
+            picks = tuple(value for one, _ in chosen for _, value in one.picks)
+            if picks == wanted and tuple(c.expr for one, _ in chosen for c in one.guard) == guard:
+                return list(chosen)
+        raise UsageError(f"{instance.label} is no step of the model", remedy="give one of its system")
+
+    def _ways(self, move: Move) -> Reached:
+        key = (move.machine.path, move.action, move.args)
+        if key not in self._known:
+            if move.machine.path not in self._within:
+                self._within[move.machine.path] = within(move.machine, self.whole)
+            self._known[key] = reached(move.machine.model, move.action, move.args, self._within[move.machine.path])
+        return self._known[key]
+
+
+def _machines(machine: Machine) -> Iterator[Machine]:
+    yield machine
+    for child in machine.children():
+        yield from _machines(child)
+
+
+def _actions(machine: Machine) -> Iterator[tuple[str, str]]:
+    """The actions of a machine itself, by their own names, as they are called in the system."""
+    own = [n for n, (mark, _) in marked(type(machine.model)).items() if isinstance(mark, ActionMark)]
+    own += [j.name for j in machine.parts.joint] if machine.parts else []
+    yield from ((name, machine.called(name)) for name in own)
+
+
+def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
+    """The names of an action's parameters, in order."""
+    joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
+    if joint is None:
+        mark, _ = marked(type(machine.model))[action]
+        assert isinstance(mark, ActionMark)
+        return tuple(name for name, _ in mark.domains)
+    found: dict[str, None] = {}
+    for pattern in (parsed(text, joint.loc) for text in joint.participants):
+        found |= dict.fromkeys(pattern.parameters)
+        if pattern.args is None:
+            _, owner = way(machine, pattern, joint.loc)[0][0]
+            found |= dict.fromkeys(_parameters(owner, _inner(owner, pattern.name)))
+    return tuple(found)
+
+
+def _inner(machine: Machine, name: str) -> str:
+    """The name that a machine itself has for an action that is called `name` outside."""
+    return {new: old for old, new in machine.renamed.items()}.get(name, name)
+
+
+def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> list[Move]:
+    """The steps of single machines that an action is, joint actions taken apart."""
+    joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
+    if joint is None:
+        return [Move(machine, action, args)]
+    given, moves = dict(args), []
+    for pattern in (parsed(text, joint.loc) for text in joint.participants):
+        for choices in way(machine, pattern, joint.loc):
+            owner = next(m for binding, m in choices if all(given[n] == k for n, k in binding.items()))
+            own = _inner(owner, pattern.name)
+            wanted = arguments(_parameters(owner, own), pattern, joint.loc)
+            taken = tuple((n, w.value if isinstance(w, Given) else given[w.name]) for n, w in wanted.items())
+            moves += _moves(owner, own, taken)
+    return moves
