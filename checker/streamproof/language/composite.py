@@ -8,7 +8,7 @@ from typing import Any
 
 from streamproof.language.compile import DEADLOCK, TERMINATION, Reader, Within
 from streamproof.language.composition import Together
-from streamproof.language.layout import Machine, laid_out, near, places_of, way
+from streamproof.language.layout import Machine, Seen, laid_out, near, places_of, way
 from streamproof.language.model import Model, Spec
 from streamproof.language.patterns import Given, Named, Pattern, parsed
 from streamproof.system import build as b
@@ -93,6 +93,10 @@ class CompositeReader:
             lemmas=(*lemmas.values(), *own.lemmas),
         )
 
+    def outermost(self) -> Reader:
+        """Reads what the composite itself says of everything below it."""
+        return self._reader(self.whole)
+
     # --- joint actions
 
     def _blocked(self, machine: Machine, whole: System) -> list[Instance]:
@@ -103,7 +107,7 @@ class CompositeReader:
                 for owner, name in places_of(machine, parsed(text, places.loc), places.loc):
                     if name in owner.inside.entries:
                         raise ModelError(f"{text} is a variable", loc=places.loc, remedy="only actions are blocked")
-                    blocked += _action(machine, whole, owner, name, text, places.loc)[1]
+                    blocked += _action(machine, whole, owner, name, places.loc)[1]
         return blocked
 
     def _joint(self, machine: Machine, whole: System, joint: Together) -> Joint:
@@ -114,12 +118,12 @@ class CompositeReader:
                 participants.append(
                     tuple(
                         (tuple(found.items()), instance)
-                        for binding, owner in choices
-                        for found, instance in _rows(machine, whole, owner, pattern, binding, joint.loc)
+                        for seen in choices
+                        for found, instance in _rows(machine, whole, seen, pattern, joint.loc)
                     )
                 )
-                names = dict.fromkeys(name for binding, _ in choices for name in binding)
-                indices += [(name, list(dict.fromkeys(binding[name] for binding, _ in choices))) for name in names]
+                names = dict.fromkeys(name for seen in choices for name in seen.binding)
+                indices += [(name, list(dict.fromkeys(seen.binding[name] for seen in choices))) for name in names]
         if len(participants) < 2:
             raise ModelError(
                 f"only one takes part in {joint.name}", loc=joint.loc, remedy="name two or more, or rename the action"
@@ -164,41 +168,34 @@ def below(machine: Machine) -> Iterator[tuple[str, Machine]]:
 
 
 def _action(
-    machine: Machine, whole: System, owner: Machine, name: str, text: str, loc: Loc | None
+    machine: Machine, whole: System, owner: Machine, name: str, loc: Loc | None
 ) -> tuple[Action | None, tuple[Instance, ...]]:
     """An action of a part, with the instances it has left. Raises `ModelError` when it is none, or cannot be named."""
     if name not in owner.actions:
-        known = list(owner.actions)
+        known = list(owner.actions_at(machine))
         raise ModelError(
             f"{owner.path or type(machine.model).__name__} has no action {name!r}",
             loc=loc,
             remedy=near(name, known, f"its actions: {', '.join(known) or 'none'}"),
         )
-    called = owner.actions[name]
-    hidden = next((m.internal[called] for m in _lineage(machine, owner) if called in m.internal), None)
+    called = owner.called(name)
+    hidden = machine.internal.get(called)
     if hidden is not None and hidden[0] != machine.path:
         raise ModelError(f"{called} is hidden", loc=loc, remedy=f"{hidden[1]} hides it")
     found = next((a for a in whole.actions if a.name == called), None)
     return found, found.instances if found else ()
 
 
-def _lineage(machine: Machine, owner: Machine) -> Iterator[Machine]:
-    yield machine
-    for child in machine.children():
-        if owner is child or owner.path.startswith((f"{child.path}.", f"{child.path}[")):
-            yield from _lineage(child, owner)
-
-
 def _rows(
-    machine: Machine, whole: System, owner: Machine, pattern: Pattern, binding: dict[str, Any], loc: Loc | None
+    machine: Machine, whole: System, at: Seen, pattern: Pattern, loc: Loc | None
 ) -> Iterator[tuple[dict[str, Any], Instance]]:
     """The instances that a pattern means in one machine, with the values they give to the joint parameters."""
-    action, instances = _action(machine, whole, owner, pattern.name, pattern.text, loc)
+    action, instances = _action(machine, whole, at.machine, at.machine.own_name(pattern.name, machine), loc)
     if action is None:
         return
     wanted = arguments(action.parameters, pattern, loc)
     for instance in instances:
-        found, fits = dict(binding), True
+        found, fits = dict(at.binding), True
         for name, value in instance.args:
             match wanted[name]:
                 case Given(value=given):

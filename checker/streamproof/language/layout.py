@@ -7,17 +7,18 @@ that they have in the whole. Nothing here knows steps; `composite` puts them tog
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import field
 from typing import Any
 
-from streamproof.language.amounts import ranging
+from streamproof.language.amounts import Amount, ranging
 from streamproof.language.compile import declared
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
 from streamproof.language.frames import ordinary
 from streamproof.language.model import Model, class_place, marked
-from streamproof.language.patterns import All, Given, Named, Pattern, parsed
+from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.scopes import Entry, Family, Leaf, Names, Variables
 from streamproof.language.sources import place
@@ -25,6 +26,8 @@ from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.records import dataclass
 
+MOST_LEVELS = 12
+"""The most levels of parts within parts."""
 ATTRIBUTE = "_parts_read"
 """Where a model keeps its parts once they have been asked for: asking again would make other ones."""
 
@@ -45,8 +48,8 @@ class Machine:
     outside: Names = field(default_factory=lambda: Names("", {}, {}))
     declared: dict[str, Decl] = field(default_factory=dict)
     """Every variable in it, by its name in the system, in order."""
-    actions: dict[str, str] = field(default_factory=dict)
-    """The actions that it has itself, joint ones included: the name in the system by the one that they have outside."""
+    actions: tuple[str, ...] = ()
+    """The actions that it has itself, joint ones included, by its own names for them."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     internal: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Actions in it that cannot be named: by their name in the system, the path of what hides them, and where."""
@@ -59,6 +62,14 @@ class Machine:
     def called(self, action: str) -> str:
         """What an action of the machine itself is called in the system."""
         return self.prefix + self.renamed.get(action, action)
+
+    def own_name(self, name: str, at: Machine) -> str:
+        """What the machine itself calls what is `name` for a composition `at` above it, or for itself."""
+        return name if at is self else next((old for old, new in self.renamed.items() if new == name), name)
+
+    def actions_at(self, at: Machine) -> tuple[str, ...]:
+        """Its own actions as a composition `at` above it calls them, or as itself does."""
+        return tuple(n if at is self else self.renamed.get(n, n) for n in self.actions)
 
     def children(self) -> Iterator[Machine]:
         """Its parts, in order."""
@@ -77,7 +88,7 @@ def parts_of(model: Model) -> Parts:
         known: Parts = model.__dict__[ATTRIBUTE]
         return known
     home = place(type(model).parts)
-    with ranging(type(model)):
+    with ranging(type(model)) if any(isinstance(v, Amount) for v in model.settings().values()) else nullcontext():
         parts = ordinary(model.parts, "parts()", home)
     if not isinstance(parts, Parts):
         raise ModelError(
@@ -119,6 +130,12 @@ def laid_out(model: Model, *, free: bool = False) -> Machine:
 
 
 def _machine(model: Model, path: str, variables: Variables, given: Part | None, free: bool) -> Machine:
+    if path.count(".") >= MOST_LEVELS:
+        raise ModelError(
+            f"{path} is a part of a part of a part...",
+            loc=given.loc if given else None,
+            remedy=f"at most {MOST_LEVELS} levels; no machine may be a part of itself",
+        )
     own, loc = declarations(model, free=free)
     machine = Machine(model, path, own, loc)
     machine.renamed = _renaming(machine, given)
@@ -134,7 +151,7 @@ def _machine(model: Model, path: str, variables: Variables, given: Part | None, 
     machine.inside = Names(path, entries, {}, model)
     named = [n for n, (mark, _) in marked(type(model)).items() if isinstance(mark, ActionMark)]
     named += [j.name for j in machine.parts.joint] if machine.parts else []
-    machine.actions = {machine.renamed.get(n, n): machine.called(n) for n in named}
+    machine.actions = tuple(named)
     for child in machine.children():
         machine.internal.update(child.internal)
     for shared in machine.parts.shared if machine.parts else ():
@@ -233,7 +250,7 @@ def _hide(machine: Machine, given: Part | None) -> None:
                 if name in owner.inside.entries:
                     hidden[owner.path, name] = at
                 else:
-                    machine.internal.setdefault(owner.actions[name], (by, at))
+                    machine.internal.setdefault(owner.called(name), (by, at))
     machine.outside = _masked(machine.inside, hidden)
     if machine.renamed:
         entries = {machine.renamed.get(n, n): e for n, e in machine.outside.entries.items()}
@@ -263,95 +280,111 @@ def _masked(names: Names, hidden: Mapping[tuple[str, str], str]) -> Names:
 # --- places
 
 
-def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[tuple[dict[str, Any], Machine]]]:
-    """The machines that a pattern leads to: for each that takes part, its choices, with what they make of parameters."""
-    found: list[list[tuple[dict[str, Any], Machine]]] = [[({}, machine)]]
+@dataclass(frozen=True, eq=False, slots=True)
+class Seen:
+    """A machine that a pattern leads to: what is seen of it there, and the parameters that the way to it fixes."""
+
+    machine: Machine
+    names: Names
+    binding: Mapping[str, Any]
+
+
+def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[Seen]]:
+    """The machines that a pattern of a step leads to: one list for each that takes part, of its choices.
+
+    Raises `ModelError` for parts that are not there, not told apart, or hidden.
+    """
+    found = [[Seen(machine, machine.inside, {})]]
     for segment in pattern.way:
-        going: list[list[tuple[dict[str, Any], Machine]]] = []
+        going: list[list[Seen]] = []
         for choices in found:
-            every = [(binding, key, m) for binding, at in choices for key, m in _members(at, segment.name, loc).items()]
-            single = any(key is None for _, key, _ in every)
-            if single and segment.index is not None:
-                raise ModelError(
-                    f"{segment.name} in {pattern.text!r} is one part", loc=loc, remedy="leave out the brackets"
-                )
-            match segment.index:
-                case None if single:
-                    going.append([(binding, m) for binding, _, m in every])
-                case None:
-                    raise ModelError(
-                        f"{segment.name} in {pattern.text!r} is several parts",
-                        loc=loc,
-                        remedy=f"write {segment.name}[0], {segment.name}[i] or {segment.name}[:]",
-                    )
-                case Given(value):
-                    left = [(binding, m) for binding, key, m in every if type(key) is type(value) and key == value]
-                    if not left:
-                        keys = ", ".join(repr(k) for _, k, _ in every)
-                        raise ModelError(
-                            f"{segment.name} has no part {value!r}", loc=loc, remedy=f"its keys are {keys}"
-                        )
-                    going.append(left)
+            every = [(seen, key, m, n) for seen in choices for key, m, n in _members(seen, segment.name, loc)]
+            wanted = _refused(segment, [key for _, key, _, _ in every], pattern, loc)
+            match wanted:
                 case Named(name):
-                    going.append([({**b, name: key}, m) for b, key, m in every if b.get(name, key) == key])
+                    free = [row for row in every if row[0].binding.get(name, row[1]) == row[1]]
+                    going.append([Seen(m, n, {**seen.binding, name: key}) for seen, key, m, n in free])
                 case All():
-                    found_keys = dict.fromkeys(key for _, key, _ in every)
-                    going += [[(binding, m) for binding, k, m in every if k == key] for key in found_keys]
+                    for key in dict.fromkeys(key for _, key, _, _ in every):
+                        going.append([Seen(m, n, seen.binding) for seen, k, m, n in every if k == key])
+                case Given(value):
+                    chosen = [row for row in every if _same(row[1], value)]
+                    going.append([Seen(m, n, seen.binding) for seen, _, m, n in chosen])
+                case None:
+                    going.append([Seen(m, n, seen.binding) for seen, _, m, n in every])
         found = going
     return found
 
 
-def _members(machine: Machine, name: str, loc: Loc | None) -> dict[Any, Machine]:
-    if name not in machine.below:
-        owner = machine.path or type(machine.model).__name__
-        known = list(machine.below)
-        raise ModelError(
-            f"{owner} has no part {name!r}",
-            loc=loc,
-            remedy=near(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
-        )
-    outside = machine.outside.hidden if machine.outside.path else {}
-    if name in outside:
-        raise ModelError(f"{machine.path}.{name} is hidden", loc=loc, remedy=f"{outside[name]} hides it")
-    return machine.below[name]
-
-
 def places_of(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[tuple[Machine, str]]:
-    """The machines in which a place is, with its name there; a part that there are several of means all of them."""
+    """The machines in which a name is, with the name that it has there itself; several parts without brackets mean all.
+
+    Raises `ModelError` for what is not there, or hidden.
+    """
     if pattern.args is not None:
         raise ModelError(f"{pattern.text!r} is a step, not a name", loc=loc, remedy="leave out the parentheses")
     if pattern.parameters:
         raise ModelError(
             f"{pattern.text!r} has a parameter", loc=loc, remedy="leave out the brackets to mean all of them"
         )
-    owners = [machine]
+    found = [Seen(machine, machine.inside, {})]
     for segment in pattern.way:
-        owners = [m for at in owners for m in _chosen(_members(at, segment.name, loc), segment.index, pattern, loc)]
-    for owner in owners:
-        known = owner.inside.entries if owner is machine else owner.outside.entries
-        back = {new: old for old, new in owner.renamed.items()} if owner is not machine else {}
-        if pattern.name in known:
-            yield owner, back.get(pattern.name, pattern.name)
-        elif pattern.name in owner.actions:
-            yield owner, pattern.name
-        else:
-            where = owner.path or type(machine.model).__name__
-            both = [*known, *owner.actions]
+        every = [row for seen in found for row in _members(seen, segment.name, loc)]
+        index = _refused(segment, [key for key, _, _ in every], pattern, loc) if segment.index is not None else None
+        found = [Seen(m, n, {}) for key, m, n in every if not isinstance(index, Given) or _same(key, index.value)]
+    for seen in found:
+        owner, known, actions = seen.machine, seen.names.entries, seen.machine.actions_at(machine)
+        if pattern.name in seen.names.hidden:
+            seen.names.find(pattern.name, loc)
+        if pattern.name not in known and pattern.name not in actions:
+            where, both = owner.path or type(machine.model).__name__, [*known, *actions]
             raise ModelError(
                 f"{where} has no variable or action {pattern.name!r}",
                 loc=loc,
                 remedy=near(pattern.name, both, f"it has {', '.join(both)}"),
             )
+        yield owner, owner.own_name(pattern.name, machine)
 
 
-def _chosen(members: dict[Any, Machine], index: Any, pattern: Pattern, loc: Loc | None) -> list[Machine]:
-    if not isinstance(index, Given):
-        return list(members.values())
-    found = [m for k, m in members.items() if type(k) is type(index.value) and k == index.value]
-    if not found:
-        keys = ", ".join(repr(k) for k in members)
-        raise ModelError(f"{pattern.text!r}: there is no {index.value!r}", loc=loc, remedy=f"the keys are {keys}")
-    return found
+def _members(at: Seen, name: str, loc: Loc | None) -> list[tuple[Any, Machine, Names]]:
+    """The parts of one name, with their keys and what is seen of them."""
+    machine = at.machine
+    if name not in machine.below:
+        owner, known = machine.path or type(machine.model).__name__, list(machine.below)
+        raise ModelError(
+            f"{owner} has no part {name!r}",
+            loc=loc,
+            remedy=near(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
+        )
+    match at.names.find(name, loc):
+        case Names() as names:
+            return [(None, machine.below[name][None], names)]
+        case Family(keys, members):
+            return [(key, machine.below[name][key], names) for key, names in zip(keys, members, strict=True)]
+        case Leaf():
+            raise ModelError(f"{name} is a variable", loc=loc, remedy="name a part")
+
+
+def _refused(segment: Segment, keys: list[Any], pattern: Pattern, loc: Loc | None) -> Index:
+    """What stands in the brackets behind a part. Raises `ModelError` where it does not fit the part."""
+    name, index = segment.name, segment.index
+    if None in keys:
+        if index is not None:
+            raise ModelError(f"{name} in {pattern.text!r} is one part", loc=loc, remedy="leave out the brackets")
+    elif index is None:
+        raise ModelError(
+            f"{name} in {pattern.text!r} is several parts",
+            loc=loc,
+            remedy=f"write {name}[{keys[0]!r}], {name}[i] or {name}[:]",
+        )
+    elif isinstance(index, Given) and not any(_same(key, index.value) for key in keys):
+        shown = ", ".join(repr(k) for k in dict.fromkeys(keys))
+        raise ModelError(f"{name} has no part {index.value!r}", loc=loc, remedy=f"its keys are {shown}")
+    return index
+
+
+def _same(key: Any, value: Any) -> bool:
+    return type(key) is type(value) and bool(key == value)
 
 
 def _leaves(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[Leaf]:
@@ -367,6 +400,3 @@ def near(name: str, known: list[str], otherwise: str) -> str:
     """The name that probably was meant, as a remedy."""
     found = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {found[0]!r}?" if found else otherwise
-
-
-Look = Callable[[Names], Any]

@@ -9,10 +9,11 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_type_hints
 
-from streamproof.language.amounts import Amount
+from streamproof.language.amounts import Amount, ranging
 from streamproof.language.declare import State
 from streamproof.language.frames import ordinary
 from streamproof.language.primitives import MARK, PropertyMark
@@ -24,6 +25,7 @@ from streamproof.system.unbounded import Parametric
 
 if TYPE_CHECKING:
     from streamproof.language.composition import Parts
+    from streamproof.system.measure import Measure
 
 _OWN = {"sizes", "limits", "check_deadlock", "name"}
 
@@ -107,7 +109,9 @@ class Model:
             setattr(self, name, value)
         self._within_limits()
         if type(self).setup is not Model.setup:
-            ordinary(self.setup, "setup()", place(type(self).setup))
+            unknown = any(isinstance(value, Amount) for value in given.values())
+            with ranging(type(self)) if unknown else nullcontext():
+                ordinary(self.setup, "setup()", place(type(self).setup))
 
     def _within_limits(self) -> None:
         """Raises `UsageError` for a parameter that is outside its limits."""
@@ -272,6 +276,8 @@ class Spec:
     """Also demand that every behaviour is finite."""
     carries: Mapping[str, Spec | Sequence[PropertyFunction]] = field(default_factory=dict)
     """For parts of a composite, by name, what else must hold of them: all that a `Spec` says, or some properties of it."""
+    measures: tuple[PropertyFunction, ...] = ()
+    """Quantities beside the model's own, functions ``(m, s)`` marked ``@measure``."""
 
     def system(self, variant: str | None = None, **parameters: Any) -> System:
         """The transition system with every property; raises `ModelError` or `UsageError`."""
@@ -281,6 +287,14 @@ class Spec:
             parameters = {**self.variant_parameters.get(variant, {}), **parameters}
         model = self.model.build(variant, **parameters)
         return compile_model(model, self.properties, termination=self.termination, carries=self.carries)
+
+    def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
+        """The quantities of the model, as expressions over the variables of its system; raises as `system`."""
+        from streamproof.language.measures import measures_of
+
+        if variant is not None:
+            parameters = {**self.variant_parameters.get(variant, {}), **parameters}
+        return measures_of(self.model.build(variant, **parameters), self.measures)
 
     def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
         """The transition system in which the parameters `free` stand for every number within their limits, without its

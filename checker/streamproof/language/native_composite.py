@@ -95,7 +95,7 @@ class NativeComposite(Native):
         self._sorts = {n: d.sort for n, d in self._declared.items()}
         self._within: dict[str, Within] = {}
         self._known: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Reached] = {}
-        self._named = {name: (m, action) for m in _machines(self.whole) for action, name in _actions(m)}
+        self._named = {m.called(action): (m, action) for m in _machines(self.whole) for action in m.actions}
 
     def initial(self) -> Iterator[Values]:
         """The initial states."""
@@ -229,13 +229,6 @@ def _machines(machine: Machine) -> Iterator[Machine]:
         yield from _machines(child)
 
 
-def _actions(machine: Machine) -> Iterator[tuple[str, str]]:
-    """The actions of a machine itself, by their own names, as they are called in the system."""
-    own = [n for n, (mark, _) in marked(type(machine.model)).items() if isinstance(mark, ActionMark)]
-    own += [j.name for j in machine.parts.joint] if machine.parts else []
-    yield from ((name, machine.called(name)) for name in own)
-
-
 def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
     """The names of an action's parameters, in order."""
     joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
@@ -247,14 +240,9 @@ def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
     for pattern in (parsed(text, joint.loc) for text in joint.participants):
         found |= dict.fromkeys(pattern.parameters)
         if pattern.args is None:
-            _, owner = way(machine, pattern, joint.loc)[0][0]
-            found |= dict.fromkeys(_parameters(owner, _inner(owner, pattern.name)))
+            owner = way(machine, pattern, joint.loc)[0][0].machine
+            found |= dict.fromkeys(_parameters(owner, owner.own_name(pattern.name, machine)))
     return tuple(found)
-
-
-def _inner(machine: Machine, name: str) -> str:
-    """The name that a machine itself has for an action that is called `name` outside."""
-    return {new: old for old, new in machine.renamed.items()}.get(name, name)
 
 
 def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> list[Move]:
@@ -265,8 +253,8 @@ def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> 
     given, moves = dict(args), []
     for pattern in (parsed(text, joint.loc) for text in joint.participants):
         for choices in way(machine, pattern, joint.loc):
-            owner = next(m for binding, m in choices if all(given[n] == k for n, k in binding.items()))
-            own = _inner(owner, pattern.name)
+            owner = next(p.machine for p in choices if all(given[n] == k for n, k in p.binding.items()))
+            own = owner.own_name(pattern.name, machine)
             wanted = arguments(_parameters(owner, own), pattern, joint.loc)
             taken = tuple((n, w.value if isinstance(w, Given) else given[w.name]) for n, w in wanted.items())
             moves += _moves(owner, own, taken)
