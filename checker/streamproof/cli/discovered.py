@@ -36,20 +36,30 @@ def engine_option(function: F) -> F:
     )(function)
 
 
-def explored(system: System) -> Callable[[], Iterable[State]]:
-    """States of the system for discovery to look at, when it does: all, or the first so many."""
+class Evidence:
+    """States of a system for discovery to look at, when it does: all, or the first so many."""
 
-    def some() -> Iterable[State]:
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self.all: int | None = None
+        """How many states there are, where all of them were found."""
+
+    def __call__(self) -> Iterable[State]:
+        """The states; none where the search fails."""
         from streamproof.explicit import explore
 
         try:
-            found = explore(system, properties=(), max_states=MOST_STATES, time_limit=EXPLORING_SECONDS)
+            found = explore(self._system, properties=(), max_states=MOST_STATES, time_limit=EXPLORING_SECONDS)
         except StreamproofError:
             # No states, no evidence; whatever is wrong with the model is for the proof to find.
             return ()
+        self.all = found.counts.distinct if found.complete else None
         return found.states()
 
-    return some
+
+def explored(system: System) -> Evidence:
+    """States of the system as evidence."""
+    return Evidence(system)
 
 
 def discovered_lines(proof: Proof) -> Iterator[Line]:

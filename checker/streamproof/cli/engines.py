@@ -170,10 +170,10 @@ def _bmc(limits: Limits, system: System, properties: tuple[str, ...] | None, *, 
     return Outcome(found.findings, None, None, None, found.interrupted, 0.0, found.seconds, None)
 
 
-def effort_text(effort: Effort) -> str:
-    """One line about how far the solver is."""
+def effort_text(effort: Effort, later: float = 0.0) -> str:
+    """One line about how far the solver is, so many seconds later."""
     return (
-        f"{effort.elapsed:.0f} s: {effort.doing}, depth {effort.depth}, {effort.queries} queries, "
+        f"{effort.elapsed + later:.0f} s: {effort.doing}, depth {effort.depth}, {effort.queries} queries, "
         f"{effort.undecided} undecided"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,11 +18,12 @@ from streamproof.cli.certificate import (
     expect_certificate,
     tell_certificate,
 )
-from streamproof.cli.discovered import AUTO, discovered_json, discovered_lines, engine_option, explored
-from streamproof.cli.engines import DEFAULT_DEPTH, Outcome, effort_text
+from streamproof.cli.discovered import AUTO, Evidence, discovered_json, discovered_lines, engine_option, explored
+from streamproof.cli.engines import DEFAULT_DEPTH, Outcome
 from streamproof.cli.outputs import expect_json_writable, people
-from streamproof.cli.progress import Status
+from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
+from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import Verb
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
@@ -40,6 +42,10 @@ PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 DEFAULT_K = 4
 QUERY_SECONDS = 60.0
 ANY_QUERY_SECONDS = 10.0
+SECONDS = 120.0
+"""What one run may take, unless another time is given; most that end at all end long before."""
+MOST_PATIENCE = 1_000_000.0
+"""Seconds; solvers count their milliseconds in 32 bits."""
 MAX_SHOWN = 2
 """How many counterexamples to induction are written out; each is one state and a few steps."""
 
@@ -82,7 +88,12 @@ MAX_SHOWN = 2
     metavar="SECONDS",
     help=f"Stop one query after so long.  [default: {QUERY_SECONDS:g}, with --any {ANY_QUERY_SECONDS:g}]",
 )
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help=f"Stop after so long; inf for never.  [default: {SECONDS:g}, with --rank {RANK_SECONDS:g} for each property]",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -163,14 +174,17 @@ def command(
             from streamproof.cli.prove_any import answer_any
 
             seconds = ANY_QUERY_SECONDS if query_timeout is None else query_timeout
-            return answer_any(request, names, chosen, left_out, seconds, timeout)
+            return answer_any(request, names, chosen, left_out, seconds, _seconds(timeout, SECONDS))
         if certificate is not None and any(system.property(name).kind is Kind.TEMPORAL for name in chosen):
             raise UsageError(
                 "a proof of a temporal property has no certificate", remedy="check --certificate FILE writes one"
             )
         ready = time.perf_counter() - begun
-        proof = _attempt(system, chosen, engine, k, depth, query_timeout, timeout, quiet=quiet)
-        outcome = Outcome(proof.findings, None, None, None, proof.interrupted, ready, proof.seconds, None)
+        states = explored(system)
+        seconds_left = _seconds(timeout, SECONDS)
+        proof = _attempt(system, chosen, engine, k, depth, query_timeout, seconds_left, states, quiet=quiet)
+        notes = tuple(_notes(selection, proof, states))
+        outcome = Outcome(proof.findings, None, None, None, proof.interrupted, ready, proof.seconds, None, notes=notes)
         if not quiet:
             _show_open(system, proof, selection, json_to)
             print_lines(tuple(discovered_lines(proof)), people(json_to))
@@ -196,6 +210,19 @@ def _instance(selection: Selection, free: Sequence[str]) -> System | None:
         return None
 
 
+def _seconds(given: float | None, usual: float) -> float | None:
+    """The limit on a run; None where there is none."""
+    seconds = usual if given is None else given
+    return None if math.isinf(seconds) else seconds
+
+
+def _notes(selection: Selection, proof: Proof, states: Evidence) -> Iterator[str]:
+    """What decides the rest, where that is known."""
+    if states.all is not None and any(f.verdict is Verdict.INCONCLUSIVE for f in proof.findings):
+        plural = "" if states.all == 1 else "s"
+        yield f"what is open is decided by streamproof check: there are only {states.all:,} reachable state{plural}"
+
+
 def _attempt(
     system: System,
     chosen: Sequence[str],
@@ -203,18 +230,18 @@ def _attempt(
     k: int,
     depth: int,
     query_timeout: float | None,
-    timeout: float | None,
+    seconds: float | None,
+    states: Evidence,
     *,
     quiet: bool,
 ) -> Proof:
     from streamproof.symbolic import Engine, prove
 
-    endless = [name for name in chosen if system.property(name).kind is Kind.TEMPORAL]
-    if endless:
-        from streamproof.symbolic.liveness import prove_all
+    patience = int(1000 * min(QUERY_SECONDS if query_timeout is None else query_timeout, MOST_PATIENCE))
+    with Ticking(live=not quiet) as progress:
+        if any(system.property(name).kind is Kind.TEMPORAL for name in chosen):
+            from streamproof.symbolic.liveness import prove_all
 
-        patience = int(1000 * (QUERY_SECONDS if query_timeout is None else query_timeout))
-        with Status(live=not quiet) as status:
             return prove_all(
                 system,
                 chosen,
@@ -222,20 +249,19 @@ def _attempt(
                 max_k=k,
                 depth=depth,
                 timeout=patience,
-                seconds=timeout,
-                on_progress=lambda effort: status(effort_text(effort)),
+                seconds=seconds,
+                on_progress=progress,
             )
-    with Status(live=not quiet) as status:
         return prove(
             system,
             chosen,
             engine=Engine(engine),
-            explored=explored(system),
+            explored=states,
             max_k=k,
             depth=depth,
-            timeout=int(1000 * (QUERY_SECONDS if query_timeout is None else query_timeout)),
-            seconds=timeout,
-            on_progress=lambda effort: status(effort_text(effort)),
+            timeout=patience,
+            seconds=seconds,
+            on_progress=progress,
         )
 
 

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamproof.cli.answer import Request, tell_left_out
-from streamproof.cli.engines import Outcome, effort_text
+from streamproof.cli.engines import Outcome
 from streamproof.cli.outputs import people
-from streamproof.cli.progress import Status
+from streamproof.cli.ticking import Ticking
 from streamproof.language.model import limits_text
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.model import Kind, Property, System
@@ -27,7 +27,7 @@ FOR_EVERY_SIZE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 INSTANCES = 4
 """Small instances that are searched for what was not proved."""
 MOST_STATES = 200_000
-SECONDS = 20.0
+SECONDS = 10.0
 """What searching one small instance may take."""
 MAX_SHOWN = 2
 
@@ -54,17 +54,17 @@ def answer_any(
     parametric = selection.target.parametric(selection.variant, selection.given, free)
     properties = [parametric.system.property(name) for name in chosen]
     ready = time.perf_counter() - begun
-    with Status(live=not request.quiet) as status:
+    with Ticking(live=not request.quiet) as progress:
         proof = prove_any(
             parametric,
             properties,
             _stages(request, parametric),
             timeout=None if query_timeout is None else int(1000 * query_timeout),
             seconds=timeout,
-            on_progress=lambda effort: status(effort_text(effort)),
+            on_progress=progress,
         )
-    names = [] if proof.stopped == "interrupted" else [p.name for p in properties if p.name not in proof.proved]
-    small = _search(request, parametric, names)
+        names = [] if proof.stopped == "interrupted" else [p.name for p in properties if p.name not in proof.proved]
+        small = _search(request, parametric, names, progress)
     findings = tuple(_finding(parametric, proof, small, p) for p in properties)
     outcome = Outcome(
         findings, None, None, None, proof.stopped == "interrupted", ready, proof.seconds, None, notes=_notes(proof)
@@ -107,7 +107,7 @@ class _Small:
         return next(((v, f[name]) for v, f in self.searched if name in f and f[name].verdict is verdict), None)
 
 
-def _search(request: Request, parametric: Parametric, names: Sequence[str]) -> _Small:
+def _search(request: Request, parametric: Parametric, names: Sequence[str], progress: Ticking) -> _Small:
     """Search the instance with the defaults and a few smaller ones, until one violates something."""
     from streamproof.explicit import explore
     from streamproof.symbolic.parametric.samples import small_values
@@ -118,6 +118,7 @@ def _search(request: Request, parametric: Parametric, names: Sequence[str]) -> _
     selection = request.selection
     usual = {f.name: selection.parameters[f.name] for f in parametric.free}
     for values in islice([usual, *(v for v in small_values(parametric.free) if v != usual)], INSTANCES):
+        progress(f"searching the instance at {_at(values)}")
         try:
             system = selection.target.system(selection.variant, {**selection.given, **values})
             found = explore(system, properties=tuple(names), max_states=MOST_STATES, time_limit=SECONDS)

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamproof.cli.answer import Request
 from streamproof.cli.engines import Outcome
-from streamproof.cli.progress import Status
+from streamproof.cli.ticking import Ticking
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, System
 from streamproof.system.unbounded import Parametric, Unbounded
@@ -48,17 +48,12 @@ def answer_ranked(
         model = selection.target.endless(selection.variant, selection.given, free)
     ready = time.perf_counter() - begun
     query = QUERY_SECONDS if query_timeout is None else query_timeout
-    with Status(live=not request.quiet):
-        answers = [
-            prove_by_ranking(
-                model,
-                name,
-                rank=rank or None,
-                timeout=int(1000 * query),
-                seconds=SECONDS if timeout is None else timeout,
-            )
-            for name in chosen
-        ]
+    answers = []
+    with Ticking(live=not request.quiet) as progress:
+        for name in chosen:
+            progress(f"looking for a rank of {name}")
+            limit = SECONDS if timeout is None else timeout
+            answers.append(prove_by_ranking(model, name, rank=rank or None, timeout=int(1000 * query), seconds=limit))
     system = model.system if isinstance(model, Parametric) else model
     spent = sum(a.seconds for a in answers)
     outcome = Outcome(tuple(a.finding for a in answers), None, None, None, False, ready, spent, None)

@@ -16,8 +16,9 @@ def inductive(
 ) -> tuple[Expr, ...]:
     """The candidates (conditions on leaves) that hold initially and are kept by every step, taken together.
 
-    None of them rests on one that is left out, nor on more than what is `known` to be invariant. What the solver does not know is left out. Well-formed states and steps
-    without a mistake of the model are assumed, as everywhere in discovery. Raises `Stopped`.
+    None of them rests on one that is left out, but all may on what is `known` to be invariant. What the solver does not
+    know is left out. Well-formed states and steps without a mistake of the model are assumed, as everywhere in discovery.
+    Raises `Stopped`.
     """
     at = encoding.at
     starting = _Thinning(encoding, candidates, 0, budget)

@@ -46,7 +46,7 @@ class Law:
 
     @property
     def bounds(self) -> tuple[Expr, ...]:
-        """That the sum is never more, and that it is never less, than what it is at first; nothing where that is not known."""
+        """That the sum is never more, and never less, than at first; nothing where the total is not known."""
         return () if self.total is None else (b.less_eq(self.sum, self.total), b.less_eq(self.total, self.sum))
 
 
