@@ -3,7 +3,7 @@
     python benchmarks/proofs.py [--timeout 60] [--only MODEL] [--write]
 
 Every model and variant is given to `streamproof prove` at its small size, with a certificate to be written, which
-`streamproof verify-certificate` then has to accept. `--write` writes the page.
+`streamproof verify-certificate` then has to accept. `--write` writes the page; with `--only` it keeps the other models' rows.
 """
 
 from __future__ import annotations
@@ -24,9 +24,15 @@ from typing import Any
 from streamproof.registry import find
 
 HERE = Path(__file__).resolve().parent
+SIZES = ("small", "default")
 PAGE = HERE.parent / "docs" / "proofs.md"
-FOR_EVERY_SIZE = (("credit", "channels,exclusive,floating,depth"),)
-"""Models that are proved for every value of some parameters."""
+FOR_EVERY_SIZE = (
+    ("credit", None, "channels,exclusive,floating,depth"),
+    ("credit", None, "exclusive,floating,depth"),
+    ("credit", "lost-announcement", "channels,exclusive,floating,depth"),
+    ("credit", "zero-exclusive", "channels,floating,depth"),
+)
+"""Models and variants that are proved for every value of some parameters."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +89,33 @@ def rows(model: str, variant: str | None, words: tuple[str, ...], size: str, tim
         )
 
 
-def for_every_size(model: str, free: str, timeout: float) -> Iterator[Row]:
-    """What `prove --any` says of one model."""
+def for_every_size(model: str, variant: str | None, free: str, timeout: float) -> Iterator[Row]:
+    """What `prove --any` says of one model or variant."""
+    chosen = (model, *(("--variant", variant) if variant else ()))
     with tempfile.TemporaryDirectory() as folder:
-        answer = _json(("prove", model, "--any", free, "--timeout", f"{timeout:g}", "-q", "--json", "-"), folder)
+        answer = _json(("prove", *chosen, "--any", free, "--timeout", f"{timeout:g}", "-q", "--json", "-"), folder)
     for prop in answer["properties"] if answer else ():
-        sizes = "any" if prop.get("sizes") == "any" else "instances"
-        yield Row(model, "", prop["name"], prop["verdict"], "induction", sizes, answer["seconds"]["total"], "none")
+        found = prop.get("sizes")
+        sizes = f"any {free}" if found == "any" else _listed(found or [])
+        engine = {"holds": "induction", "violated": "explicit"}.get(prop["verdict"], "none")
+        seconds = answer["seconds"]["total"]
+        yield Row(model, variant or "", prop["name"], prop["verdict"], engine, sizes, seconds, "none")
+
+
+def _listed(sizes: list[dict[str, int]]) -> str:
+    """The sizes at which small instances were searched and a property held."""
+    return "; ".join(" ".join(f"{name}={value}" for name, value in one.items()) for one in sizes) or "none"
+
+
+def others(only: str) -> list[Row]:
+    """The rows of the page about other models than this one."""
+    found = []
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| ") and len(cells) == 8 and cells[0] not in ("model", "---", only):
+            model, variant, name, verdict, engine, sizes, seconds, certificate = cells
+            found.append(Row(model, variant, name, verdict, engine, sizes, float(seconds), certificate))
+    return found
 
 
 def _json(words: tuple[str, ...], folder: str) -> dict[str, Any] | None:
@@ -138,12 +164,16 @@ def main() -> None:
     print(HEAD)
     found: list[Row] = []
     groups = [rows(*task, options.timeout) for task in tasks(options.only)]
-    groups += [for_every_size(m, free, options.timeout) for m, free in FOR_EVERY_SIZE if options.only in (None, m)]
+    groups += [
+        for_every_size(m, v, free, options.timeout) for m, v, free in FOR_EVERY_SIZE if options.only in (None, m)
+    ]
     for group in groups:
         for row in group:
             found.append(row)
             print(row, flush=True)
     if options.write:
+        if options.only:
+            found = sorted([*others(options.only), *found], key=lambda row: (row.sizes not in SIZES, row.model))
         partly = PAGE.with_suffix(".part")
         partly.write_text(page(found), encoding="utf-8")
         os.replace(partly, PAGE)
