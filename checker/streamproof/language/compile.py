@@ -166,8 +166,8 @@ class Within:
     names: Names
     called: Callable[[str], str]
     """The name in the system of one of its actions."""
-    taken: tuple[tuple[str, str], ...] = ()
-    """Names that it has for parts and the like, each with what it is."""
+    taken: tuple[tuple[str, str, Loc | None], ...] = ()
+    """Names that it has for its own variables, parts and the like, each with what it is, and where."""
     composite: bool = False
 
 
@@ -276,7 +276,7 @@ class Reader:
         seen: dict[str, str] = dict.fromkeys(parameters, "a parameter")
         entries = [(n, "a state variable", self.place) for n in self.sorts if self.within is None]
         if self.within is not None:
-            entries = [(n, what, self.within.loc) for n, what in self.within.taken]
+            entries = list(self.within.taken)
         kinds = {ActionMark: "an action", PropertyMark: "a property", RefinementMark: "a property"}
         entries += [(n, kinds.get(type(m), "a predicate"), place(f)) for n, (m, f) in found.items()]
         entries += [(f.__name__, "a property", place(f)) for f in extra]

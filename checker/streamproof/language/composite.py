@@ -150,11 +150,11 @@ class CompositeReader:
 def within(machine: Machine, whole: Machine) -> Within:
     """The place of a machine in the composition `whole`, for reading its rules."""
     parts = machine.parts
-    taken = [(n, "a state variable") for n in machine.own]
+    taken = [(n, "a state variable", machine.loc) for n in machine.own]
     if parts is not None:
-        taken += [(n, "a part") for n in parts.machines]
-        taken += [(s.name, "a shared variable") for s in parts.shared if s.name not in machine.own]
-        taken += [(j.name, "a joint action") for j in parts.joint]
+        taken += [(n, "a part", parts.loc) for n in parts.machines]
+        taken += [(s.name, "a shared variable", s.loc) for s in parts.shared if s.name not in machine.own]
+        taken += [(j.name, "a joint action", j.loc) for j in parts.joint]
     visible = {leaf.name for leaf in machine.inside.leaves()}
     declared = {n: d for n, d in whole.declared.items() if n in visible}
     return Within(declared, machine.loc, machine.inside, machine.called, tuple(taken), parts is not None)

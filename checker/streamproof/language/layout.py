@@ -132,9 +132,9 @@ def laid_out(model: Model, *, free: bool = False) -> Machine:
 def _machine(model: Model, path: str, variables: Variables, given: Part | None, free: bool) -> Machine:
     if path.count(".") >= MOST_LEVELS:
         raise ModelError(
-            f"{path} is a part of a part of a part...",
+            f"{type(model).__name__} has parts that have parts, more than {MOST_LEVELS} levels deep",
             loc=given.loc if given else None,
-            remedy=f"at most {MOST_LEVELS} levels; no machine may be a part of itself",
+            remedy="no machine may be a part of itself",
         )
     own, loc = declarations(model, free=free)
     machine = Machine(model, path, own, loc)
@@ -192,7 +192,9 @@ def _renaming(machine: Machine, given: Part | None) -> dict[str, str]:
             )
         if not new.isidentifier() or new in known:
             raise ModelError(
-                f"{old!r} of {machine.path} cannot be called {new!r}", loc=given.loc, remedy="another name"
+                f"{old!r} of {machine.path} cannot be called {new!r}",
+                loc=given.loc,
+                remedy="choose a name that nothing else in it has",
             )
     if len(set(renamed.values())) < len(renamed):
         raise ModelError(f"two things in {machine.path} get the same name", loc=given.loc, remedy="give each its own")
@@ -219,7 +221,7 @@ def _share(machine: Machine, shared: Shared, entries: dict[str, Entry], variable
                         f"{at} and {leaf.name} have different {what}, {_shown(mine)} and {_shown(theirs)}: "
                         "they cannot be one variable",
                         loc=shared.loc,
-                        remedy=f"declare them alike: {first.loc} and {decl.loc}",
+                        remedy=f"declare them alike: {' and '.join(dict.fromkeys(map(str, (first.loc, decl.loc))))}",
                     )
             variables.share(leaf.name, target)
     assert first is not None

@@ -138,6 +138,8 @@ def describe(value: Term) -> str:
             return "a local set"
         case Cases(then=then, other=other):
             return f"{describe(then)} or {describe(other)}, depending on the state"
+        case StateRef(names=Names(path=path)) if path:
+            return f"the part {path}"
         case StateRef():
             return "the state"
         case Closure():

@@ -16,7 +16,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.model import Action, Fairness, Instance, Kind, System, Variable
+from streamproof.system.model import Action, Check, Fairness, Instance, Kind, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.substitute import Substitution
 
@@ -203,6 +203,11 @@ def changed(instance: Instance, change: Callable[[Expr], Expr]) -> Instance:
         args=tuple((n, change(v) if isinstance(v, e.Var) else v) for n, v in instance.args),
         guard=tuple(replace(c, expr=change(c.expr)) for c in instance.guard),
         updates=tuple((n, change(t)) for n, t in instance.updates),
-        guard_checks=tuple(replace(c, condition=change(c.condition)) for c in instance.guard_checks),
-        effect_checks=tuple(replace(c, condition=change(c.condition)) for c in instance.effect_checks),
+        guard_checks=tuple(_check(c, change) for c in instance.guard_checks),
+        effect_checks=tuple(_check(c, change) for c in instance.effect_checks),
     )
+
+
+def _check(check: Check, change: Callable[[Expr], Expr]) -> Check:
+    operands = tuple((text, change(term)) for text, term in check.operands)
+    return replace(check, condition=change(check.condition), operands=operands)

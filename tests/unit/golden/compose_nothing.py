@@ -1,0 +1,8 @@
+"""A composition of nothing."""
+
+from streamproof import *
+
+
+class Shop(Model):
+    def parts(self):
+        return Parts()
