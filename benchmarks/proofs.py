@@ -94,7 +94,9 @@ def for_every_size(model: str, variant: str | None, free: str, timeout: float) -
     chosen = (model, *(("--variant", variant) if variant else ()))
     with tempfile.TemporaryDirectory() as folder:
         answer = _json(("prove", *chosen, "--any", free, "--timeout", f"{timeout:g}", "-q", "--json", "-"), folder)
-    for prop in answer["properties"] if answer else ():
+    if answer is None:
+        return
+    for prop in answer["properties"]:
         found = prop.get("sizes")
         sizes = f"any {free}" if found == "any" else _listed(found or [])
         engine = {"holds": "induction", "violated": "explicit"}.get(prop["verdict"], "none")
