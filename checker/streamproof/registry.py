@@ -26,6 +26,7 @@ from streamproof.language.model import Model, Spec, marked
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.refinement import promised
 from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
+from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
@@ -108,6 +109,10 @@ class Target:
     def endless(self, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]) -> Parametric:
         """The same with its temporal properties, for proofs by ranking functions."""
         return self._made(variant, parameters, lambda: self.spec.endless(free, variant, **parameters))
+
+    def measures(self, variant: str | None, parameters: Mapping[str, Any]) -> tuple[Measure, ...]:
+        """The quantities of a variant at the given parameters, defaults for the others; raises as `system`."""
+        return self._made(variant, parameters, lambda: self.spec.measured(variant, **parameters))
 
     def _made(self, variant: str | None, parameters: Mapping[str, Any], make: Callable[[], T]) -> T:
         self.variant(variant)

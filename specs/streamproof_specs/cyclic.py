@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, invariant, leads_to, reachable, temporal
+from streamproof import Spec, invariant, leads_to, measure, reachable, temporal
 from streamproof_models.cyclic import Cyclic
 from streamproof_models.cyclic_variants import (  # noqa: F401  (declaring a variant registers it)
     AlignedBarriers,
@@ -82,8 +82,53 @@ def spills(m: Cyclic, s: Any) -> Any:
     return len(s.disk) > 0
 
 
+@measure
+def longest_spill(m: Cyclic, s: Any) -> Any:
+    """Items on disk."""
+    return len(s.disk)
+
+
+@measure
+def longest_forward_wait(m: Cyclic, s: Any) -> Any:
+    """Items of the feedback edge that are read while one waits on the forward input, counted up to `watch`."""
+    return s.forward_wait if m.watch else None
+
+
+@measure
+def longest_feedback_wait(m: Cyclic, s: Any) -> Any:
+    """Items of the forward input that are read while one waits on the feedback edge, counted up to `watch`."""
+    return s.feedback_wait if m.watch else None
+
+
+@measure
+def longest_log(m: Cyclic, s: Any) -> Any:
+    """Records read from the feedback edge while a barrier is in the loop, counted up to `watch`."""
+    return s.logged if m.watch else None
+
+
+@measure
+def buffers_in_use(m: Cyclic, s: Any) -> Any:
+    """Buffers of the loop's own channels, the feedback edge's memory included, that hold something."""
+    return sum(len(s.input[i]) for i in m.inner) + len(s.memory)
+
+
+@measure
+def items_in_the_loop(m: Cyclic, s: Any) -> Any:
+    """Records and barriers behind the forward input: in channels, on disk, and with operators."""
+    held = sum(s.copies[i] + (s.task[i] in ("LEAVE", "BARRIER")) for i in range(m.operators))
+    return sum(len(s.input[i]) for i in m.inner) + len(s.memory) + len(s.disk) + held
+
+
 SPEC = Spec(
     Cyclic,
+    measures=(
+        longest_spill,
+        longest_forward_wait,
+        longest_feedback_wait,
+        longest_log,
+        buffers_in_use,
+        items_in_the_loop,
+    ),
     properties=(
         conserved,
         in_order,

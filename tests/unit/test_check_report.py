@@ -147,6 +147,7 @@ def test_json(report: CheckReport) -> None:
                 "sizes": None,
             },
         ],
+        "measures": [],
         "coverage": {
             "actions": [
                 {"name": "send", "generated": 12, "distinct": 7},

@@ -17,6 +17,7 @@ from streamproof.registry import first_line
 from streamproof.report.console import print_check
 from streamproof.report.model import CheckReport, Result, Seconds
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.system.measure import Measured
 from streamproof.system.memory import peak_bytes
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
@@ -70,7 +71,13 @@ class Request:
         )
         write_json(self._document(report, report.exit_code, {}), self.json_to)
 
-    def answer(self, system: System, outcome: Outcome, more: Mapping[str, Any] | None = None) -> Exit:
+    def answer(
+        self,
+        system: System,
+        outcome: Outcome,
+        more: Mapping[str, Any] | None = None,
+        measures: tuple[Measured, ...] = (),
+    ) -> Exit:
         """Show and keep what was found; returns the exit code. `more` is added to the JSON.
 
         Raises `Unconfirmed` when the interpreter does not confirm a trace, and `SystemFailure`.
@@ -100,6 +107,7 @@ class Request:
             error=outcome.mistake[1] if outcome.mistake else None,
             notes=outcome.notes,
             interrupted=outcome.interrupted,
+            measures=measures,
         )
         code = report.exit_code
         if self.json_to is not None:

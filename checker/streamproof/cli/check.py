@@ -22,9 +22,10 @@ from streamproof.cli.certificate import (
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
 from streamproof.cli.outputs import expect_json_writable, expect_writable
 from streamproof.cli.resources import Resources, resource_options
-from streamproof.cli.selection import json_option, model_options, property_option, select
+from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.measure import Measured
 
 
 @click.command(
@@ -129,7 +130,8 @@ def command(
         left_out = [p.name for p in selection.listed() if p.name not in decided]
         written = None if certificate is None else certify(certificate, selection, system, outcome)
         more = {} if certificate is None else {"certificate": certificate_json(written)}
-        code = request.answer(system, outcome, {"not_for_this_engine": left_out, **more})
+        measures = _measured(selection, outcome)
+        code = request.answer(system, outcome, {"not_for_this_engine": left_out, **more}, measures)
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -157,6 +159,18 @@ def _expect_no_more() -> None:
             raise UsageError(
                 f"{parameter.opts[-1]} is not for all engines", remedy=f"leave out {parameter.opts[-1]}, or --agree"
             )
+
+
+def _measured(selection: Selection, outcome: Outcome) -> tuple[Measured, ...]:
+    """The largest values of the model's quantities, where states were visited and nobody is in a hurry."""
+    if outcome.explored is None or outcome.interrupted:
+        return ()
+    measures = selection.measures()
+    if not measures:
+        return ()
+    from streamproof.explicit.measuring import measured
+
+    return measured(outcome.explored, measures)
 
 
 def _draw(outcome: Outcome, path: Path) -> None:

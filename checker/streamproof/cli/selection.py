@@ -12,6 +12,7 @@ import click
 from streamproof.cli import completing
 from streamproof.registry import Listed, Target, find, unknown
 from streamproof.system.errors import UsageError
+from streamproof.system.measure import Measure
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 
@@ -51,6 +52,10 @@ class Selection:
     def system(self) -> System:
         """The transition system chosen."""
         return self.target.system(self.variant, self.given)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """The quantities of the system chosen; none when single properties are asked about."""
+        return () if self.properties is not None else self.target.measures(self.variant, self.given)
 
     def expected(self, prop: str) -> str | None:
         """The verdict expected of a property; None where nothing is.

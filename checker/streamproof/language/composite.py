@@ -80,7 +80,7 @@ class CompositeReader:
         base = replace(own, terminal=b.TRUE, properties=(), lemmas=())
         whole = side_by_side(own.name, [base, *ended])
         system = joined(whole, [self._joint(machine, whole, j) for j in parts.joint], self._blocked(machine, whole))
-        order = {name: at for at, name in enumerate(machine.declared)}
+        order = {name: at for at, name in enumerate(self.whole.declared)}
         ends = [end for end in (own.terminal, whole.terminal) if end is not None]
         carried = dict(_carried(below, lambda s: s.properties))
         lemmas = dict(_carried(below, lambda s: s.lemmas))

@@ -55,6 +55,11 @@ class RefinementMark:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureMark:
+    """What `measure` notes."""
+
+
+@dataclass(frozen=True, slots=True)
 class TerminalMark:
     """What `terminal` notes."""
 
@@ -173,6 +178,8 @@ temporal = _Marker(PropertyMark(Kind.TEMPORAL))
 """Marks ``(self, s)``: a formula of `always`, `eventually`, `leads_to`, `until`, true of every fair behaviour."""
 lemma = _Marker(PropertyMark(Kind.INVARIANT, lemma=True))
 """Marks an invariant that is offered to the induction engine as a stepping stone."""
+measure = _Marker(MeasureMark())
+"""Marks ``(self, s) -> int``: a quantity; `check` reports the largest value that any reachable state gives."""
 terminal = _Marker(TerminalMark())
 """Marks ``(self, s) -> bool``: ending here is legal; a state without a successor elsewhere is a deadlock."""
 initially = _Marker(InitiallyMark())

@@ -15,6 +15,7 @@ from typing import TextIO
 
 from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
+from streamproof.system.measure import Measured
 from streamproof.system.model import Property, System
 from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
 from streamproof.traces.lines import BLANK, Line, Span, Style, line, text, wrap
@@ -88,6 +89,8 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.append(line(parameters_text(report.parameters), indent=2))
     if report.properties:
         lines.extend((BLANK, *_properties(report.properties)))
+    if report.measures:
+        lines.extend((BLANK, *_measures(report.measures)))
     if report.coverage is not None and report.coverage.generated:
         told = _coverage(report.coverage) if detailed else _coverage_summary(report.coverage)
         lines.extend((BLANK, *told))
@@ -166,6 +169,23 @@ def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
         )
         for note in _notes(result):
             yield line(note, indent=6, hang=6)
+
+
+def _measures(measures: tuple[Measured, ...]) -> Iterator[Line]:
+    """Quantities with the largest value that any state gives them."""
+    rows = [(m.name, largest_text(m), m.doc.partition("\n")[0] if m.value is not None else m.because) for m in measures]
+    wide = [max(len(row[at]) for row in [*rows, ("measure", "largest", "")]) for at in range(2)]
+    yield line(Span(f"{'measure':<{wide[0]}}  {'largest':<{wide[1]}}", "faint"), indent=2)
+    for name, value, doc in rows:
+        known = f"{name:<{wide[0]}}  "
+        yield line(known, f"{value:<{wide[1]}}  ", Span(doc, "faint"), indent=2, hang=len(known) + wide[1] + 4)
+
+
+def largest_text(measured: Measured) -> str:
+    """The largest value of a quantity as people read it: ``4``, ``4 or more``, ``none``."""
+    if measured.value is None:
+        return "none"
+    return str(measured.value) if measured.exact else f"{measured.value} or more"
 
 
 def _verdict_text(result: Result) -> str:

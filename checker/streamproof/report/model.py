@@ -12,6 +12,7 @@ from typing import Any
 from streamproof import __version__
 from streamproof.exchange.itf import plain
 from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.measure import Measured
 from streamproof.system.model import Kind
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Condition, Counts, Coverage, Finding, Owed, Reduction, Verdict
@@ -68,6 +69,8 @@ class CheckReport:
     error: StreamproofError | None = None
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    measures: tuple[Measured, ...] = ()
+    """Quantities with their largest values, of engines that visit states."""
 
     @property
     def verdict(self) -> Verdict:
@@ -131,6 +134,9 @@ class CheckReport:
             },
             "memory": {"peak_bytes": self.peak_bytes},
             "properties": [_property(result) for result in self.properties],
+            "measures": [
+                {"name": m.name, "largest": m.value, "exact": m.exact, "because": m.because} for m in self.measures
+            ],
             "coverage": None if self.coverage is None else _coverage(self.coverage),
             "reductions": [{"name": r.name, "applied": r.applied, "because": r.because} for r in self.reductions],
             "reproduce": self.reproduce,

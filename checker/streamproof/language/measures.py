@@ -1,0 +1,80 @@
+"""`@measure`: quantities of a model, read as expressions over its state."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from streamproof.language.compile import Reader, _deep
+from streamproof.language.lowering import Lowering
+from streamproof.language.model import Model, marked
+from streamproof.language.primitives import MARK, MeasureMark
+from streamproof.language.sources import place
+from streamproof.language.terms import StateRef, describe, is_expr
+from streamproof.language.world import World
+from streamproof.system import build as b
+from streamproof.system.errors import ModelError
+from streamproof.system.measure import Measure
+from streamproof.system.sorts import RangeSort
+
+
+def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tuple[Measure, ...]:
+    """The quantities of a model: its own, and functions ``(m, s)`` stated outside it. Raises `ModelError`.
+
+    One that is None whatever the state is left out. Those of the parts of a composite are not among them.
+    """
+    found = named(type(model), outside)
+    if not found:
+        return ()
+    with _deep():
+        reader = _reader(model)
+        read = (_measure(reader, name, function) for name, function in found.items())
+        return tuple(measure for measure in read if measure is not None)
+
+
+def named(cls: type[Model], outside: Iterable[Callable[..., Any]] = ()) -> Mapping[str, Callable[..., Any]]:
+    """The functions of the quantities of a model class by name, those stated outside it included. Raises `ModelError`."""
+    own = marked(cls)
+    found = {name: function for name, (mark, function) in own.items() if isinstance(mark, MeasureMark)}
+    for function in outside:
+        name = function.__name__
+        if not isinstance(getattr(function, MARK, None), MeasureMark):
+            raise ModelError(
+                f"{name} is not marked as a measure", loc=place(function), remedy="decorate it with @measure"
+            )
+        if name in found or name in own:
+            raise ModelError(f"{name!r} is the name of two things", loc=place(function), remedy="rename one of them")
+        found[name] = function
+    return found
+
+
+def _reader(model: Model) -> Reader:
+    if type(model).parts is Model.parts:
+        return Reader(model, bare=True)
+    from streamproof.language.composite import CompositeReader
+
+    return CompositeReader(model, True, None, {}).outermost()
+
+
+def _measure(reader: Reader, name: str, function: Callable[..., Any]) -> Measure | None:
+    got = list(inspect.signature(function, follow_wrapped=False).parameters)
+    if len(got) != 2:
+        raise ModelError(
+            f"{name}({', '.join(got)}) is a number for every state",
+            loc=place(function),
+            remedy=f"write def {name}(self, s)",
+        )
+    state = {n: b.var(n, s) for n, s in reader.sorts.items()}
+    world = World(sorts=reader.sorts, state=state, label=f"{name}()", in_action=False)
+    value, loc = Lowering(world).returned(function, [reader.model, StateRef(names=reader.names)])
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = b.num(value)
+    if not is_expr(value) or not isinstance(value.sort, RangeSort):
+        raise ModelError(
+            f"{name}() returns {describe(value)}", loc=loc, remedy="return an integer: len(s.queue), sum(...), max(...)"
+        )
+    checks = tuple(p.check for p in world.checks)
+    return Measure(name, value, checks, place(function), inspect.getdoc(function) or "")
