@@ -42,7 +42,7 @@ LONGEST = 240
 )
 @click.argument("paths", nargs=-1, required=True, type=_Runs(path_type=Path, exists=True))
 @click.option(
-    "--model", default="failover", show_default=True, metavar="NAME", help="The protocol to hold them against."
+    "--model", metavar="NAME", help="The protocol to hold them against: failover, credit_channel. Default: as recorded."
 )
 @click.option(
     "--job-graph", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Job graph, if not found."
@@ -60,16 +60,16 @@ LONGEST = 240
 @json_option
 def command(
     paths: Sequence[Path],
-    model: str,
+    model: str | None,
     job_graph: Path | None,
     events: Path | None,
     form: str,
     master: str | None,
     json_to: str | None,
 ) -> int:
-    """Follow the runs recorded under PATHS through a model and say of each job whether the model allows it.
+    """Follow the runs recorded under PATHS through a model and say of each job, or channel, whether the model allows it.
 
-    Ends with 0 when every job is accepted, 161 when one is rejected, 160 when one is inconclusive and none rejected.
+    Ends with 0 when every one is accepted, 161 when one is rejected, 160 when one is inconclusive and none rejected.
     """
     from streamproof import __version__
     from streamproof.report.console import print_lines
@@ -118,13 +118,15 @@ def _code(records: Sequence[Mapping[str, Any]]) -> Exit:
 
 
 def _lines(records: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """One line per job, the explanation of each rejection under it, the totals."""
-    several = {run for run, count in Counter(r["run"] for r in records).items() if count > 1}
+    """One line per job or channel, the explanation of each rejection under it, the totals."""
+    several = {key for key, count in Counter((r["run"], r["model"]) for r in records).items() if count > 1}
     for record in records:
-        yield from _job(record, named=record["run"] in several)
+        yield from _job(record, named=(record["run"], record["model"]) in several)
     totals = [(v, sum(r["verdict"] == v for r in records)) for v in _STYLES]
     yield BLANK
-    yield line(f"{len(records)} job{'' if len(records) == 1 else 's'}: ", ", ".join(f"{n} {v}" for v, n in totals if n))
+    units = Counter(str(record.get("unit", "job")) for record in records)
+    counted = " and ".join(f"{n} {unit}{'' if n == 1 else 's'}" for unit, n in units.items())
+    yield line(f"{counted}: ", ", ".join(f"{n} {v}" for v, n in totals if n))
 
 
 def _job(record: Mapping[str, Any], *, named: bool) -> Iterator[Line]:

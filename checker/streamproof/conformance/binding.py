@@ -19,7 +19,7 @@ from streamproof.conformance.events import Event
 from streamproof.system import ArraySort, Instance, State, System, Value
 from streamproof.system.errors import Loc
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import position
+from streamproof.system.sorts import OptionSort, QueueSort, RecordSort, position
 
 View: TypeAlias = Mapping[str, Value]
 """A state by variable name; arrays over names are read through `Look`."""
@@ -44,6 +44,15 @@ class Look:
         if where is None:
             raise KeyError(f"{name}[{key!r}]")
         return value[where]
+
+    def fields(self, name: str) -> tuple[str, ...]:
+        """The fields of the records that a variable holds, or may hold. Raises `KeyError` where it holds none."""
+        sort = self._system.variables[self._system.index[name]].sort
+        while isinstance(sort, ArraySort | QueueSort | OptionSort):
+            sort = sort.element
+        if not isinstance(sort, RecordSort):
+            raise KeyError(name)
+        return tuple(field for field, _ in sort.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,8 @@ class Observation:
     demands: tuple[Demand, ...] = ()
     before: tuple[Demand, ...] = ()
     impossible: str | None = None
+    awaits: Demand | None = None
+    """What another process must have done before. Where it does not hold the event is not wrong, but too early."""
     then: Callable[[Sequence[Look]], None] | None = None
 
 
@@ -104,6 +115,26 @@ class Stream:
     observations: Sequence[Observation]
     actions: frozenset[str] = frozenset()
     ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An observation of something that took place between two moments, `opens` and `closes`, of its process's order.
+
+    `after`: the position, in the same account, of a span that it cannot come before although they overlap.
+    """
+
+    observation: Observation
+    opens: int
+    closes: int
+    after: int | None = None
+
+
+class Grounding(Protocol):
+    """The instances of an action with given arguments, for systems that have too many to spell out."""
+
+    def __call__(self, action: str, args: Mapping[str, Any], /) -> tuple[Instance, ...]:
+        """Empty where there are none."""
 
 
 class Wording(Protocol):
@@ -121,7 +152,8 @@ class Wording(Protocol):
 class Task:
     """One behaviour to follow: a machine, the meaning of its events, and what is never logged.
 
-    `observations` is one process's account; where there are `streams`, they are the accounts, and it is not read.
+    `observations` is one process's account; where there are `streams`, they are the accounts, and it is not read. Where
+    there are `spans`, one tuple for each process in the order of `closes`, these are.
     """
 
     trace: str
@@ -130,6 +162,8 @@ class Task:
     hidden: frozenset[str] = frozenset()
     streams: tuple[Stream, ...] = ()
     wording: Wording | None = None
+    spans: tuple[tuple[Span, ...], ...] = ()
+    grounding: Grounding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +196,10 @@ class Plan:
     unknown: int = 0
     problems: tuple[str, ...] = ()
     """What could not be read, each with file and line."""
+    unit: str = "job"
+    """What a case is about, in one word."""
+    nothing: str = "the run's logs name no behaviour to follow"
+    """What is said where there are no cases."""
 
 
 class Binding(Protocol):
@@ -171,6 +209,9 @@ class Binding(Protocol):
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path. Raises `InputError` where there is none."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether files under a path are this binding's and no other's, so that it reads them without being asked for."""
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """The behaviours of one run. Raises `InputError` for a job graph that is not the run's."""

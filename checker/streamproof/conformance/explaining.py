@@ -127,7 +127,8 @@ def _plain(because: str) -> str:
 def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate]:
     observation, steps = refusal.observation, refusal.steps
     for state in states:
-        unmet = _unmet(observation.before, Look(steps.system, state))
+        waiting = (observation.awaits,) if observation.awaits is not None else ()
+        unmet = _unmet((*waiting, *observation.before), Look(steps.system, state))
         if unmet is not None:
             yield from (Candidate(_named(way), unmet, 0, True) for way in observation.ways or ((),))
             continue

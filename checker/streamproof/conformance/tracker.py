@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from typing import Any
 
-from streamproof.conformance.binding import Look, Move, Observation, Task
+from streamproof.conformance.binding import Grounding, Look, Move, Observation, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal, shown_states
 from streamproof.system import Instance, Interpreter, Kind, State, System
@@ -50,9 +50,10 @@ class Tracked:
 class Steps:
     """The moves of one system, each computed once per state. Behaviours of equal machines share one."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, grounding: Grounding | None = None) -> None:
         self.system = system
         self.interpreter = Interpreter(system)
+        self._grounding = grounding
         self._by_action = {a.name: a.instances for a in system.actions}
         self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
         self._known: dict[tuple[int, State], State | None] = {}
@@ -73,6 +74,8 @@ class Steps:
 
     def matching(self, move: Move) -> tuple[Instance, ...]:
         """The instances that a move may be."""
+        if self._grounding is not None:
+            return self._grounding(move.action, move.args)
         key = (move.action, tuple(move.args.items()))
         if key not in self._matching:
             self._matching[key] = tuple(
@@ -99,8 +102,12 @@ class Steps:
 
     def explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
         """Every state after an observation made in `state`, with the actions that it stood for."""
-        if observation.before:
+        if observation.impossible is not None:
+            return
+        if observation.before or observation.awaits is not None:
             look = Look(self.system, state)
+            if observation.awaits is not None and not observation.awaits.test(look):
+                return
             if not all(d.test(look) for d in observation.before):
                 return
         for way in observation.ways:
@@ -111,24 +118,24 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Path:
+class Path:
     """How a state of the belief was reached: the actions taken since the state before."""
 
-    before: _Path | None
+    before: Path | None
     taken: tuple[str, ...]
 
     def counts(self) -> Counter[str]:
         """How often each action was taken along the whole path."""
         total: Counter[str] = Counter()
-        at: _Path | None = self
+        at: Path | None = self
         while at is not None:
             total.update(at.taken)
             at = at.before
         return total
 
 
-_START = _Path(None, ())
-_Belief = dict[State, _Path]
+START = Path(None, ())
+_Belief = dict[State, Path]
 
 
 @dataclass(slots=True)
@@ -166,7 +173,7 @@ class Tracker:
         readers = [_Reader(iter(self.task.observations))] if not self.task.streams else []
         readers += [_Reader(iter(s.observations), s.actions if s.ends else frozenset()) for s in self.task.streams]
         self._see(readers)
-        belief = self._closure(dict.fromkeys(self._steps.interpreter.initial_states(), _START))
+        belief = self._closure(dict.fromkeys(self._steps.interpreter.initial_states(), START))
         events: list[Event] = []
         largest = len(belief)
         while any(r.head is not None for r in readers):
@@ -206,7 +213,7 @@ class Tracker:
         rejection: Rejection | None = None,
         exhausted: str | None = None,
     ) -> Tracked:
-        counts = next(iter(belief.values()), _START).counts()
+        counts = next(iter(belief.values()), START).counts()
         accepted = rejection is None and exhausted is None
         return Tracked(accepted, tuple(events), counts, largest, rejection, exhausted, tuple(belief))
 
@@ -220,7 +227,7 @@ class Tracker:
         if observation is not None and observation.impossible is None:
             for state, path in belief.items():
                 for end, taken in self._steps.explained(observation, state):
-                    after.setdefault(end, _Path(path, taken))
+                    after.setdefault(end, Path(path, taken))
         return after
 
     def _closure(self, states: _Belief) -> _Belief:
@@ -232,7 +239,7 @@ class Tracker:
             for instance in self._hidden:
                 after = self._steps.take(instance, state)
                 if after is not None and after not in known:
-                    known[after] = _Path(known[state], (instance.action,))
+                    known[after] = Path(known[state], (instance.action,))
                     queue.append(after)
         return known
 

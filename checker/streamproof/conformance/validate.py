@@ -12,12 +12,16 @@ from typing import Any
 
 from streamproof.conformance.binding import Binding, Case, Plan, Task
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
+from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.tracker import Steps, Tracked, Tracker
 from streamproof.system import StreamproofError, SystemFailure, UsageError
 from streamproof.system.errors import Loc
 
 SCHEMA = "streamproof.verdict/1"
 GROUP = "streamproof.bindings"
+
+DEFAULT = "failover"
+"""The model that logs are held against where nothing else is said of them."""
 
 DAMAGE_SHOWN = 20
 """Unreadable lines that are shown for one run."""
@@ -35,35 +39,45 @@ def binding_for(model: str) -> Binding:
     return binding
 
 
+def models_for(path: Path) -> list[str]:
+    """The models that what is recorded under a path speaks about, `DEFAULT` where no binding knows its files."""
+    found = [e.name for e in sorted(entry_points(group=GROUP), key=lambda e: e.name) if e.load().recognises(path)]
+    return sorted(found, key=lambda name: name != DEFAULT) or [DEFAULT]
+
+
 def validate_paths(
     paths: Sequence[Path],
     *,
-    model: str = "failover",
+    model: str | None = None,
     job_graph: Path | None = None,
     events_dir: Path | None = None,
     events_format: str = "ndjson",
     on_progress: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """One verdict record per behaviour, run after run.
+    """One verdict record per behaviour, run after run. Without a `model`, of every model that the runs speak about.
 
     Raises:
         InputError: a path holds no run, or the job graph is not one of the runs'.
         SystemFailure: the events cannot be written.
     """
-    binding = binding_for(model)
-    runs = [run for path in paths for run in binding.runs(Path(path))]
+    found: list[tuple[str, Binding, Any]] = []
+    for path in map(Path, paths):
+        for name in [model] if model is not None else models_for(path) if job_graph is None else [DEFAULT]:
+            binding = binding_for(name)
+            found += [(name, binding, run) for run in binding.runs(path)]
     if events_dir is not None:
         _prepare(events_dir)
+    several = len({name for name, *_ in found}) > 1
     records: list[dict[str, Any]] = []
-    for run in runs:
+    for name, binding, run in found:
         plan = binding.plan(run, job_graph)
         if on_progress is not None:
             on_progress(plan.name)
         for problem in plan.problems[:DAMAGE_SHOWN]:
             print(f"streamproof: damaged log: {problem}", file=sys.stderr)
-        records += judge(plan, model)
+        records += judge(plan, name)
         if events_dir is not None:
-            _write_events(plan, events_dir, events_format)
+            _write_events(plan, events_dir, events_format, f".{name}" if several and name != DEFAULT else "")
     return records
 
 
@@ -73,8 +87,7 @@ def judge(plan: Plan, model: str) -> list[dict[str, Any]]:
     read = Counter(e.trace for e in plan.events)
     records = [_Judge(plan, case, model, order, read[case.trace]).record() for case in plan.cases]
     if not records:
-        reason = "the run's logs name no behaviour to follow"
-        records.append(_base(plan, model, "", 0) | {"verdict": "inconclusive", "reason": reason})
+        records.append(_base(plan, model, "", 0) | {"verdict": "inconclusive", "reason": plan.nothing})
     return records
 
 
@@ -94,9 +107,10 @@ class _Judge:
         case, shared = self.case, dict[int, Steps]()
         followed: list[tuple[Task, Tracked]] = []
         for task in case.tasks:
-            steps = shared.setdefault(id(task.system), Steps(task.system))
+            steps = shared.setdefault(id(task.system), Steps(task.system, task.grounding))
+            follow = OverlapTracker if task.spans else Tracker
             try:
-                followed.append((task, Tracker(task, rank=self.place, steps=steps).run()))
+                followed.append((task, follow(task, rank=self.place, steps=steps).run()))
             except StreamproofError as error:
                 return self.base | {"verdict": "error", "reason": str(error)}
         main = followed[0] if followed and case.followed else None
@@ -157,6 +171,7 @@ def _base(plan: Plan, model: str, trace: str, read: int) -> dict[str, Any]:
         "schema": SCHEMA,
         "run": plan.name,
         "trace": trace,
+        "unit": plan.unit,
         "model": model,
         "variant": None,
         "parameters": {},
@@ -178,9 +193,9 @@ def _prepare(folder: Path) -> None:
         raise SystemFailure(f"cannot write to {folder}: {error.strerror}", remedy="choose another folder") from None
 
 
-def _write_events(plan: Plan, folder: Path, form: str) -> None:
+def _write_events(plan: Plan, folder: Path, form: str, kind: str) -> None:
     # The file is called as the run: those who read it take one for the other.
-    stem = re.sub(r"[/\0]", "_", plan.name)
+    stem = re.sub(r"[/\0]", "_", plan.name) + kind
     if form == "parquet":
         write_parquet(plan.events, folder / f"{stem}.parquet")
     else:

@@ -35,6 +35,15 @@ class FlinkFailover:
         """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""
         return list(find_runs(path))
 
+    def recognises(self, path: Path) -> bool:
+        """Whether there are Flink's logs under a path: a file by its name, or a pattern, is one of another sort if any."""
+        if not path.is_dir():
+            return False
+        try:
+            return bool(find_runs(path))
+        except InputError:
+            return False
+
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for logs that cannot be read and for another job's graph."""
         logged = read_run(run)

@@ -1,0 +1,190 @@
+"""Follows accounts of calls that overlap: each took place at some moment between its beginning and its end.
+
+Threads of one process act at the same time, and a record tells when a call began and when it had returned, not when in
+between it did what it did. A log is accepted if every call can be given a moment inside its span so that the machine allows
+the calls in the order of these moments (linearisability). Spans that do not overlap keep their order; those that do are
+tried both ways. Accounts of different processes are merged as the machine allows, each as far as it goes: exact where, as
+with messages, what one process does never makes impossible what another has recorded.
+
+The search goes depth first and remembers where it has been, so a log whose calls hardly overlap costs one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamproof.conformance.binding import Look, Span, Task
+from streamproof.conformance.events import Event
+from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal
+from streamproof.conformance.tracker import START, Path, Steps, Tracked
+from streamproof.system import State
+
+LIMIT = 500_000
+"""Points of the search that are visited at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """How far each account has been followed, which spans beyond that have taken place already, and the state."""
+
+    at: tuple[int, ...]
+    early: frozenset[tuple[int, int]]
+    state: State
+
+    @property
+    def progress(self) -> int:
+        """How many spans have taken place."""
+        return sum(self.at) + len(self.early)
+
+
+@dataclass(slots=True)
+class OverlapTracker:
+    """Follows one `Task` with `spans`. `rank` orders events of different processes, for choosing which one to blame."""
+
+    task: Task
+    limit: int = LIMIT
+    rank: Callable[[Event], Any] | None = None
+    steps: Steps | None = None
+    _steps: Steps = field(init=False)
+    _beside: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._steps = self.steps or Steps(self.task.system, self.task.grounding)
+        self._beside = tuple(_overlaps(account) for account in self.task.spans)
+
+    def run(self) -> Tracked:
+        """Follows the whole log. Raises `EvaluationError` if the machine itself is at fault."""
+        start = tuple(0 for _ in self.task.spans)
+        first = [_Point(start, frozenset(), s) for s in self._steps.interpreter.initial_states()]
+        stack: list[tuple[_Point, Path]] = [(point, START) for point in reversed(first)]
+        seen = set(first)
+        furthest = stack[-1]
+        stuck: list[_Point] = []
+        while stack:
+            point, path = stack.pop()
+            if point.progress > furthest[0].progress:
+                furthest = point, path
+            if all(at == len(account) for at, account in zip(point.at, self.task.spans, strict=True)):
+                return self._outcome(point, path, len(seen))
+            if len(seen) > self.limit:
+                why = f"more than {self.limit:,} orders of overlapping calls are possible"
+                return self._outcome(*furthest, len(seen), exhausted=why)
+            after = list(self._next(point))
+            if not after:
+                stuck.append(point)
+            for next_point, taken in reversed(after):
+                if next_point not in seen:
+                    seen.add(next_point)
+                    stack.append((next_point, Path(path, taken) if taken else path))
+        return self._outcome(*furthest, len(seen), rejection=self._refuse(stuck))
+
+    def _outcome(
+        self, point: _Point, path: Path, seen: int, rejection: Rejection | None = None, exhausted: str | None = None
+    ) -> Tracked:
+        accepted = rejection is None and exhausted is None
+        return Tracked(accepted, self._events(point), path.counts(), 1, rejection, exhausted, (point.state,))
+
+    def _events(self, point: _Point) -> tuple[Event, ...]:
+        """The events that have taken place with all that they say."""
+        left = {
+            id(span.observation.event)
+            for number, account in enumerate(self.task.spans)
+            for at, span in enumerate(account[point.at[number] :], point.at[number])
+            if (number, at) not in point.early
+        }
+        passed = [s.observation.event for n, account in enumerate(self.task.spans) for s in account[: point.at[n]]]
+        return tuple({id(e): e for e in passed if id(e) not in left}.values())
+
+    def _next(self, point: _Point) -> Iterator[tuple[_Point, tuple[str, ...]]]:
+        """What can come next: the span that ends first, of the first account that can go on; before it, those beside it."""
+        settled_point = self._settled(point)
+        if settled_point is not point:
+            yield settled_point, ()
+            return
+        for number, at in enumerate(point.at):
+            account = self.task.spans[number]
+            if at == len(account):
+                continue
+            settled = False
+            for end, taken in self._steps.explained(account[at].observation, point.state):
+                settled = True
+                yield _Point(_raised(point.at, number), point.early, end), taken
+            for other in self._beside[number][at]:
+                if account[other].observation.ways == ((),):
+                    continue  # it reads what is not so yet
+                if (number, other) in point.early or not self._may_come(point, number, other):
+                    continue
+                possible = False
+                for end, taken in self._steps.explained(account[other].observation, point.state):
+                    possible = True
+                    yield _Point(point.at, point.early | {(number, other)}, end), taken
+                settled = settled and possible
+            if settled:
+                # Nothing that another process does could add to this: it need not be tried first.
+                return
+
+    def _settled(self, point: _Point) -> _Point:
+        """The point with all done that changes nothing: what a record says of a state can be read as soon as it is true."""
+        at, early = list(point.at), set(point.early)
+        look = Look(self.task.system, point.state)
+        for number, account in enumerate(self.task.spans):
+            while at[number] < len(account):
+                head = (number, at[number])
+                if head not in early and not self._reads(head, look):
+                    break
+                early.discard(head)
+                at[number] += 1
+            for other in self._beside[number][at[number]] if at[number] < len(account) else ():
+                before = account[other].after
+                free = before is None or before < at[number] or (number, before) in early
+                if free and (number, other) not in early and self._reads((number, other), look):
+                    early.add((number, other))
+        if tuple(at) == point.at and len(early) == len(point.early):
+            return point
+        return _Point(tuple(at), frozenset(early), point.state)
+
+    def _reads(self, place: tuple[int, int], look: Look) -> bool:
+        """Whether a span only reads the state, and reads what it has now."""
+        observation = self.task.spans[place[0]][place[1]].observation
+        if observation.ways != ((),) or observation.impossible is not None:
+            return False
+        if observation.awaits is not None and not observation.awaits.test(look):
+            return False
+        return all(d.test(look) for d in (*observation.before, *observation.demands))
+
+    def _may_come(self, point: _Point, number: int, span: int) -> bool:
+        before = self.task.spans[number][span].after
+        return before is None or before < point.at[number] or (number, before) in point.early
+
+    def _refuse(self, stuck: list[_Point]) -> Rejection:
+        """Blames the first event that is wrong in itself; where each one only waits for another, the earliest of them."""
+        most = max(point.progress for point in stuck)
+        best = next(point for point in stuck if point.progress == most)
+        states = tuple(dict.fromkeys(p.state for p in stuck if p.at == best.at and p.early == best.early))
+        heads = [account[at] for at, account in zip(best.at, self.task.spans, strict=True) if at < len(account)]
+        wrong = [h for h in heads if not self._waits(h, states)]
+        rank = self.rank
+        blamed = (wrong or heads)[0] if rank is None else min(wrong or heads, key=lambda h: rank(h.observation.event))
+        accepted = len(self._events(best))
+        return explained_refusal(Refusal(self._steps, self.task, blamed.observation, states, accepted))
+
+    def _waits(self, span: Span, states: Sequence[State]) -> bool:
+        awaits = span.observation.awaits
+        return awaits is not None and not any(awaits.test(Look(self.task.system, s)) for s in states)
+
+
+def _overlaps(account: Sequence[Span]) -> tuple[tuple[int, ...], ...]:
+    """For each span those that end later and may have taken place before it."""
+    beside: list[list[int]] = [[] for _ in account]
+    for later, span in enumerate(account):
+        at = later - 1
+        while at >= 0 and account[at].closes > span.opens:
+            beside[at].append(later)
+            at -= 1
+    return tuple(tuple(found) for found in beside)
+
+
+def _raised(at: tuple[int, ...], number: int) -> tuple[int, ...]:
+    return (*at[:number], at[number] + 1, *at[number + 1 :])

@@ -1,0 +1,664 @@
+"""One channel of credit-based flow control, seen from both ends and message by message, as Apache Flink runs it.
+
+The producer's end is a reader of one subpartition (`CreditBasedSequenceNumberingViewReader`, `PartitionRequestQueue`,
+`PipelinedSubpartition`), the consumer's end an input channel and its buffers (`RemoteInputChannel`, `BufferManager`);
+Flink 1.17 to 2.3. Each action is one call on either end, so a record of these calls can be followed step by step; calls
+that Flink nests or makes one after the other in one thread are separate actions, linked by what is `stated` and `owed`.
+
+A credit is a free receive buffer that the consumer has set aside. Data cost one each, events nothing; both share one
+sequence of numbers. With data the producer states its backlog, and the consumer then wants `backlog + exclusive` buffers and
+borrows what is missing. An event of a blocking kind stops the producer until the consumer resumes it; where the channel has
+no exclusive buffers both ends begin again at zero then, and the producer announces its backlog by a message of its own.
+
+Left out: other channels of the gate (that the pool lends is a choice), what the buffers hold (sizes stand for it), whether
+the last buffer of a queue is finished or was flushed (so what the producer states may be one less than what it has).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Array, Bool, Enum, Model, Option, Queue, Range, Record, State, action, require, terminal
+
+DATA = ("DATA_BUFFER", "DATA_BUFFER_WITH_CLEAR_END")
+"""Kinds of messages that cost a credit and fill a receive buffer."""
+
+BARRIER = "TIMEOUTABLE_ALIGNED_CHECKPOINT_BARRIER"
+"""A blocking barrier that may overtake what is queued when it has waited too long."""
+
+BLOCKING = ("RECOVERY_COMPLETION", "ALIGNED_CHECKPOINT_BARRIER", BARRIER, "ALIGNED_WATERMARK_EVENT")
+"""Kinds of events after which the producer stops until it is resumed."""
+
+URGENT = "PRIORITIZED_EVENT_BUFFER"
+"""The kind of events that overtake everything that waits in a queue."""
+
+LAST = "END_OF_PARTITION"
+"""The event after which nothing is sent."""
+
+PLAIN = ("EVENT_BUFFER", "END_OF_DATA", "END_OF_SEGMENT", "RECOVERY_METADATA", "UNALIGNED_WATERMARK_EVENT", LAST)
+"""Kinds of events that travel like data and stop nobody."""
+
+KINDS = (*DATA, URGENT, *BLOCKING, *PLAIN)
+"""Kinds of messages: those of `Buffer.DataType`."""
+
+SMALL = ("DATA_BUFFER", "ALIGNED_CHECKPOINT_BARRIER", URGENT)
+"""Kinds of messages of an exploration: one for each way in which they are treated."""
+
+
+class CreditChannel(Model):
+    """A producer's reader and a consumer's channel, and the messages between them."""
+
+    name = "credit_channel"
+
+    exclusive: int = 1
+    """Receive buffers that the channel has for itself: the initial credit."""
+    pipelined: bool = True
+    """Whether the producer hands out its buffers while it writes them; else they come from a stored partition."""
+    threads: int = 1
+    """Threads in which the consumer handles buffers. The first is the network's, in which messages arrive."""
+    produced: int = 3
+    """Messages that the producer makes at most."""
+    floating: int = 1
+    """Buffers that the pool lends to the channel at most."""
+    overtaking: bool = False
+    """Whether there are events that overtake what is queued."""
+
+    check_deadlock = False
+    """A consumer may always be slow, so nothing is ever stuck."""
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+        "exclusive": (0, None),
+        "threads": (1, None),
+        "produced": (1, None),
+        "floating": (0, None),
+    }
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "small": {"produced": 1},
+        "medium": {"produced": 2},
+        "large": {"produced": 3, "overtaking": True},
+    }
+
+    def setup(self) -> None:
+        """What the producer may say."""
+        self.name_kinds(SMALL if self.overtaking else SMALL[:2])
+        self.size = range(2)
+        self.amount = range(self.produced + 1)
+        self.loan = range(self.floating + 1)
+        self.pieces = range(1, 2 if self.pipelined else 3)
+        self.dropped = [0, 1]
+        self.tasks = range(min(1, self.threads - 1), self.threads)
+
+    def name_kinds(self, kinds: tuple[str, ...]) -> None:
+        """The kinds of messages there are."""
+        self.kinds = kinds
+        self.data = tuple(k for k in DATA if k in kinds)
+        self.blocking = tuple(k for k in BLOCKING if k in kinds)
+
+    def state(self) -> State:
+        """Nothing is connected."""
+        most = self.most()
+        long = self.produced + 1
+        kind = Enum(*self.kinds)
+        message = Record(
+            what=Enum("BUFFER", "BACKLOG"),
+            kind=kind,
+            seq=Range(0, long * 2),
+            size=Range(0, long * 4),
+            backlog=Range(0, long),
+            pieces=Range(1, long * 2),
+        )
+        received = Record(seq=Range(0, long * 2), kind=kind, size=Range(0, long * 4), own=Bool())
+        return State(
+            # the producer
+            opened=Bool(),
+            credits=Range(0, most),
+            sent=Range(0, long * 2),
+            blocked=Bool(),
+            finished=Bool(),
+            closed=Bool(),
+            made=Range(0, long),
+            urgent=Queue(kind, capacity=long),
+            queue=Queue(kind, capacity=long),
+            stock=Range(0, long),
+            abandoned=Bool(),
+            # under way
+            requests=Range(0, 2),
+            down=Queue(message, capacity=long * 3),
+            up=Queue(Range(1, most), capacity=long * 2),
+            resuming=Bool(),
+            ahead=Range(0, long * 2),
+            # the consumer
+            ready=Bool(),
+            free=Range(0, self.exclusive),
+            borrowed=Range(0, most),
+            required=Range(-long, long + self.exclusive, init=0),
+            waiting=Bool(),
+            unannounced=Range(0, most),
+            expected=Range(0, long * 2),
+            holding=Bool(),
+            own=Bool(),
+            piece=Range(0, long * 2),
+            filled=Range(0, long * 4),
+            stated=Option(Range(0, long)),
+            used=Range(0, self.exclusive),
+            owed=Array(range(self.threads), Option(Range(0, most))),
+            inbox=Queue(received, capacity=long * 2),
+            first=Queue(received, capacity=long * 2),
+            barrier=Option(received),
+            stop=Enum("NO", "COMING", "HERE", "HANDLED"),
+            drained=Bool(),
+            released=Bool(),
+            emptied=Bool(),
+        )
+
+    def most(self) -> int:
+        """Buffers, or promises of them, that the channel can have at a time."""
+        return self.exclusive + self.floating + self.produced
+
+    def lends(self, s: Any, n: Any) -> Any:
+        """Whether the pool has that many more buffers for the channel."""
+        return s.borrowed + n <= self.floating
+
+    def flushes(self, s: Any) -> Any:
+        """Whether a buffer that is written to may go out in parts: each may, `produced` in all."""
+        return s.sent < s.made
+
+    def repeats(self, s: Any) -> Any:
+        """Whether a backlog may be told of again: not while the last message that does is on its way."""
+        return all(m.what == "BUFFER" for m in s.down)
+
+    # --- the producer
+
+    @action(kind="kinds")
+    def enqueue(self, s: Any, kind: str) -> None:
+        """The task hands over a buffer, which it may still be writing to, or an event."""
+        require(self.pipelined)
+        require(not s.finished)
+        require(not s.abandoned)
+        require(s.made < self.produced)
+        s.made += 1
+        if kind == URGENT:
+            s.urgent.push(kind)
+        else:
+            s.queue.push(kind)
+        if kind in self.data:
+            s.stock += 1
+        if kind == LAST:
+            s.finished = True
+
+    @action
+    def abandon(self, s: Any) -> None:
+        """The partition is given up with all that is queued; no event tells of it."""
+        require(len(s.urgent) + len(s.queue) > 0)
+        require(not s.abandoned)
+        s.abandoned = True
+        s.urgent.clear()
+        s.queue.clear()
+
+    @action
+    def accept(self, s: Any) -> None:
+        """The request for the subpartition arrives; its initial credit counts from now on."""
+        require(s.requests > 0)
+        s.requests -= 1
+        s.opened = True
+        s.credits = self.exclusive
+
+    @action(fairness=WEAK)
+    def add_credit(self, s: Any) -> None:
+        """Announced credits arrive, each announcement by itself and in their order."""
+        require(len(s.up) > 0)
+        s.credits += s.up.pop()
+        if s.ahead > 0:
+            s.ahead -= 1
+
+    @action(fairness=WEAK)
+    def restart(self, s: Any) -> None:
+        """The consumer's wish to go on arrives, after all credits that were announced before it."""
+        require(s.resuming)
+        require(s.ahead == 0)
+        require(s.blocked)
+        s.resuming = False
+        s.blocked = False
+        if self.exclusive == 0:
+            s.credits = 0
+
+    @action(size="size", backlog="amount", skipped="dropped", kept=[False, True], fairness=WEAK)
+    def send_data(self, s: Any, size: int, backlog: int, skipped: int, kept: bool) -> None:
+        """A buffer goes out for a credit. Empty finished ones before it are `skipped`; one still written to is `kept`."""
+        require(self.pipelined)
+        self.may_send(s)
+        require(len(s.urgent) == 0)
+        self.skip(s, skipped)
+        require(len(s.queue) > 0)
+        require(s.queue.head in self.data)
+        require(s.credits > 0)
+        require(size > 0 or self.exclusive == 0)
+        kind = s.queue.head
+        s.credits -= 1
+        if kept:
+            require(len(s.queue) == 1)
+            require(self.flushes(s))
+        else:
+            s.queue.pop()
+            s.stock -= 1
+        require(self.states(s, backlog))
+        self.put(s, kind, size, backlog, 1)
+
+    @action(size="size", backlog="amount", skipped="dropped", fairness=WEAK)
+    def send_event(self, s: Any, size: int, backlog: int, skipped: int) -> None:
+        """An event goes out, for nothing. After one of a blocking kind only urgent ones go until the consumer resumes."""
+        require(self.pipelined)
+        require(s.opened)
+        require(not s.closed)
+        if len(s.urgent) > 0:
+            require(skipped == 0)
+            kind = s.urgent.pop()
+            require(self.states(s, backlog))
+            self.put(s, kind, size, backlog, 1)
+        else:
+            require(not s.blocked)
+            self.skip(s, skipped)
+            require(len(s.queue) > 0)
+            require(s.queue.head not in self.data)
+            kind = s.queue.pop()
+            if kind in self.blocking:
+                require(backlog == 0)
+                s.blocked = True
+            else:
+                require(self.states(s, backlog))
+            self.put(s, kind, size, backlog, 1)
+
+    @action(kind="kinds", size="size", backlog="amount", pieces="pieces", fairness=WEAK)
+    def send_stored(self, s: Any, kind: str, size: int, backlog: int, pieces: int) -> None:
+        """A message of a stored partition goes out; several buffers may share one, and it costs one credit."""
+        require(not self.pipelined)
+        self.may_send(s)
+        require(not s.finished)
+        require(s.made < self.produced)
+        s.made += 1
+        if kind in self.data:
+            require(s.credits > 0)
+            s.credits -= 1
+        else:
+            require(pieces == 1)
+        if kind in self.blocking:
+            require(backlog == 0)
+            s.blocked = True
+        if kind == LAST:
+            s.finished = True
+        self.put(s, kind, size, backlog, pieces)
+
+    @action(backlog="amount", fairness=WEAK)
+    def tell_backlog(self, s: Any, backlog: int) -> None:
+        """Without credit from the start, what waits must be told by a message of its own."""
+        require(self.exclusive == 0)
+        self.may_send(s)
+        require(s.credits == 0)
+        require(backlog > 0)
+        if self.pipelined:
+            require(len(s.urgent) == 0)
+            require(len(s.queue) > 0 and s.queue.head in self.data)
+            require(self.states(s, backlog))
+        require(self.repeats(s))
+        s.down.push({"what": "BACKLOG", "kind": self.kinds[0], "seq": 0, "size": 0, "backlog": backlog, "pieces": 1})
+
+    @action
+    def close(self, s: Any) -> None:
+        """The reader is dropped; what was not sent is not sent any more."""
+        require(s.opened)
+        s.closed = True
+
+    def may_send(self, s: Any) -> None:
+        """What every message of the producer needs that is not urgent."""
+        require(s.opened)
+        require(not s.closed)
+        require(not s.blocked)
+
+    def skip(self, s: Any, number: int) -> None:
+        """Finished buffers that hold nothing any more leave the queue unsent."""
+        for _ in range(number):
+            require(len(s.queue) > 0)
+            require(s.queue.head in self.data)
+            s.queue.pop()
+            s.stock -= 1
+
+    def states(self, s: Any, backlog: Any) -> Any:
+        """Whether a backlog can be stated: all data that wait, or all but the last, which may not be finished."""
+        if s.blocked or len(s.queue) == 0:
+            return backlog == 0
+        if s.stock == 0 or s.queue[len(s.queue) - 1] not in self.data:
+            return backlog == s.stock
+        return backlog == s.stock or backlog == s.stock - 1
+
+    def put(self, s: Any, kind: Any, size: Any, backlog: Any, pieces: Any) -> None:
+        """A message goes out under the next number, or numbers."""
+        s.down.push({"what": "BUFFER", "kind": kind, "seq": s.sent, "size": size, "backlog": backlog, "pieces": pieces})
+        s.sent += pieces
+
+    # --- the consumer: connecting
+
+    @action
+    def set_aside(self, s: Any) -> None:
+        """The channel gets its exclusive buffers."""
+        require(not s.ready)
+        s.ready = True
+        s.free = self.exclusive
+
+    @action
+    def request(self, s: Any) -> None:
+        """The subpartition is asked for; as many credits as there are exclusive buffers go with it."""
+        require(s.ready)
+        require(not s.released)
+        require(s.requests == 0)
+        require(not s.opened)
+        s.requests = 1
+
+    # --- the consumer: what arrives
+
+    def in_network(self, s: Any) -> None:
+        """The network's thread does one thing after the other: what a message calls for is done before it goes on."""
+        require(s.stated is None)
+        require(s.owed[0] is None)
+
+    @action(fairness=WEAK)
+    def take(self, s: Any) -> None:
+        """A free buffer, a borrowed one if there is any, is taken for the data message that arrives."""
+        self.in_network(s)
+        require(len(s.down) > 0)
+        require(s.down.head.what == "BUFFER")
+        require(s.down.head.kind in self.data)
+        require(not s.holding)
+        require(s.free + s.borrowed > 0)
+        s.holding = True
+        s.required -= 1
+        if s.borrowed > 0:
+            s.borrowed -= 1
+        else:
+            s.free -= 1
+            s.own = True
+
+    @action
+    def take_none(self, s: Any) -> None:
+        """A channel that is released has no buffer for what still arrives."""
+        self.in_network(s)
+        require(s.released)
+        require(len(s.down) > 0)
+        require(s.down.head.what == "BUFFER")
+        require(s.down.head.kind in self.data)
+        require(not s.holding)
+        require(s.free + s.borrowed == 0)
+        s.holding = True
+        s.required -= 1
+
+    @action(fairness=WEAK)
+    def stop_coming(self, s: Any) -> None:
+        """A blocking event arrives: nothing follows it until the consumer resumes."""
+        self.in_network(s)
+        require(len(s.down) > 0)
+        require(s.down.head.what == "BUFFER")
+        require(s.down.head.kind in self.blocking)
+        require(s.stop == "NO")
+        s.stop = "COMING"
+        s.drained = self.exclusive > 0
+
+    @action(fairness=WEAK)
+    def drain(self, s: Any) -> None:
+        """A channel without exclusive buffers gives back what it has borrowed."""
+        self.in_network(s)
+        require(s.stop == "COMING")
+        require(not s.drained)
+        s.drained = True
+        s.required = 0
+        s.borrowed = 0
+
+    @action(size="size", fairness=WEAK)
+    def receive(self, s: Any, size: int) -> None:
+        """A buffer or an event is accepted under the number that is due. The sizes of those in one message add up to its."""
+        require(not s.released)
+        self.next_piece(s)
+        m = s.down.head
+        require(s.expected == m.seq + s.piece)
+        require(s.filled + size == m.size or (s.piece + 1 < m.pieces and s.filled + size < m.size))
+        entry = {"seq": s.expected, "kind": m.kind, "size": size, "own": s.own and s.piece + 1 == m.pieces}
+        if m.kind in self.blocking:
+            require(s.stop == "COMING")
+            require(s.drained)
+            require(m.backlog == 0)
+            s.stop = "HERE"
+            s.barrier = entry
+            if BARRIER in self.kinds and m.kind == BARRIER:
+                s.first.push({"seq": s.expected, "kind": URGENT, "size": size, "own": False})
+        elif URGENT in self.kinds and m.kind == URGENT:
+            s.first.push(entry)
+        else:
+            s.inbox.push(entry)
+        s.expected += 1
+        s.filled += size
+        self.pass_piece(s)
+
+    @action(fairness=WEAK)
+    def receive_empty(self, s: Any) -> None:
+        """A data message that holds nothing uses up its number, and its credit."""
+        require(not s.released)
+        self.next_piece(s)
+        require(s.down.head.kind in self.data)
+        require(s.down.head.size == 0)
+        require(s.expected == s.down.head.seq + s.piece)
+        s.expected += 1
+        self.pass_piece(s)
+
+    @action
+    def discard(self, s: Any) -> None:
+        """What arrives at a channel that has been released is dropped, and its number not counted."""
+        require(s.released)
+        require(len(s.down) > 0)
+        require(s.down.head.what == "BUFFER")
+        s.holding = False
+        s.own = False
+        self.drop_piece(s)
+
+    @action(fairness=WEAK)
+    def hear_backlog(self, s: Any) -> None:
+        """A message that tells of the backlog arrives."""
+        self.in_network(s)
+        require(len(s.down) > 0)
+        require(s.down.head.what == "BACKLOG")
+        s.stated = s.down.head.backlog
+        s.down.pop()
+
+    def next_piece(self, s: Any) -> None:
+        """What every accepted message needs: it is there, the one before is dealt with, and data have their buffer."""
+        self.in_network(s)
+        require(len(s.down) > 0)
+        require(s.down.head.what == "BUFFER")
+        if s.down.head.kind in self.data:
+            require(s.holding)
+
+    def pass_piece(self, s: Any) -> None:
+        """The next buffer of a message is due, or the next message; the last buffer tells of the backlog."""
+        if s.piece + 1 == s.down.head.pieces:
+            s.stated = s.down.head.backlog
+            s.holding = False
+            s.own = False
+        self.drop_piece(s)
+
+    def drop_piece(self, s: Any) -> None:
+        """On to the next."""
+        if s.piece + 1 == s.down.head.pieces:
+            s.piece = 0
+            s.filled = 0
+            s.down.pop()
+        else:
+            s.piece += 1
+
+    # --- the consumer: buffers and credits
+
+    @action(got="loan", fairness=WEAK)
+    def want(self, s: Any, got: int) -> None:
+        """Of what the backlog calls for the pool lends what it can, and keeps the channel in mind for the rest."""
+        require(s.stated is not None)
+        require(s.owed[0] is None)
+        wanted = s.stated + self.exclusive
+        s.stated = None
+        s.owed[0] = got
+        if s.released:
+            require(got == 0)
+        else:
+            s.required = wanted
+            have = s.free + s.borrowed
+            if s.waiting or have >= wanted:
+                require(got == 0)
+            else:
+                require(have + got <= wanted)
+                require(self.lends(s, got))
+                s.borrowed += got
+                s.waiting = have + got < wanted
+
+    @action(t="threads", fairness=WEAK)
+    def gain(self, s: Any, t: int) -> None:
+        """Buffers that were gained become credits to announce."""
+        require(s.owed[t] is not None)
+        s.unannounced += s.owed[t]
+        s.owed[t] = None
+
+    @action(got="loan", t="threads", fairness=WEAK)
+    def accept_offer(self, s: Any, got: int, t: int) -> None:
+        """The pool offers a buffer to a channel that waits, which takes it and as many more as it can get."""
+        require(s.waiting)
+        require(not s.released)
+        require(s.owed[t] is None)
+        require(s.free + s.borrowed < s.required)
+        require(got > 0)
+        require(s.free + s.borrowed + got <= s.required)
+        require(self.lends(s, got))
+        s.borrowed += got
+        s.owed[t] = got
+        s.waiting = s.free + s.borrowed < s.required
+
+    @action(noted=[True, False], fairness=WEAK)
+    def decline_offer(self, s: Any, noted: bool) -> None:
+        """The pool offers a buffer that the channel does not need any more. One that is released may not even note it."""
+        require(s.waiting)
+        require(s.released or s.free + s.borrowed >= s.required)
+        if noted:
+            s.waiting = False
+        else:
+            require(s.released)
+
+    @action(t="threads", fairness=WEAK)
+    def recycle(self, s: Any, t: int) -> None:
+        """An exclusive buffer that was consumed returns: a new credit, unless a borrowed one is given back for it."""
+        require(s.owed[t] is None)
+        if not s.released:
+            if s.used > 0:
+                s.used -= 1
+            else:
+                require(s.own)
+                require(s.down.head.size == 0)
+                s.own = False
+            s.free += 1
+            if s.free + s.borrowed > s.required and s.borrowed > 0:
+                s.borrowed -= 1
+            else:
+                s.owed[t] = 1
+
+    @action(fairness=WEAK)
+    def announce(self, s: Any) -> None:
+        """All credits gained go to the producer in one message; where there are none nothing is sent."""
+        if s.unannounced > 0:
+            s.up.push(s.unannounced)
+        s.unannounced = 0
+
+    # --- the consumer: the task
+
+    @action(fairness=WEAK)
+    def poll(self, s: Any) -> None:
+        """The task takes what comes next: what is urgent, then what was received in its order."""
+        require(len(s.first) + len(s.inbox) > 0 or s.barrier is not None)
+        if len(s.first) > 0:
+            s.first.pop()
+        elif len(s.inbox) > 0:
+            if s.inbox.head.own:
+                s.used += 1
+            s.inbox.pop()
+        else:
+            s.barrier = None
+            s.stop = "HANDLED"
+
+    @action
+    def poll_late(self, s: Any) -> None:
+        """A barrier that has waited too long overtakes what was received before it."""
+        require(BARRIER in self.kinds)
+        require(len(s.inbox) > 0)
+        require(s.barrier is not None and s.barrier.kind == BARRIER)
+        s.barrier = None
+        s.stop = "HANDLED"
+
+    @action(t="tasks", fairness=WEAK)
+    def resume(self, s: Any, t: int) -> None:
+        """The task has handled the blocking event and lets the producer go on."""
+        require(s.owed[t] is None)
+        require(s.stop == "HANDLED")
+        require(not s.released)
+        require(not s.resuming)
+        s.stop = "NO"
+        s.resuming = True
+        s.ahead = len(s.up)
+        if self.exclusive == 0:
+            s.unannounced = 0
+
+    @action
+    def release(self, s: Any) -> None:
+        """The channel is given up: nothing is accepted any more."""
+        require(not s.released)
+        s.released = True
+
+    @action
+    def forget(self, s: Any) -> None:
+        """What was received and not taken is dropped."""
+        require(s.released)
+        s.first.clear()
+        s.inbox.clear()
+        s.barrier = None
+
+    @action
+    def empty(self, s: Any) -> None:
+        """The buffers of a channel that was given up go back."""
+        require(s.released)
+        require(not s.emptied)
+        s.emptied = True
+        s.used = 0
+        s.own = False
+        s.free = 0
+        s.borrowed = 0
+
+    @terminal
+    def over(self, s: Any) -> Any:
+        """Both ends are gone."""
+        return s.closed and s.released
+
+
+class RecordedChannel(CreditChannel):
+    """A channel as it was recorded: nothing bounds its numbers but what they mean."""
+
+    name = "credit_channel"
+
+    def setup(self) -> None:
+        """Numbers are as large as they come."""
+        super().setup()
+        self.name_kinds(KINDS)
+        self.size = range(self.produced + 1)
+        self.loan = range(self.produced + 1)
+        self.pieces = range(1, self.produced + 1)
+
+    def lends(self, s: Any, n: Any) -> Any:
+        """The pool is shared: what it has left is not the channel's to know."""
+        return True
+
+    def flushes(self, s: Any) -> Any:
+        """As often as the producer likes."""
+        return True
+
+    def repeats(self, s: Any) -> Any:
+        """Whenever there is reason to."""
+        return True

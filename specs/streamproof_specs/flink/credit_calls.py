@@ -1,0 +1,514 @@
+"""What each recorded call on a channel means to its machine, and when in its span it took place.
+
+A call takes effect after the calls that it made before and before those that it made after it; what its record says of
+counters was read when all these had returned. Counters are read one by one while the other thread goes on, so where it does
+each is looked at by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from streamproof.conformance.binding import Demand, Look, Move, Observation, Span
+from streamproof_models.credit_channel import BARRIER, DATA, KINDS, URGENT
+from streamproof_specs.flink.credit_records import Recorded
+
+Way = tuple[Move, ...]
+
+SKIPPED = 4
+"""Empty buffers that may leave a queue unsent at a time, plus one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a call does, between two moments: `ways` with what must be true `before` and `afterwards`."""
+
+    opens: int
+    closes: int
+    ways: tuple[Way, ...] = ((),)
+    before: tuple[Demand, ...] = ()
+    afterwards: tuple[Demand, ...] = ()
+    awaits: Demand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A recorded call on a channel with the calls it made, the one that made it, and the end of the one before it."""
+
+    record: Recorded
+    inner: Sequence[Recorded]
+    outer: Recorded | None
+    before: int
+    thread: int
+
+    @property
+    def begun(self) -> int:
+        """The moment at which it began."""
+        return self.record.begun
+
+    @property
+    def acted(self) -> int:
+        """The moment by which it had acted itself, where it acts first and calls then."""
+        return self.inner[0].begun if self.inner else self.record.done
+
+    @property
+    def read(self) -> int:
+        """The moment after which its counters were read."""
+        return self.inner[-1].done if self.inner else self.record.begun
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the calls of one channel are read. `given_up`: the consumer's record says when it released the channel."""
+
+    exclusive: int
+    pipelined: bool
+    given_up: bool
+    last_use: int = -1
+    """The moment of the last record that shows that the producer's queue is in use; from then on it may be gone."""
+
+    def effects(self, call: Call) -> list[Effect]:
+        """What a call does to the machine, in its order. Empty for calls that do nothing by themselves."""
+        reader: Callable[[Reading, Call], list[Effect]] | None = _READERS.get(call.record.name)
+        return [] if reader is None else reader(self, call)
+
+    def known(self, name: str) -> bool:
+        """Whether the record is one of a call that is known."""
+        return name in _READERS or name in SILENT
+
+
+SILENT = frozenset({"c.error", "c.partition_not_found"})
+"""Calls that change nothing of a channel's flow control."""
+
+
+# --- demands
+
+
+def says(record: Recorded, field: str, what: str, value: Callable[[Look], Any]) -> Demand:
+    """A number or name of the record must be what the machine has."""
+    given = record.event.args.get(field)
+    return Demand(
+        lambda look: f"{what} is {given}, but it must be {value(look)}",
+        lambda look: value(look) == given,
+        lambda look: f"{record.name}({field}={value(look)})",
+    )
+
+
+def there(what: str, test: Callable[[Look], Any]) -> Demand:
+    """What must have come from the other end."""
+    return Demand(what, lambda look: bool(test(look)))
+
+
+def head(look: Look) -> Mapping[str, Any]:
+    """The first message on its way to the consumer, by field."""
+    return named(look, "down", look("down")[0])
+
+
+def named(look: Look, queue: str, value: Any) -> Mapping[str, Any]:
+    """An element of a queue of records, or of an optional record, by field."""
+    return dict(zip(look.fields(queue), value, strict=True))
+
+
+def next_kind(look: Look) -> str:
+    """The kind of what the task would take next, NONE where there is nothing."""
+    for queue in ("first", "inbox"):
+        if look(queue):
+            return str(named(look, queue, look(queue)[0])["kind"])
+    return "NONE" if look("barrier") is None else str(named(look, "barrier", look("barrier"))["kind"])
+
+
+def _queued(look: Look) -> int:
+    return len(look("first")) + len(look("inbox")) + (look("barrier") is not None)
+
+
+def _messages(look: Look) -> bool:
+    return bool(look("down"))
+
+
+_ARRIVES = there("no message is on its way to the consumer", _messages)
+
+
+# --- the producer
+
+
+def _enqueue(r: Reading, call: Call) -> list[Effect]:
+    record = call.record
+    if record.number("ret") == -1:
+        return [Effect(call.begun, call.acted, ((), (Move("abandon"),)))]
+    return [Effect(call.begun, call.acted, ((Move("enqueue", {"kind": record.text("type")}),),))]
+
+
+def _accept(r: Reading, call: Call) -> list[Effect]:
+    awaits = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
+    return [Effect(call.begun, call.acted, ((Move("accept"),),), (_initial(r, call.record),), awaits=awaits)]
+
+
+def _initial(r: Reading, record: Recorded) -> Demand:
+    return says(record, "initial", "the initial credit", lambda look: r.exclusive)
+
+
+def _add_credit(r: Reading, call: Call) -> list[Effect]:
+    awaits = there("no announcement of credit is on its way", lambda look: bool(look("up")))
+    same = says(call.record, "n", "the credit added", lambda look: look("up")[0])
+    return [Effect(call.begun, call.acted, ((Move("add_credit"),),), (same,), awaits=awaits)]
+
+
+def _restart(r: Reading, call: Call) -> list[Effect]:
+    awaits = there(
+        "the consumer has not resumed, or credit that it announced before has not arrived",
+        lambda look: look("resuming") and look("ahead") == 0,
+    )
+    return [Effect(call.begun, call.acted, ((Move("restart"),),), awaits=awaits)]
+
+
+def _send(r: Reading, call: Call) -> list[Effect]:
+    record = call.record
+    if record.event.args.get("got") is False:
+        return []
+    kind, size, backlog = record.text("type"), record.number("bytes"), record.number("backlog")
+    pieces = record.number("partials")
+    said = {"size": size, "backlog": backlog}
+    due = says(record, "seq", "the sequence number sent", lambda look: look("sent"))
+    ways: list[Way]
+    if not r.pipelined:
+        ways = [(Move("send_stored", {"kind": kind, "pieces": 1 if pieces is None else pieces, **said}),)]
+    elif kind in DATA:
+        options = product(range(SKIPPED), (False, True))
+        ways = [(Move("send_data", {**said, "skipped": skipped, "kept": kept}),) for skipped, kept in options]
+    else:
+        ways = [(Move("send_event", {**said, "skipped": skipped}),) for skipped in range(SKIPPED)]
+
+    def sent(look: Look) -> Mapping[str, Any]:
+        return named(look, "down", look("down")[-1])
+
+    after = (says(record, "type", "the kind sent", lambda look: sent(look)["kind"]), _next(r, record))
+    return [Effect(call.begun, call.acted, tuple(ways), (due,), after)]
+
+
+def _next(r: Reading, record: Recorded) -> Demand:
+    """What the producer says it could send next: nothing without credit for it, nothing while it is stopped."""
+    given = record.text("next")
+
+    def possible(look: Look) -> tuple[str, ...]:
+        if not r.pipelined:
+            return tuple(k for k in ("NONE", *KINDS) if k not in DATA or look("credits") > 0)
+        waiting = (*look("urgent"), *look("queue"))
+        if look("blocked") or not waiting:
+            return ("NONE",)
+        if waiting[0] not in DATA:
+            return (waiting[0],)
+        if look("credits") == 0:
+            return ("NONE",)
+        return (waiting[0],) if len(waiting) > 1 else ("NONE", waiting[0])
+
+    def text(look: Look) -> str:
+        shown = possible(look)
+        return f"{given} is said to be next, but it must be {' or '.join(shown if len(shown) < 5 else ['no data'])}"
+
+    return Demand(text, lambda look: given in possible(look))
+
+
+def _tell_backlog(r: Reading, call: Call) -> list[Effect]:
+    # The backlog was read before the call, after the one before it in the same thread.
+    told = Move("tell_backlog", {"backlog": call.record.number("backlog")})
+    return [Effect(call.before, call.acted, ((told,),))]
+
+
+def _close(r: Reading, call: Call) -> list[Effect]:
+    return [Effect(call.begun, call.acted, ((Move("close"),), (Move("abandon"), Move("close"))))]
+
+
+def _cancel(r: Reading, call: Call) -> list[Effect]:
+    if not r.given_up:
+        return []
+    return [
+        Effect(call.begun, call.acted, awaits=there("the consumer has not released", lambda look: look("released")))
+    ]
+
+
+# --- the consumer
+
+
+def _set_aside(r: Reading, call: Call) -> list[Effect]:
+    same = says(call.record, "n", "the number of exclusive buffers", lambda look: r.exclusive)
+    return [Effect(call.begun, call.acted, ((Move("set_aside"),),), (same,))]
+
+
+def _request(r: Reading, call: Call) -> list[Effect]:
+    return [Effect(call.begun, call.acted, ((Move("request"),),), (_initial(r, call.record),))]
+
+
+def _retrigger(r: Reading, call: Call) -> list[Effect]:
+    return [Effect(call.begun, call.acted, ((Move("request"),),))]
+
+
+def _take(r: Reading, call: Call) -> list[Effect]:
+    if call.record.event.args.get("got") is False:
+        return [Effect(call.begun, call.acted, ((Move("take_none"),),))]
+    return [Effect(call.begun, call.acted, ((Move("take"),),), awaits=_ARRIVES)]
+
+
+def _inner(call: Call, *names: str) -> Recorded | None:
+    return next((i for i in call.inner if i.name in names), None)
+
+
+def _receive(r: Reading, call: Call) -> list[Effect]:
+    record = call.record
+    stop, backlog = _inner(call, "c.blocked"), _inner(call, "c.backlog")
+    opens = call.begun if stop is None else stop.done
+    closes = record.done if backlog is None else backlog.begun
+    message: tuple[Demand, ...] = (
+        Demand("a message about the backlog comes before it", lambda look: head(look)["what"] == "BUFFER"),
+        says(record, "seq", "the sequence number received", lambda look: head(look)["seq"] + look("piece")),
+        says(record, "backlog", "the backlog received", _backlog_due),
+    )
+    ways: tuple[Way, ...]
+    if record.name == "c.recv_empty":
+        ways = ((Move("receive_empty"),), (Move("discard"),))
+    else:
+        same = says(record, "type", "the kind received", lambda look: head(look)["kind"])
+        message = (*message, same, _size_due(record))
+        ways = ((Move("receive", {"size": record.number("bytes")}),), (Move("discard"),))
+    return [Effect(opens, closes, ways, message, awaits=_ARRIVES)]
+
+
+def _size_due(record: Recorded) -> Demand:
+    given = record.number("bytes") or 0
+
+    def left(look: Look) -> int:
+        return int(head(look)["size"]) - int(look("filled"))
+
+    def fits(look: Look) -> bool:
+        return left(look) == given if _last_piece(look) else given < left(look)
+
+    return Demand(lambda look: f"{given} bytes are received, but {left(look)} were sent", fits)
+
+
+def _last_piece(look: Look) -> bool:
+    return bool(look("piece") + 1 == head(look)["pieces"])
+
+
+def _backlog_due(look: Look) -> int:
+    return int(head(look)["backlog"]) if _last_piece(look) else -1
+
+
+def _hear(r: Reading, call: Call) -> list[Effect]:
+    record = call.record
+    inside = call.outer is not None and call.outer.name in ("c.recv", "c.recv_empty")
+    if inside:
+        noted = says(record, "backlog", "the backlog noted", lambda look: look("stated"))
+        return [Effect(call.begun, call.acted, before=(noted,))]
+    message = (
+        Demand("no backlog was announced: a buffer comes first", lambda look: head(look)["what"] == "BACKLOG"),
+        says(record, "backlog", "the backlog announced", lambda look: head(look)["backlog"]),
+    )
+    return [Effect(call.begun, call.acted, ((Move("hear_backlog"),),), message, awaits=_ARRIVES)]
+
+
+def _want(r: Reading, call: Call) -> list[Effect]:
+    record = call.record
+
+    def wanted(look: Look) -> int | None:
+        return None if look("stated") is None else look("stated") + r.exclusive
+
+    move = Move("want", {"got": record.number("got")})
+    return [Effect(call.begun, call.acted, ((move,),), (says(record, "want", "what is wanted", wanted),))]
+
+
+def _gain(r: Reading, call: Call) -> list[Effect]:
+    same = says(call.record, "n", "the credit gained", lambda look: look("owed")[call.thread])
+    return [Effect(call.begun, call.acted, ((Move("gain", {"t": call.thread}),),), (same,))]
+
+
+def _offer(r: Reading, call: Call) -> list[Effect]:
+    if call.record.event.args.get("taken") is not True:
+        declined = tuple((Move("decline_offer", {"noted": noted}),) for noted in (True, False))
+        return [Effect(call.begun, call.acted, declined)]
+    gain = _inner(call, "c.credit_gain")
+    got = 1 if gain is None else gain.number("n")
+    return [Effect(call.begun, call.acted, ((Move("accept_offer", {"got": got, "t": call.thread}),),))]
+
+
+def _recycle(r: Reading, call: Call) -> list[Effect]:
+    return [Effect(call.begun, call.acted, ((Move("recycle", {"t": call.thread}),),))]
+
+
+def _announce(r: Reading, call: Call) -> list[Effect]:
+    same = says(call.record, "n", "the credit announced", lambda look: look("unannounced"))
+    return [Effect(call.begun, call.acted, ((Move("announce"),),), (same,))]
+
+
+def _poll(r: Reading, call: Call) -> list[Effect]:
+    record = call.record
+    if record.event.args.get("got") is False:
+        nothing = Demand("something was received and waits to be taken", lambda look: _queued(look) == 0)
+        return [Effect(call.begun, call.acted, before=(nothing,))]
+
+    def taken(look: Look) -> Mapping[str, Any]:
+        late = record.text("type") == BARRIER and look("barrier") is not None
+        if late and named(look, "barrier", look("barrier"))["seq"] == record.number("seq"):
+            return named(look, "barrier", look("barrier"))
+        for queue in ("first", "inbox"):
+            if look(queue):
+                return named(look, queue, look(queue)[0])
+        return {} if look("barrier") is None else named(look, "barrier", look("barrier"))
+
+    before = [
+        Demand("nothing was received that could be taken", lambda look: _queued(look) > 0),
+        says(record, "seq", "the sequence number taken", lambda look: taken(look).get("seq")),
+        says(record, "type", "the kind taken", lambda look: taken(look).get("kind")),
+    ]
+    if record.text("type") != URGENT:
+        before.append(says(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
+    after = says(record, "next", "what is next", next_kind)
+    return [Effect(call.begun, call.acted, ((Move("poll"),), (Move("poll_late"),)), tuple(before), (after,))]
+
+
+def _stop(r: Reading, call: Call) -> list[Effect]:
+    return [Effect(call.begun, call.acted, ((Move("stop_coming"),),), awaits=_ARRIVES)]
+
+
+def _resume(r: Reading, call: Call) -> list[Effect]:
+    return [Effect(call.begun, call.acted, ((Move("resume", {"t": call.thread}),),))]
+
+
+def _release(r: Reading, call: Call) -> list[Effect]:
+    if _inner(call, "c.release_buffers") is None:
+        again = Demand("the channel is released, and its buffers are not", lambda look: look("released"))
+        return [Effect(call.begun, call.acted, before=(again,))]
+    return [
+        Effect(call.begun, call.acted, ((Move("release"),),)),
+        Effect(call.begun, call.acted, ((Move("forget"),),)),
+    ]
+
+
+def _plain(action: str) -> Callable[[Reading, Call], list[Effect]]:
+    """A call that is one action without arguments."""
+    return lambda r, call: [Effect(call.begun, call.acted, ((Move(action),),))]
+
+
+_READERS: dict[str, Callable[[Reading, Call], list[Effect]]] = {
+    "p.enqueue": _enqueue,
+    "p.request": _accept,
+    "p.credit_add": _add_credit,
+    "p.resume": _restart,
+    "p.send": _send,
+    "p.backlog_announce": _tell_backlog,
+    "p.release": _close,
+    "p.cancel": _cancel,
+    "c.excl_request": _set_aside,
+    "c.request": _request,
+    "c.retrigger": _retrigger,
+    "c.buffer_taken": _take,
+    "c.recv": _receive,
+    "c.recv_empty": _receive,
+    "c.backlog": _hear,
+    "c.float_request": _want,
+    "c.credit_gain": _gain,
+    "c.float_offered": _offer,
+    "c.excl_recycle": _recycle,
+    "c.credit_announce": _announce,
+    "c.poll": _poll,
+    "c.blocked": _stop,
+    "c.float_release": _plain("drain"),
+    "c.resume": _resume,
+    "c.release": _release,
+    "c.release_buffers": _plain("empty"),
+}
+
+# --- counters
+
+COUNTERS: dict[str, dict[str, Callable[[Look], Any]]] = {
+    "c.": {
+        "unannounced": lambda look: look("unannounced"),
+        "excl": lambda look: look("free"),
+        "float": lambda look: look("borrowed"),
+        "required": lambda look: look("required"),
+        "waiting": lambda look: look("waiting"),
+        "queued": _queued,
+        "next_seq": lambda look: look("expected"),
+        "released": lambda look: look("released"),
+    },
+    "p.": {
+        "credits": lambda look: look("credits"),
+        "backlog_now": lambda look: look("stock"),
+        "queue": lambda look: len(look("urgent")) + len(look("queue")),
+        "blocked": lambda look: look("blocked"),
+    },
+}
+"""What the counters of a record are in the machine."""
+
+_WORDS = {
+    "unannounced": "credit gained and not announced",
+    "excl": "the number of free exclusive buffers",
+    "float": "the number of free floating buffers",
+    "required": "the number of buffers required",
+    "waiting": "whether the channel waits for a floating buffer",
+    "queued": "the number of messages received and not taken",
+    "next_seq": "the next sequence number",
+    "released": "whether the channel is released",
+    "credits": "the credit left",
+    "backlog_now": "the number of data buffers queued",
+    "queue": "the length of the queue",
+    "blocked": "whether the producer is stopped",
+}
+
+
+def counters(record: Recorded) -> list[tuple[str, Demand]]:
+    """What a record says of counters, each as a demand."""
+    args = record.event.args
+    found: dict[str, Any] = {f: args[f] for f in COUNTERS[record.name[:2]] if f in args}
+    if "next_seq" in args:
+        found.setdefault("released", False)
+    if "queue" in args:
+        found.setdefault("blocked", False)
+    return [(f, _counter(record, f, value)) for f, value in found.items()]
+
+
+def _counter(record: Recorded, field: str, given: Any) -> Demand:
+    value = COUNTERS[record.name[:2]][field]
+    forgotten = field == "backlog_now" and given == 0
+    return Demand(
+        lambda look: f"{_WORDS[field]} is recorded as {_shown(given)}, but it must be {_shown(value(look))}",
+        lambda look: value(look) == given or (forgotten and bool(look("abandoned"))),
+        lambda look: f"{record.name}({field}={_shown(value(look))})",
+    )
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
+    """The calls of one process on one channel as spans, in the order in which they end."""
+    effects = [(call, effect) for call in calls for effect in r.effects(call)]
+    found: list[tuple[Call, Observation, int, int, bool]] = [
+        (call, _observed(call.record, e), e.opens, e.closes, True) for call, e in effects
+    ]
+    for call in calls:
+        read = counters(call.record)
+        if not read:
+            continue
+        opens, closes = call.read, call.record.done
+        alone = not any(e.opens < closes and opens < e.closes and other.thread != call.thread for other, e in effects)
+        together = [tuple(d for _, d in read)] if alone else [(d,) for _, d in read]
+        gone = call.record.number("queue") == 0 and closes > r.last_use and call.record.name.startswith("p.")
+        ways: tuple[Way, ...] = ((), (Move("abandon"),)) if gone else ((),)
+        for demands in together:
+            found.append((call, Observation(call.record.event, ways, demands), opens, closes, False))
+    found.sort(key=lambda f: (f[3], not f[4]))
+    place: dict[int, int] = {}
+    made: list[Span] = []
+    for at, (call, observation, opens, closes, acts) in enumerate(found):
+        key = id(call.record.event)
+        made.append(Span(observation, opens, closes, place.get(key)))
+        if acts:
+            place[key] = at
+    return tuple(made)
+
+
+def _observed(record: Recorded, effect: Effect) -> Observation:
+    return Observation(record.event, effect.ways, effect.afterwards, effect.before, awaits=effect.awaits)

@@ -1,0 +1,181 @@
+"""The binding of recorded credit-based flow control to the machine of one channel: both ends of every channel of a run."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from streamproof.conformance.binding import Case, Observation, Plan, Span, Task
+from streamproof.conformance.events import Event
+from streamproof.conformance.flink import find_runs
+from streamproof.language.grounding import Rules
+from streamproof.system import InputError
+from streamproof.system.errors import Loc
+from streamproof_models.credit_channel import RecordedChannel
+from streamproof_specs.flink.credit_calls import Call, Reading, spans
+from streamproof_specs.flink.credit_records import (
+    Nesting,
+    Recorded,
+    Recording,
+    TraceRun,
+    by_channel,
+    nested,
+    read_recording,
+    trace_runs,
+)
+from streamproof_specs.flink.credit_wording import CreditWording
+
+AMPLE = 1 << 40
+"""More than any number in a record of this machine's counters."""
+
+ARRIVING = frozenset({"c.buffer_taken", "c.recv", "c.recv_empty", "c.backlog", "c.blocked"})
+"""Calls that are made in the network's thread."""
+
+UNRECORDED = "no process recorded the calls of credit-based flow control; start Flink with the agent"
+
+
+@lru_cache(maxsize=32)
+def channel_rules(exclusive: int, pipelined: bool, threads: int) -> Rules:
+    """The machine of a channel with so many exclusive buffers, handled in so many threads."""
+    return Rules(RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Channel:
+    """What was recorded of one channel, by process, with the place of each call in its thread."""
+
+    id: str
+    records: Mapping[str, Sequence[Recorded]]
+    nesting: Mapping[str, Mapping[int, Nesting]]
+    recording: Recording
+
+    def of(self, end: str) -> list[Recorded]:
+        """The records of one end, or of one kind of call."""
+        return [r for records in self.records.values() for r in records if r.name.startswith(end)]
+
+    def case(self) -> Case:
+        """The channel as one behaviour, or why it is none."""
+        title = f"{self._source()} to {self._reader()}"
+        unjudged = self._unjudged()
+        if unjudged:
+            return Case(self.id, title, (), False, (unjudged,))
+        reading = self._reading()
+        network = next((r for r in self.of("c.") if r.name in ARRIVING), None)
+        threads = {} if network is None else {(network.event.process, network.thread): 0}
+        accounts = tuple(spans(reading, [self._call(r, threads) for r in records]) for _, records in self._in_order())
+        accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
+        rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)))
+        wording = CreditWording(reading)
+        task = Task(self.id, rules.system, spans=accounts, grounding=rules.instances, wording=wording)
+        return Case(self.id, title, (task,), damage=self._damage())
+
+    def _in_order(self) -> list[tuple[str, Sequence[Recorded]]]:
+        """The producer's process first: it goes as far as it can before the consumer is asked."""
+        return sorted(self.records.items(), key=lambda item: not any(r.name.startswith("p.") for r in item[1]))
+
+    def _call(self, record: Recorded, threads: dict[tuple[str, str], int]) -> Call:
+        place = self.nesting[record.event.process][record.done]
+        thread = threads.setdefault((record.event.process, record.thread), len(threads))
+        return Call(record, place.inner, place.outer, place.before, thread)
+
+    def _checked(self, span: Span) -> Span:
+        event = span.observation.event
+        wrong = self.recording.wrong.get(event.loc) if event.loc is not None else None
+        return span if wrong is None else replace(span, observation=Observation(event, impossible=wrong))
+
+    def _reading(self) -> Reading:
+        said = [r.number("n") for r in self.of("c.excl_request")]
+        said += [r.number("initial") for name in ("c.request", "p.request") for r in self.of(name)]
+        initial = Counter(n for n in said if n is not None).most_common(1)
+        produced = self.of("p.")
+        used = [
+            r.done
+            for r in produced
+            if (r.name == "p.send" and r.event.args.get("got") is not False)
+            or (r.name == "p.enqueue" and r.number("ret") != -1)
+        ]
+        return Reading(
+            exclusive=initial[0][0] if initial else 0,
+            pipelined=any(r.name == "p.enqueue" or "backlog_now" in r.event.args for r in produced),
+            given_up=bool(self.of("c.release")),
+            last_use=max(used, default=-1),
+        )
+
+    def _unjudged(self) -> str | None:
+        cut = [p for p in self.records if p in self.recording.cut]
+        if cut:
+            return f"the record of {cut[0]} was cut: what is missing cannot be told from what did not happen"
+        if any(r.event.args.get("thrown") is True for r in self.of("")):
+            return "a call ended with an exception, after which what it did is not known"
+        if not self.of("p.") and self.of("c.recv"):
+            return "the producer's end is not recorded: give the traces of all processes"
+        if not self.of("c.") and self.of("p.request"):
+            return "the consumer's end is not recorded: give the traces of all processes"
+        return None
+
+    def _damage(self) -> tuple[Loc, ...]:
+        damaged = self.recording.damage()
+        files = {r.event.file for records in self.records.values() for r in records if r.event.file}
+        others = [Loc(file, 0) for file in sorted(files) if any(d.file != file for d in damaged)]
+        return (*damaged, *others)
+
+    def _reader(self) -> str:
+        asked = next((r.text("task") for r in self.of("c.request")), "")
+        return asked.partition("#")[0] or "a consumer"
+
+    def _source(self) -> str:
+        task = next((r.thread for r in self.of("p.enqueue")), "")
+        partition = next((r.text("partition") for r in self.of("p.request") + self.of("c.request")), "")
+        return task.partition("#")[0] or f"partition {partition.partition('@')[0]}"
+
+
+class FlinkCreditChannel:
+    """Follows every recorded channel of a run through the machine of one channel."""
+
+    model = "credit_channel"
+
+    def runs(self, path: Path) -> list[Any]:
+        """The runs under a path; a run that has logs only is one, too. Raises `InputError` where there is none."""
+        found = trace_runs(path)
+        return list(found or [TraceRun(r.name, r.folder, ()) for r in find_runs(path)])
+
+    def recognises(self, path: Path) -> bool:
+        """Whether there are records under a path that this binding reads."""
+        return bool(trace_runs(path))
+
+    def plan(self, run: Any, job_graph: Path | None) -> Plan:
+        """One case per channel. Raises `InputError` for a job graph, which says nothing of channels."""
+        if job_graph is not None:
+            raise InputError(f"{job_graph}: a job graph says nothing about channels", remedy="leave out --job-graph")
+        recording = read_recording(run)
+        nesting = {process: nested(records) for process, records in recording.processes.items()}
+        channels = [_Channel(name, records, nesting, recording) for name, records in by_channel(recording)]
+        events = tuple(_merged([r for c in channels for rs in c.records.values() for r in rs]))
+        problems = tuple(map(str, recording.problems))
+        return Plan(
+            run.name, tuple(c.case() for c in channels), events, 0, problems, unit="channel", nothing=UNRECORDED
+        )
+
+
+def _merged(records: Iterable[Recorded]) -> Iterator[Event]:
+    """All events of a run: those of one process in its order, processes against each other by the clock."""
+    processes: dict[str, list[Recorded]] = {}
+    for record in records:
+        processes.setdefault(record.event.process, []).append(record)
+    streams = []
+    for process, calls in sorted(processes.items()):
+        latest, timed = 0, []
+        for at, call in enumerate(sorted(calls, key=lambda r: r.done)):
+            latest = max(latest, call.ns)
+            timed.append((latest, process, at, call.event))
+        streams.append(timed)
+    for *_, event in heapq.merge(*streams, key=lambda t: t[:3]):
+        yield event
+
+
+BINDING = FlinkCreditChannel()

@@ -1,0 +1,260 @@
+"""Recorded calls of Flink's credit-based flow control: which files hold them, and what a line says.
+
+A file holds what one process recorded, one JSON object a line, in the order in which the calls returned. A line is written
+as our event log (`process`, `seq`, `event`, `args`), or flat, as an agent prints it (`proc`, `q`, `ev` and the rest).
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from streamproof.conformance.events import Event
+from streamproof.conformance.flink.logfiles import read_lines
+from streamproof.conformance.flink.records import Problem
+from streamproof.system.errors import InputError, Loc
+
+ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+"""How the names of trace files end."""
+
+ENDS = ("p.", "c.", "g.")
+"""What the names of events begin with: the producer's end of a channel, the consumer's, a gate."""
+
+_FLAT = frozenset({"ns", "ns0", "q", "q0", "proc", "th", "ev", "ch"})
+_CUT = "TRUNCATED"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One call. `begun` and `done` are its moments in the order of its process, `ns` the clock's at its end."""
+
+    event: Event
+    channel: str
+    thread: str
+    begun: int
+    done: int
+    ns: int
+
+    @property
+    def name(self) -> str:
+        """What was called."""
+        return self.event.event
+
+    def number(self, field: str) -> int | None:
+        """What the record has under a name; None where it has none, or no whole number."""
+        value = self.event.args.get(field)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def text(self, field: str) -> str:
+        """The text under a name; empty where there is none."""
+        value = self.event.args.get(field)
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRun:
+    """The trace files of one run. `folder` is where they, or the logs without any, lie."""
+
+    name: str
+    folder: Path
+    files: tuple[Path, ...]
+
+
+@dataclass(slots=True)
+class Recording:
+    """What the files of a run say, by process; what could not be read; where the record of a process contradicts itself."""
+
+    processes: dict[str, list[Recorded]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    cut: set[str] = field(default_factory=set)
+    """Processes whose record ends before the process did."""
+    wrong: dict[Loc, str] = field(default_factory=dict)
+    """By file and line: why a record cannot stand where it does."""
+
+    def damage(self) -> tuple[Loc, ...]:
+        """Lines that may have been events."""
+        return tuple(Loc(p.file, p.line) for p in self.problems if p.line)
+
+
+def trace_runs(path: Path) -> list[TraceRun]:
+    """The runs under a path: a trace file, a folder of them, a folder of such folders, a pattern. May be none.
+
+    Raises `InputError` where the path does not exist."""
+    text = str(path)
+    if glob.has_magic(text) and not path.exists():
+        found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
+        if not found:
+            raise InputError(f"nothing matches the pattern {text}", remedy="Traces are named *.jsonl or *.ndjson.")
+        runs = [run for match in found if match.is_dir() for run in _below(match)]
+        folders: dict[Path, list[Path]] = {}
+        for match in found:
+            if not match.is_dir() and is_trace(match):
+                folders.setdefault(match.parent, []).append(match)
+        return runs + [TraceRun(f.resolve().name, f, tuple(files)) for f, files in folders.items()]
+    if path.is_dir():
+        return _below(path)
+    if path.exists():
+        return [TraceRun(path.name.partition(".")[0], path.parent, (path,))] if is_trace(path) else []
+    raise InputError(f"there is no file or folder {text}", remedy="Give a trace, a folder of traces, or a pattern.")
+
+
+def is_trace(file: Path) -> bool:
+    """Whether a file's first line is a record of credit-based flow control."""
+    if not file.name.endswith(ENDINGS):
+        return False
+    with closing(read_lines(file, lambda problem: None)) as lines:
+        for raw in lines:
+            if not raw.isspace():
+                record = _object(raw)
+                return record is not None and _name(record).startswith(ENDS) and _name(record)[2:3] != ""
+    return False
+
+
+def read_recording(run: TraceRun) -> Recording:
+    """What the files of a run say. Raises `InputError` for a file that cannot be opened."""
+    recording = Recording()
+    for file in run.files:
+        _read(file, recording)
+    return recording
+
+
+def _below(folder: Path) -> list[TraceRun]:
+    runs = []
+    for root, folders, names in os.walk(folder):
+        folders.sort()
+        files = tuple(f for name in sorted(names) if (f := Path(root, name)).name.endswith(ENDINGS) and is_trace(f))
+        if files:
+            runs.append(TraceRun(Path(root).resolve().name, Path(root), files))
+    return runs
+
+
+def _object(raw: bytes) -> Mapping[str, Any] | None:
+    try:
+        record = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _name(record: Mapping[str, Any]) -> str:
+    name = record.get("ev", record.get("event"))
+    return name if isinstance(name, str) else ""
+
+
+def _read(file: Path, recording: Recording) -> None:
+    last: dict[str, tuple[int, int]] = {}
+    file_process = file.name.partition(".")[0]
+    with closing(read_lines(file, recording.problems.append)) as lines:
+        for number, raw in enumerate(lines, 1):
+            if raw.isspace():
+                continue
+            if raw.strip().strip(b'"').startswith(_CUT.encode()):
+                recording.cut.add(next(iter(last), file_process))
+                continue
+            record = _object(raw)
+            made = None if record is None else _recorded(record, str(file), number)
+            if made is None:
+                what = "is not a JSON object" if record is None else "is not a record of a call"
+                recording.problems.append(Problem(str(file), number, f"the line {what}"))
+                continue
+            process = made.event.process
+            before, line = last.get(process, (-1, 0))
+            if made.done <= before:
+                recording.wrong[Loc(str(file), number)] = (
+                    f"the record has the place {made.done} in the order of {process}, but line {line} before it has {before}"
+                )
+            elif made.begun >= made.done:
+                recording.wrong[Loc(str(file), number)] = (
+                    f"the call returned at {made.done}, before it began at {made.begun}"
+                )
+            last[process] = max((before, line), (made.done, number))
+            recording.processes.setdefault(process, []).append(made)
+
+
+def _recorded(record: Mapping[str, Any], file: str, line: int) -> Recorded | None:
+    """The record of a line, in either form; None where it is none."""
+    if "ev" in record:
+        fixed: Mapping[str, Any] = {k: record.get(k) for k in _FLAT}
+        args = {k: v for k, v in record.items() if k not in _FLAT}
+        place, process, name = fixed["q"], fixed["proc"], fixed["ev"]
+    else:
+        given = record.get("args")
+        if not isinstance(given, dict):
+            return None
+        fixed = given
+        args = {k: v for k, v in given.items() if k not in _FLAT}
+        place, process, name = record.get("seq"), record.get("process"), record.get("event")
+    numbers = (place, fixed.get("q0"), fixed.get("ns"))
+    if any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
+        return None
+    if not isinstance(name, str) or not name.startswith(ENDS) or not isinstance(process, str):
+        return None
+    channel = fixed.get("ch")
+    event = Event(channel or "", process, int(place), name, args, file=file, line=line)
+    return Recorded(event, channel or "", str(fixed.get("th")), *(int(n) for n in (fixed["q0"], place, fixed["ns"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """Where a call stands in its thread: the call that made it, those it made, the moment at which the one before ended."""
+
+    outer: Recorded | None
+    inner: list[Recorded]
+    before: int
+
+
+def nested(records: list[Recorded]) -> dict[int, Nesting]:
+    """The place of each call of one process, by the moment at which it returned."""
+    threads: dict[str, list[Recorded]] = {}
+    for record in records:
+        threads.setdefault(record.thread, []).append(record)
+    places: dict[int, Nesting] = {}
+    for calls in threads.values():
+        around: list[Recorded] = []
+        moments = sorted(m for call in calls for m in (call.begun, call.done))
+        for call in sorted(calls, key=lambda r: (r.begun, -r.done)):
+            while around and around[-1].done < call.done:
+                around.pop()
+            at = bisect_left(moments, call.begun)
+            places.setdefault(call.done, Nesting(around[-1] if around else None, [], moments[at - 1] if at else -1))
+            if around:
+                places[around[-1].done].inner.append(call)
+            around.append(call)
+    return places
+
+
+def by_channel(recording: Recording) -> Iterator[tuple[str, dict[str, list[Recorded]]]]:
+    """The channels of a run with their records by process. What was queued before a consumer asked for it goes to the
+    first that did."""
+    asked: dict[tuple[str, str, str], str] = {}
+    for process, records in recording.processes.items():
+        for r in records:
+            if r.name == "p.request":
+                for index in _indices(str(r.event.args.get("subpartitions"))):
+                    asked.setdefault((process, r.text("partition"), index), r.channel)
+    channels: dict[str, dict[str, list[Recorded]]] = {}
+    for process, records in recording.processes.items():
+        for r in records:
+            channel = r.channel
+            if not channel and r.name == "p.enqueue":
+                index = r.text("subpartition").rpartition(",")[2]
+                channel = asked.get((process, r.text("partition"), index), "")
+            if channel:
+                mine = r if r.channel else replace(r, channel=channel, event=replace(r.event, trace=channel))
+                channels.setdefault(channel, {}).setdefault(process, []).append(mine)
+    yield from channels.items()
+
+
+def _indices(text: str) -> Iterator[str]:
+    """The subpartitions of a request, which names the first and the last, ``[0, 1]``, or (Flink 1.17) one."""
+    first, comma, last = text.strip("[]").partition(",")
+    last = last if comma else first
+    if first.strip().isdigit() and last.strip().isdigit() and int(last) - int(first) < 1 << 20:
+        yield from map(str, range(int(first), int(last) + 1))

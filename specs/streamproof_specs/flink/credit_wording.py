@@ -1,0 +1,185 @@
+"""Credit-based flow control in words: why a call cannot have happened, and which ones could have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamproof.conformance.binding import Look, Move
+from streamproof.conformance.events import Event
+from streamproof.system import Instance
+from streamproof_models.credit_channel import BLOCKING, DATA
+from streamproof_specs.flink.credit_calls import Reading, head, next_kind
+
+
+@dataclass(frozen=True, slots=True)
+class CreditWording:
+    """How the machine of one channel is spoken of to those who know Flink."""
+
+    reading: Reading
+
+    def why_not(self, move: Move, look: Look) -> str | None:
+        """Why a call cannot have happened in a state; None where the condition itself must do."""
+        match move.action:
+            case "send_data" | "send_event" | "send_stored" | "tell_backlog":
+                return self._not_sent(move, look)
+            case "enqueue":
+                return "the producer has finished or given up the partition" if self._ended(look) else None
+            case "accept":
+                return "no request for the subpartition is on its way"
+            case "restart":
+                return "the producer is not stopped" if not look("blocked") else None
+            case "set_aside":
+                return "the channel has its exclusive buffers already"
+            case "request":
+                return "the channel cannot ask for the subpartition (again)"
+            case "take" | "take_none":
+                return self._not_taken(look)
+            case "stop_coming" | "drain":
+                return self._not_stopped(move, look)
+            case "receive" | "receive_empty" | "discard":
+                return self._not_received(look)
+            case "want":
+                return self._not_wanted(move, look)
+            case "accept_offer":
+                if not look("waiting"):
+                    return "the channel does not wait for a floating buffer"
+                return self._has(look)
+            case "decline_offer":
+                if not look("waiting"):
+                    return "the channel does not wait for a floating buffer"
+                return f"{self._has(look)}, so it needs the buffer that it declines"
+            case "recycle":
+                return "no exclusive buffer has been consumed that could return"
+            case "resume":
+                if look("released"):
+                    return "the channel is released"
+                return "the task has taken no blocking event that it could resume from"
+            case "release" | "empty":
+                return "the channel is released already" if look("released") else "the channel is not released"
+            case _:
+                return None
+
+    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterable[tuple[int, str]]:
+        """The calls that could come next at either end, those of the event's own end first."""
+        mine = event.event[:2]
+        for text in (*self._of_producer(look), *self._of_consumer(look)):
+            yield int(not text.startswith(mine)), text
+
+    # --- why not
+
+    def _ended(self, look: Look) -> bool:
+        return bool(look("finished") or look("abandoned"))
+
+    def _not_sent(self, move: Move, look: Look) -> str | None:
+        if not look("opened"):
+            return "nothing is sent before the consumer's request has arrived"
+        if look("closed"):
+            return "the producer's end is released"
+        waiting = (*look("urgent"), *look("queue"))
+        if look("blocked") and not look("urgent"):
+            return "the producer is stopped by a blocking event, and the consumer has not resumed it"
+        if move.action == "tell_backlog":
+            if self.reading.exclusive > 0:
+                return "a channel with exclusive buffers announces no backlog"
+            if look("credits") > 0:
+                return f"there {_are(look('credits'), 'credit')}, so no backlog is announced"
+            return self._states(move, look)
+        if self.reading.pipelined:
+            if not waiting:
+                return "nothing is queued that could be sent"
+            data = move.action == "send_data"
+            if data != (waiting[0] in DATA) and waiting[0] not in DATA:
+                return f"{waiting[0]} is first in the queue and must be sent first"
+            if not data and all(k in DATA for k in waiting):
+                return f"no event is queued: {len(waiting)} data {'buffer' if len(waiting) == 1 else 'buffers'} wait"
+        if move.action == "send_data" or move.args.get("kind") in DATA:
+            if look("credits") == 0:
+                return "a buffer is sent without credit"
+            if move.args.get("size") == 0 and self.reading.pipelined and self.reading.exclusive > 0:
+                return "an empty buffer is sent, which happens only without exclusive buffers"
+        return self._states(move, look)
+
+    def _states(self, move: Move, look: Look) -> str:
+        stock = look("stock")
+        return f"a backlog of {move.args.get('backlog')} is stated, with {stock} data buffers queued before"
+
+    def _not_taken(self, look: Look) -> str | None:
+        if look("released"):
+            return "the channel is released"
+        if look("down") and (head(look)["what"] != "BUFFER" or head(look)["kind"] not in DATA):
+            return "what arrives is no data and needs no buffer"
+        if look("holding"):
+            return "a second buffer is taken for the same message"
+        if look("free") + look("borrowed") == 0:
+            return "no buffer is free for the data that arrive"
+        return None
+
+    def _not_stopped(self, move: Move, look: Look) -> str | None:
+        if move.action == "drain":
+            return "borrowed buffers are given back only for a blocking event, without exclusive buffers"
+        if look("down") and head(look)["kind"] not in BLOCKING:
+            return f"{head(look)['kind']} arrives, which blocks nothing"
+        return None
+
+    def _not_received(self, look: Look) -> str | None:
+        if not look("down"):
+            return None
+        kind = head(look)["kind"]
+        if look("stated") is not None:
+            return "the backlog of the message before was not dealt with: no floating buffers were requested for it"
+        if kind in DATA and not look("holding"):
+            return "data are received for which no buffer was taken"
+        if kind in BLOCKING and look("stop") != "COMING":
+            return f"{kind} is received, and the channel was not told that it blocks"
+        if kind in BLOCKING and not look("drained"):
+            return f"{kind} is received, and the channel has not given back its borrowed buffers"
+        return None
+
+    def _not_wanted(self, move: Move, look: Look) -> str | None:
+        if look("stated") is None:
+            return "floating buffers are requested, and no backlog was received that calls for them"
+        if look("released"):
+            return "a channel that is released gets no buffers"
+        if look("waiting") and move.args.get("got"):
+            return "the channel waits for a floating buffer already and asks for none"
+        got, wanted = move.args.get("got"), look("stated") + self.reading.exclusive
+        return f"{got} floating buffers are got where {self._has(look)} and wants {wanted}"
+
+    def _has(self, look: Look) -> str:
+        return f"the channel has {look('free') + look('borrowed')} of {look('required')} buffers"
+
+    # --- what could come
+
+    def _of_producer(self, look: Look) -> Iterable[str]:
+        if look("up"):
+            yield f"p.credit_add(n={look('up')[0]})"
+        if look("resuming") and look("ahead") == 0 and look("blocked"):
+            yield "p.resume()"
+        waiting = (*look("urgent"), *look("queue"))
+        goes = look("opened") and not look("closed") and (look("urgent") or not look("blocked"))
+        if goes and waiting and (waiting[0] not in DATA or look("credits") > 0):
+            yield f"p.send(seq={look('sent')}, type={waiting[0]})"
+
+    def _of_consumer(self, look: Look) -> Iterable[str]:
+        kind = next_kind(look)
+        if kind != "NONE":
+            yield f"c.poll(type={kind})"
+        if look("unannounced"):
+            yield f"c.credit_announce(n={look('unannounced')})"
+        if look("stop") == "HANDLED":
+            yield "c.resume()"
+        if look("down") and look("stated") is None:
+            yield self._arriving(head(look), look)
+
+    def _arriving(self, message: Any, look: Look) -> str:
+        if message["what"] == "BACKLOG":
+            return f"c.backlog(backlog={message['backlog']})"
+        if message["kind"] in DATA and not look("holding"):
+            return "c.buffer_taken(got=true)"
+        return f"c.recv(seq={message['seq'] + look('piece')}, type={message['kind']})"
+
+
+def _are(number: int, what: str) -> str:
+    return f"is 1 {what}" if number == 1 else f"are {number} {what}s"
