@@ -1,7 +1,11 @@
 """``streamproof`` and ``python -m streamproof``."""
 
+import atexit
 import gc
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 GARBAGE = 20_000
 """Objects that may be made before Python looks for cyclic garbage: what a start makes stays, and is not worth a look."""
@@ -15,5 +19,19 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
+def program() -> NoReturn:
+    """Run the command line and leave, with its exit code.
+
+    What was written is flushed and what asked to be called at the end is called; the memory goes back as a whole. Python
+    would take everything apart first, which is a tenth of a short run.
+    """
+    code = main()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

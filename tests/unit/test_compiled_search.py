@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamproof.explicit import explore
-from streamproof.explicit.compiled import layout, search, table, team, worker
+from streamproof.explicit import explore, tiers
+from streamproof.explicit.compiled import ahead, layout, search, table, team, worker
 from streamproof.explicit.compiled.peel import has_cycle
 from streamproof.explicit.cycles import Graph, find_cycle
 from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.limits import Budget
 from streamproof.explicit.rounds import first_round
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
 from streamproof.system.scalarise import scalarise
@@ -68,6 +70,35 @@ def test_any_number_of_workers_agrees(workers: int) -> None:
     for seed in range(60):
         system = random_system(Random(seed))
         assert outcome(system, tier="compiled", workers=workers) == outcome(system, tier="python"), f"seed {seed}"
+
+
+@pytest.mark.parametrize("refusal", ["", "memory", "system"])
+def test_memory_made_ready_changes_nothing(refusal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that clears memory ahead of the search touches what comes next, no more than it may, and changes no result."""
+    started: list[ahead.Ahead] = []
+
+    class Noted(ahead.Ahead):
+        def __init__(self, table: table.Table, budget: Budget) -> None:
+            if refusal == "memory":
+                budget = Budget(max_bytes=1)
+            started.append(self)
+            super().__init__(table, budget)
+            if refusal == "system":
+                self._advise = lambda *_: -1
+
+    alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
+    monkeypatch.setattr(search, "Ahead", Noted)
+    monkeypatch.setattr(ahead, "PAUSE", 0.0001)
+    monkeypatch.setattr(tiers, "_own_workers", lambda: 2)
+    assert outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled") == alone
+    (one,) = started
+    assert one._thread is None
+    ready = [*one._ready.values()]
+    if refusal == "memory":
+        assert ready == []
+    elif not refusal and sys.platform == "linux":
+        assert all(0 < size <= 16 * table.FIRST_CAPACITY + ahead.MOST for size in ready)
+        assert len(ready) == 3
 
 
 @pytest.mark.usefixtures("shape")

@@ -100,7 +100,7 @@ def test_the_wheel_declares_the_command_and_the_licence(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (entry_points,) = (name for name in archive.namelist() if name.endswith("/entry_points.txt"))
         (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
-        assert "streamproof = streamproof.__main__:main" in archive.read(entry_points).decode()
+        assert "streamproof = streamproof.__main__:program" in archive.read(entry_points).decode()
         assert "License-Expression: Apache-2.0" in archive.read(metadata).decode()
         assert any(name.endswith("/licenses/LICENSE") for name in archive.namelist())
 

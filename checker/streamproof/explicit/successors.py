@@ -138,8 +138,10 @@ def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple
     updates = dict(instance.updates)
     before = [b.var(v.name, v.sort) for v in system.variables]
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
-    step = Substitution({b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)})
-    told = [(k, here(step(b.or_(c.condition for c in p.checks))), here(step(b.not_(p.expr)))) for k, p in steps]
+    told: list[tuple[int, Expr, Expr]] = []
+    if steps:
+        step = Substitution({b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)})
+        told = [(k, here(step(b.or_(c.condition for c in p.checks))), here(step(b.not_(p.expr)))) for k, p in steps]
     return Rule(
         number,
         tuple(term for term in guard if term is not b.TRUE),

@@ -1,15 +1,17 @@
-"""Dataclasses whose methods are written when the first object of a class is made.
+"""Dataclasses whose methods are made when they are first called.
 
 The standard `dataclasses.dataclass` compiles five to eight functions for every class it decorates, some 0.4 ms a class, and
 the classes of this package would take half of the time that it needs to be imported. Most of them are never instantiated
-in a run. This `dataclass` therefore only notes the fields and makes the slots; the first construction, comparison, hash or
-`repr` of a class has the standard decorator write the methods for a class of the same fields, and takes them over. Type
-checkers see the standard decorator, and `dataclasses.fields`, `replace` and `asdict` work as they do there.
+in a run. This `dataclass` only notes the fields and makes the slots; the constructor is compiled when the first object is
+made, and comparison, hash and `repr` need no code of their own. Type checkers see the standard decorator; for
+`dataclasses.fields`, `replace` and `asdict` it is applied to a class of the same fields once one of them is called.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import operator
+import reprlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +45,11 @@ _SHAPE = "__record_shape__"
 class _Shape:
     """The fields of one class, and what is to be written for it."""
 
-    __slots__ = ("cls", "eq", "fields", "frozen", "own", "repr", "slots", "twin")
+    __slots__ = ("cls", "compared", "fields", "frozen", "own", "shown", "slots", "standard")
 
     def __init__(self, cls: type, frozen: bool, eq: bool, repr: bool, slots: bool) -> None:
-        self.cls, self.frozen, self.eq, self.repr, self.slots = cls, frozen, eq, repr, slots
-        self.twin: type | None = None
+        self.cls, self.frozen, self.compared, self.shown, self.slots = cls, frozen, eq, repr, slots
+        self.standard: type | None = None
         self.fields: dict[str, tuple[Any, Any]] = {}
         for base in reversed(cls.__mro__[1:]):
             inherited: _Shape | None = base.__dict__.get(_SHAPE)
@@ -102,9 +104,9 @@ class _Shape:
         added: dict[str, Any] = {}
         if "__init__" not in space:
             added["__init__"] = _stand_in(self, "__init__")
-        if self.repr and "__repr__" not in space:
+        if self.shown and "__repr__" not in space:
             added["__repr__"] = _stand_in(self, "__repr__")
-        if self.eq:
+        if self.compared:
             if "__eq__" not in space:
                 added["__eq__"] = _stand_in(self, "__eq__")
             if space.get("__hash__") is None:
@@ -113,23 +115,93 @@ class _Shape:
             added["__setattr__"], added["__delattr__"] = _refuse_set, _refuse_delete
         return added
 
-    def write(self) -> type:
-        """Has the methods written; the class whose methods they were first."""
-        if self.twin is None:
+    def write(self, name: str) -> Callable[..., Any]:
+        """Makes a method, in the place of the one that stood in for it."""
+        method: Callable[..., Any] = getattr(self, name[2:-2])()
+        method.__name__, method.__qualname__ = name, f"{self.cls.__qualname__}.{name}"
+        method.__module__ = self.cls.__module__
+        setattr(self.cls, name, method)
+        return method
+
+    def init(self) -> Callable[..., Any]:
+        """The constructor."""
+        known: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": dataclasses.MISSING}
+        plain: list[str] = ["self"]
+        named: list[str] = []
+        body: list[str] = []
+        for name, (_, default) in self.fields.items():
+            value, positional = name, plain
+            if isinstance(default, dataclasses.Field):
+                positional = named if default.kw_only is True else plain
+                if default.default_factory is not dataclasses.MISSING:
+                    known[f"_make_{name}"] = default.default_factory
+                    value = f"_make_{name}() if {name} is _MISSING else {name}" if default.init else f"_make_{name}()"
+                elif default.default is not dataclasses.MISSING:
+                    known[f"_default_{name}"] = default.default
+                    value = name if default.init else f"_default_{name}"
+                elif not default.init:
+                    continue
+                absent = "_MISSING" if f"_make_{name}" in known else f"_default_{name}"
+                given = f"{name}={absent}" if absent in known else name
+                positional += [given] * default.init
+            elif default is not _ABSENT:
+                known[f"_default_{name}"] = default
+                plain.append(f"{name}=_default_{name}")
+            else:
+                plain.append(name)
+            body.append(f'_set(self, "{name}", {value})' if self.frozen else f"self.{name} = {value}")
+        if hasattr(self.cls, "__post_init__"):
+            body.append("self.__post_init__()")
+        head = ", ".join([*plain, *(["*", *named] if named else [])])
+        exec(f"def __init__({head}):\n " + "\n ".join(body or ["pass"]), known)
+        written: Callable[..., Any] = known["__init__"]
+        return written
+
+    def eq(self) -> Callable[..., Any]:
+        """Whether an object is of the same class and has equal fields."""
+        values = self._values("compare")
+        return lambda one, other: values(one) == values(other) if other.__class__ is one.__class__ else NotImplemented
+
+    def hash(self) -> Callable[..., Any]:
+        """The hash of the fields that are compared."""
+        values = self._values("compare")
+        return lambda one: hash(values(one))
+
+    def repr(self) -> Callable[..., Any]:
+        """The class and its fields by name."""
+        names = self._names("repr")
+
+        @reprlib.recursive_repr()
+        def text(one: object) -> str:
+            return f"{type(one).__qualname__}({', '.join(f'{name}={getattr(one, name)!r}' for name in names)})"
+
+        return text
+
+    def _names(self, purpose: str) -> list[str]:
+        """The fields that take part in something."""
+        return [
+            name
+            for name, (_, default) in self.fields.items()
+            if not isinstance(default, dataclasses.Field) or getattr(default, purpose)
+        ]
+
+    def _values(self, purpose: str) -> Callable[[Any], tuple[Any, ...]]:
+        """Gives the values of those fields."""
+        names = self._names(purpose)
+        if not names:
+            return lambda one: ()
+        get = operator.attrgetter(*names)
+        return get if len(names) > 1 else lambda one: (get(one),)
+
+    def twin(self) -> type:
+        """A class with the same fields, made by the standard decorator."""
+        if self.standard is None:
             space: dict[str, Any] = {"__annotations__": {name: kind for name, (kind, _) in self.fields.items()}}
             space |= {name: default for name, (_, default) in self.fields.items() if default is not _ABSENT}
             space["__module__"], space["__doc__"] = self.cls.__module__, self.cls.__doc__
-            if hasattr(self.cls, "__post_init__"):
-                space["__post_init__"] = None  # the written constructor calls that of the object
             bare = type(self.cls.__name__, (), space)
-            twin: type = dataclasses.dataclass(frozen=self.frozen, eq=self.eq, repr=self.repr)(bare)
-            for name, method in list(self.cls.__dict__.items()):
-                if getattr(method, "stands_for", None) is self:
-                    written = twin.__dict__[name]
-                    written.__qualname__ = f"{self.cls.__qualname__}.{name}"
-                    setattr(self.cls, name, written)
-            self.twin = twin  # last, so that a second thread writes again and never finds half of it
-        return self.twin
+            self.standard = dataclasses.dataclass(frozen=self.frozen, eq=self.compared, init=False, repr=False)(bare)
+        return self.standard
 
 
 class _Written:
@@ -141,18 +213,12 @@ class _Written:
         self.shape, self.name = shape, name
 
     def __get__(self, _: object, owner: type) -> Any:
-        return getattr(self.shape.write(), self.name)
+        return getattr(self.shape.twin(), self.name)
 
 
 def _stand_in(shape: _Shape, name: str) -> Callable[..., Any]:
-    """A method that has the real one written and calls it."""
-
-    def method(self: object, *args: Any, **kwargs: Any) -> Any:
-        shape.write()
-        return getattr(shape.cls, name)(self, *args, **kwargs)
-
-    method.stands_for = shape  # type: ignore[attr-defined]
-    return method
+    """A method that has the real one made and calls it."""
+    return lambda *args, **kwargs: shape.write(name)(*args, **kwargs)
 
 
 def _positional(default: object) -> bool:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import build
-from streamproof.explicit.compiled.steps import Facts, conditions_code, expand_code
+from streamproof.explicit.compiled.steps import conditions_code
 from streamproof.explicit.graph import StateGraph
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
@@ -35,7 +35,7 @@ def state_graph(search: CompiledSearch) -> StateGraph:
             f"the {steps:,} steps of this graph need {needed / 2**30:.1f} GiB",
             remedy="give the run more memory with --memory, or choose smaller parameters",
         )
-    own = build(expand_code(search.system, search.layout, (), idle_steps=True), ["expand"], optimise=False)
+    own, noted = search.every_step()
     worker, table, fixed = search.worker, search.worker.table, search.fixed
     if not table.value("CAPACITY"):
         table.enter_again(fixed)
@@ -43,7 +43,7 @@ def state_graph(search: CompiledSearch) -> StateGraph:
     spare = worker.batch_room
     targets, labels = Reserve(4 * (steps + spare), huge=True), Reserve(4 * (steps + spare), huge=True)
     offsets = Reserve(8 * (states + 1), huge=True)
-    facts = Block(Facts(len(search.system.instances), 0).fresh())
+    facts = Block(noted.fresh())
     ids = None
     if search.layout.words == 1:
         ids = Reserve(4 * table.slots, huge=True)

@@ -12,10 +12,11 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled.ahead import Ahead
 from streamproof.explicit.compiled.layout import Layout, layout, packed
 from streamproof.explicit.compiled.mark import Mark
 from streamproof.explicit.compiled.memory import Block
-from streamproof.explicit.compiled.native import build
+from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.steps import NONE, Facts, ever_code, expand_code, watch_code
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
@@ -41,7 +42,7 @@ MOST_BATCHES = 1 << 20
 """More are not expanded at once, however short they are."""
 BLOCK = 1 << 18
 """So many states are handed to compiled code at once when all are looked at."""
-TOGETHER = 1 << 19
+TOGETHER = 1 << 24
 """From so many known states on, several workers are faster than one."""
 SLICE_SECONDS = 0.1
 """Compiled code runs for about this long before limits and interrupts are looked at."""
@@ -78,7 +79,9 @@ class CompiledSearch:
         self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
         watching = self._watches()
-        code = expand_code(self.system, self.layout, self._steps) + watching
+        # A second pass needs the steps that change nothing too: the same code serves both.
+        self._all_steps = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.properties)
+        code = expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps) + watching
         self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
         if watching:
             self._watch = self._own.function("watch", 3)
@@ -87,6 +90,7 @@ class CompiledSearch:
         self.worker = Worker(self.layout.words, self.budget, self._facts, expand)
         self.worker.table.set(MOST_STATES=self._most_states)
         self._team: Team | None = None
+        self._ahead: Ahead | None = None
         self._marked: Mark | None = None
         self._written = 0.0
         self._reported = 0.0
@@ -202,13 +206,23 @@ class CompiledSearch:
 
         return state_graph(self)
 
+    def every_step(self) -> tuple[Module, Facts]:
+        """The successor function that writes down all steps, and what it notes."""
+        if self._all_steps:
+            return self._own, self._facts
+        code = expand_code(self.system, self.layout, (), idle_steps=True)
+        return build(code, ["expand"], optimise=False), Facts(len(self.system.instances), 0)
+
     # --- the search ---
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
+        if self.threads > 1:
+            self._ahead = Ahead(self.worker.table, self.budget)
         try:
             self._run()
         finally:
+            self._end_ahead()
             self._end_team()
             if self.checkpoints is not None:
                 self.checkpoints.close()
@@ -345,9 +359,16 @@ class CompiledSearch:
             elif outcome == kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
+    def _end_ahead(self) -> None:
+        """From here on workers touch their memory themselves."""
+        if self._ahead is not None:
+            self._ahead.stop()
+            self._ahead = None
+
     def _gather_team(self) -> None:
         from streamproof.explicit.compiled.team import Team
 
+        self._end_ahead()
         expand = self._own.addresses["expand"]
         try:
             self._team = Team(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)

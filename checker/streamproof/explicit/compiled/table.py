@@ -162,6 +162,21 @@ class Table:
         found = int.from_bytes(self._parents.bytes(4 * number, 4 * number + 4), "little")
         return -1 if found == 0xFFFFFFFF else found
 
+    def coming(self, least: int, most: int) -> list[tuple[int, int]]:
+        """What the search will touch next: addresses of memory, and up to which byte of it.
+
+        Of the log as much again as is used, within limits; of the table all there is, and past half of what it takes before
+        it grows, of what it grows to.
+        """
+        count, capacity, room = self.count, self.value("CAPACITY"), max(1, self.value("ROOM"))
+        wanted = capacity * 2 if capacity < DOUBLING else capacity // 2 * 3
+        entries = capacity + max(0, min(wanted - capacity, (wanted - capacity) * (2 * count - room) // room))
+        found = [(self._entries.address, min(8 * entries, self._entries.size))]
+        for reserve, size in ((self._log, self.stored_size(0)), (self._parents, self.stored_size(1))):
+            used = count * size
+            found.append((reserve.address, min(used + max(least, min(used, most)), reserve.size)))
+        return found
+
     def make_room(self, more: int, fixed: Fixed) -> bool:
         """Grow until so many states more fit; False when memory does not allow it."""
         needed, capacity = self.count + more, self.value("CAPACITY")
