@@ -26,7 +26,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamproof import WEAK, Array, Enum, Model, Queue, Range, Record, State, action, choose, require
+from streamproof import WEAK, Enum, Model, Parts, Range, State, action, each, require
+from streamproof_models.cyclic_channels import Channel, FeedbackEdge, Operator
 
 FEEDBACK = ("bounded", "spilling")
 POLICIES = ("feedback-first", "feedback-first-when-utilised", "forward-first-until-utilised", "fair", "forward-first")
@@ -58,6 +59,11 @@ class Cyclic(Model):
     watch: int = 0
     """Count waits and logged records up to here; 0: do not count."""
 
+    channel: ClassVar[tuple[Channel, ...]]
+    """The channel in front of each operator; the first is the forward input."""
+    operator: ClassVar[tuple[Operator, ...]]
+    back: ClassVar[FeedbackEdge]
+
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
         "operators": (1, None),
         "buffers": (1, None),
@@ -81,27 +87,46 @@ class Cyclic(Model):
                 raise ValueError(f"{word!r} is none of {', '.join(known)}")
         self.last = self.operators - 1
         self.inner = range(1, self.operators)
-        self.spills = self.feedback == "spilling"
         self.threshold = self.utilised or self.buffers
-        self.numbers = self.records + self.barriers + 1
+
+    def parts(self) -> Parts:
+        """The operators, the channel in front of each, and the feedback edge: what they do together is said by the rules."""
+        return (
+            Parts(
+                channel=each(self.operators, self.channel_of),
+                operator=each(self.operators, self.operator_of),
+                back=self.feedback_edge(),
+            )
+            .block("channel.put", "channel.take", "back.put", "back.take")
+            .block("operator.read", "operator.send", "operator.drop")
+        )
+
+    def channel_of(self, i: int) -> Channel:
+        """The channel in front of operator `i`."""
+        return Channel(buffers=self.buffers, rounds=self.rounds)
+
+    def operator_of(self, i: int) -> Operator:
+        """Operator `i`."""
+        return Operator(amplification=self.amplification, rounds=self.rounds, closing=i == self.last)
+
+    def feedback_edge(self) -> FeedbackEdge:
+        """The feedback edge."""
+        return FeedbackEdge(**self.feedback_settings())
+
+    def feedback_settings(self) -> dict[str, Any]:
+        """The parameters of the feedback edge."""
+        return {
+            "buffers": self.buffers,
+            "most": self.records + self.barriers,
+            "rounds": self.rounds,
+            "spilling": self.feedback == "spilling",
+        }
 
     def state(self) -> State:
         """Nothing is under way."""
-        item = {"kind": Enum("RECORD", "BARRIER"), "rounds": Range(0, self.rounds)}
-        number = Range(0, self.numbers - 1)
-        # One place more than may be used: that no writer uses it is a property.
-        places = self.buffers + 1
         return State(
             unborn=Range(0, self.records, init=self.records),
             untriggered=Range(0, self.barriers, init=self.barriers),
-            input=Array(self.operators, Queue(Record(**item), capacity=places)),
-            memory=Queue(Record(**item, number=number), capacity=places),
-            disk=Queue(Record(**item, number=number), capacity=self.records + self.barriers if self.spills else 0),
-            written=number,
-            due=number,
-            task=Array(self.operators, Enum("IDLE", "SEND", "LEAVE", "BARRIER")),
-            copies=Array(self.operators, Range(0, self.amplification)),
-            left=Array(self.operators, Range(0, self.rounds)),
             read=Enum("FEEDBACK", "FORWARD"),
             forward_wait=Range(0, self.watch),
             feedback_wait=Range(0, self.watch),
@@ -114,72 +139,58 @@ class Cyclic(Model):
     def offer(self, s: Any) -> None:
         """The source has a record."""
         require(s.unborn > 0)
-        require(self.has_room(s.input[0]))
         s.unborn -= 1
-        s.input[0].push({"kind": "RECORD", "rounds": self.rounds})
+        self.channel[0].put(s.channel[0], "RECORD", self.rounds)
 
     @action
     def trigger(self, s: Any) -> None:
         """A checkpoint begins: its barrier comes in among the records."""
         require(s.untriggered > 0)
-        require(self.has_room(s.input[0]))
         s.untriggered -= 1
-        s.input[0].push({"kind": "BARRIER", "rounds": 0})
-
-    def has_room(self, channel: Any) -> Any:
-        """Whether a channel has a free buffer."""
-        return len(channel) < self.buffers
+        self.channel[0].put(s.channel[0], "BARRIER", 0)
 
     # --- the entry
 
     @action(fairness=WEAK)
     def read_forward(self, s: Any) -> None:
         """The entry reads its forward input."""
-        require(s.task[0] == "IDLE")
-        require(len(s.input[0]) > 0)
+        require(len(s.channel[0].items) > 0)
         require(not self.ready(s) or not self.prefers_feedback(s))
+        kind, rounds = s.channel[0].items.head.kind, s.channel[0].items.head.rounds
         s.read = "FORWARD"
         s.forward_wait = 0
         if self.ready(s):
             s.feedback_wait = min(s.feedback_wait + 1, self.watch)
-        if s.input[0].head.kind == "BARRIER":
+        if kind == "BARRIER":
             s.logged = 0
-        self.take(s, 0, s.input[0].head)
-        s.input[0].pop()
+        self.work(s, 0, kind, rounds)
+        self.channel[0].take(s.channel[0])
 
     @action(fairness=WEAK)
     def read_feedback(self, s: Any) -> None:
         """The entry reads what came back."""
-        require(s.task[0] == "IDLE")
-        require(len(s.memory) > 0)
-        require(len(s.input[0]) == 0 or self.prefers_feedback(s))
+        require(len(s.back.memory) > 0)
+        require(len(s.channel[0].items) == 0 or self.prefers_feedback(s))
+        kind, rounds = s.back.memory.head.kind, s.back.memory.head.rounds
         s.read = "FEEDBACK"
         s.feedback_wait = 0
-        if len(s.input[0]) > 0:
+        if len(s.channel[0].items) > 0:
             s.forward_wait = min(s.forward_wait + 1, self.watch)
-        if s.memory.head.kind == "BARRIER":
+        if kind == "BARRIER":
             s.logged = 0
-        elif self.checkpointing(s):
+        elif self.watch and self.checkpointing(s):
             s.logged = min(s.logged + 1, self.watch)
-        self.take(s, 0, s.memory.head)
-        s.memory.pop()
-        s.due = (s.due + 1) % self.numbers
-        if self.waiting(s) == 0:  # numbers begin anew when nothing waits
-            s.due = 0
-            s.written = 0
+        self.work(s, 0, kind, rounds)
+        self.back.take(s.back)
 
     def ready(self, s: Any) -> Any:
         """Whether the entry sees something on the feedback edge."""
-        return self.waiting(s) > 0
-
-    def waiting(self, s: Any) -> Any:
-        """How many items wait on the feedback edge."""
-        return len(s.memory) + len(s.disk)
+        return self.back.waiting(s.back) > 0
 
     def prefers_feedback(self, s: Any) -> Any:
         """Whether the entry reads the feedback edge first."""
         turn = s.read == "FORWARD"
-        utilised = self.waiting(s) >= self.threshold
+        utilised = self.back.waiting(s.back) >= self.threshold
         return {
             "feedback-first": True,
             "feedback-first-when-utilised": utilised or turn,
@@ -190,9 +201,9 @@ class Cyclic(Model):
 
     def checkpointing(self, s: Any) -> Any:
         """Whether a barrier is in the loop, so that what comes back has to be logged."""
-        channels = [s.input[i] for i in self.inner] + [s.memory, s.disk]
-        return any(s.task[i] == "BARRIER" for i in range(self.operators)) or any(
-            item.kind == "BARRIER" for channel in channels for item in channel
+        queues = [s.channel[i].items for i in self.inner] + [s.back.memory, s.back.disk]
+        return any(operator.task == "BARRIER" for operator in s.operator) or any(
+            item.kind == "BARRIER" for queue in queues for item in queue
         )
 
     # --- every operator
@@ -200,95 +211,40 @@ class Cyclic(Model):
     @action(i="inner", fairness=WEAK)
     def read_next(self, s: Any, i: int) -> None:
         """An operator behind the entry reads its input."""
-        require(s.task[i] == "IDLE")
-        require(len(s.input[i]) > 0)
-        self.take(s, i, s.input[i].head)
-        s.input[i].pop()
+        require(len(s.channel[i].items) > 0)
+        kind, rounds = s.channel[i].items.head.kind, s.channel[i].items.head.rounds
+        self.work(s, i, kind, rounds)
+        self.channel[i].take(s.channel[i])
 
-    def take(self, s: Any, i: int, item: Any) -> None:
-        """Operator `i` decides what becomes of an item."""
-        if item.kind == "BARRIER":
-            s.task[i] = "BARRIER"
-        else:
-            copies = choose(range(self.amplification + 1))
-            if copies == 0:
-                s.task[i] = "LEAVE"
-            else:
-                require(s.unborn >= copies - 1)
-                if self.rounds and i == self.last:
-                    require(item.rounds > 0)
-                s.unborn -= copies - 1
-                s.task[i] = "SEND"
-                s.copies[i] = copies
-                s.left[i] = item.rounds
-
-    @action(i="operators", fairness=WEAK)
-    def leave(self, s: Any, i: int) -> None:
-        """A record leaves the loop; a barrier that came back has done its work."""
-        require(s.task[i] == "LEAVE" or (i == 0 and self.completing(s)))
-        if s.task[i] == "LEAVE":
-            s.unborn += 1
-        else:
-            s.untriggered += 1
-        s.task[i] = "IDLE"
-
-    def completing(self, s: Any) -> Any:
-        """Whether the entry has a barrier that came back: a checkpoint is complete."""
-        return s.task[0] == "BARRIER" and s.read == "FEEDBACK"
+    def work(self, s: Any, i: int, kind: Any, rounds: Any) -> None:
+        """Operator `i` takes an item; records that it makes come out of the budget."""
+        self.operator[i].read(s.operator[i], kind, rounds)
+        if s.operator[i].task == "SEND":
+            require(s.unborn >= s.operator[i].copies - 1)
+            s.unborn -= s.operator[i].copies - 1
 
     @action(i="operators", fairness=WEAK)
     def send(self, s: Any, i: int) -> None:
         """An operator writes an item to the channel behind it, when there is room."""
-        require(s.task[i] in ("SEND", "BARRIER"))
         require(i > 0 or not self.completing(s))
-        kind = "BARRIER" if s.task[i] == "BARRIER" else "RECORD"
+        operator = self.operator[i]
+        kind, rounds = operator.kind(s.operator[i]), operator.rounds_left(s.operator[i])
         if i == self.last:
-            self.write_back(s, kind, s.left[i] - 1 if self.rounds and s.task[i] == "SEND" else 0)
+            self.back.put(s.back, kind, rounds)
         else:
-            require(self.room_behind(s, i))
-            s.input[i + 1].push({"kind": kind, "rounds": s.left[i]})
-        if s.copies[i] > 0:
-            s.copies[i] -= 1
-        if s.copies[i] == 0:
-            s.task[i] = "IDLE"
-            s.left[i] = 0
+            self.channel[i + 1].put(s.channel[i + 1], kind, rounds)
+        operator.send(s.operator[i])
 
-    def room_behind(self, s: Any, i: int) -> Any:
-        """Whether operator `i`, which is not the last, may write."""
-        return self.has_room(s.input[i + 1])
-
-    # --- the feedback edge
-
-    def write_back(self, s: Any, kind: Any, rounds: Any) -> None:
-        """An item on the feedback edge: to memory if there is room and nothing older is on disk, or else to disk."""
-        item = {"kind": kind, "rounds": rounds, "number": s.written}
-        s.written = (s.written + 1) % self.numbers
-        if not self.spills:
-            require(self.has_room(s.memory))
-            s.memory.push(item)
-        elif self.into_memory(s, kind):
-            s.memory.push(item)
+    @action(i="operators", fairness=WEAK)
+    def leave(self, s: Any, i: int) -> None:
+        """A record leaves the loop; a barrier that came back has done its work."""
+        require(s.operator[i].task == "LEAVE" or (i == 0 and self.completing(s)))
+        if s.operator[i].task == "LEAVE":
+            s.unborn += 1
         else:
-            self.spill(s, item)
+            s.untriggered += 1
+        self.operator[i].drop(s.operator[i])
 
-    def into_memory(self, s: Any, kind: Any) -> Any:
-        """Whether the next item goes to memory."""
-        return self.has_room(s.memory) and len(s.disk) == 0
-
-    def spill(self, s: Any, item: Any) -> None:
-        """An item goes to disk."""
-        s.disk.push(item)
-
-    @action(fairness=WEAK)
-    def read_back(self, s: Any) -> None:
-        """The oldest item on disk goes to a buffer that has become free."""
-        require(self.spills)
-        if self.spills:
-            require(len(s.disk) > 0)
-            require(self.has_room(s.memory))
-            self.fetch(s)
-
-    def fetch(self, s: Any) -> None:
-        """An item moves from disk to memory."""
-        s.memory.push(s.disk.head)
-        s.disk.pop()
+    def completing(self, s: Any) -> Any:
+        """Whether the entry has a barrier that came back: a checkpoint is complete."""
+        return s.operator[0].task == "BARRIER" and s.read == "FEEDBACK"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import NONE, WEAK, Bool, Enum, Queue, Range, Record, State, action, choose, require
+from streamproof import WEAK, Range, State, action, require
+from streamproof_models import cyclic_channels as parts
 from streamproof_models.cyclic import Cyclic
 
 
@@ -67,88 +68,72 @@ class AlignedBarriers(Cyclic, variant="aligned-barriers"):
     @action(fairness=WEAK)
     def read_forward(self, s: Any) -> None:
         """A barrier stays where it is, and what is behind it too: the feedback edge has none yet."""
-        require(len(s.input[0]) > 0)
-        require(s.input[0].head.kind == "RECORD")
+        require(len(s.channel[0].items) > 0)
+        require(s.channel[0].items.head.kind == "RECORD")
         super().read_forward(s)
 
 
 class OneTooMany(Cyclic, variant="one-too-many"):
-    """A writer asks whether a channel holds more than it has buffers, not whether one is free."""
+    """A writer asks whether more than all buffers are in use, not whether one is free."""
 
-    def room_behind(self, s: Any, i: int) -> Any:
-        """Compares wrongly."""
-        return len(s.input[i + 1]) <= self.buffers
+    def channel_of(self, i: int) -> parts.Channel:
+        """A channel that compares wrongly."""
+        return parts.OneTooMany(buffers=self.buffers, rounds=self.rounds)
 
 
 class SpillDropped(Cyclic, variant="spill-dropped"):
     """What finds no buffer on the feedback edge is dropped, so that nobody has to wait."""
 
-    def spill(self, s: Any, item: Any) -> None:
-        """Into the void."""
+    def feedback_edge(self) -> parts.FeedbackEdge:
+        """One that drops."""
+        return parts.Dropped(**self.feedback_settings())
 
 
 class SpillOvertaken(Cyclic, variant="spill-overtaken"):
     """A new item takes a buffer that is free even while older ones are on disk."""
 
-    def into_memory(self, s: Any, kind: Any) -> Any:
-        """Whoever comes first."""
-        return self.has_room(s.memory)
+    def feedback_edge(self) -> parts.FeedbackEdge:
+        """One on which whoever comes first is first."""
+        return parts.Overtaken(**self.feedback_settings())
 
 
 class BarrierOvertakes(Cyclic, variant="barrier-overtakes"):
-    """A barrier is never written to disk: it is handed to the entry in memory, whatever is on disk."""
+    """A barrier is never written to disk if there is a buffer: it is handed to the entry in memory, whatever is on disk."""
 
-    def into_memory(self, s: Any, kind: Any) -> Any:
-        """A barrier goes to memory if there is room."""
-        return super().into_memory(s, kind) or (kind == "BARRIER" and self.has_room(s.memory))
+    def feedback_edge(self) -> parts.FeedbackEdge:
+        """One that prefers barriers."""
+        return parts.BarrierInMemory(**self.feedback_settings())
 
 
 class SpillNewestFirst(Cyclic, variant="spill-newest-first"):
     """The disk is a stack: what was written last is read back first."""
 
-    def fetch(self, s: Any) -> None:
-        """The last item moves to memory."""
-        count = len(s.disk)
-        s.memory.push(s.disk[count - 1])
-        for at in range(self.records + self.barriers):
-            if at < count:
-                kind, rounds, number = s.disk.head.kind, s.disk.head.rounds, s.disk.head.number
-                s.disk.pop()
-                if at < count - 1:
-                    s.disk.push({"kind": kind, "rounds": rounds, "number": number})
+    def feedback_edge(self) -> parts.FeedbackEdge:
+        """One with a stack."""
+        return parts.NewestFirst(**self.feedback_settings())
 
 
 class SpillReadTwice(Cyclic, variant="spill-read-twice"):
     """The reader of the disk fails once, having handed an item over and not noted it, and begins with the same item again."""
 
     def state(self) -> State:
-        """Also: whether it has failed; and one item more than there should be."""
+        """One item more than there should be can come back to the source."""
         declared = dict(super().state().items())
         declared["unborn"] = Range(0, self.records + 1, init=self.records)
         declared["untriggered"] = Range(0, self.barriers + 1, init=self.barriers)
-        number = Range(0, self.numbers - 1)
-        item = Record(kind=Enum("RECORD", "BARRIER"), rounds=Range(0, self.rounds), number=number)
-        declared["disk"] = Queue(item, capacity=self.records + self.barriers + 1)
-        return State(**declared, failed=Bool())
+        return State(**declared)
 
-    def fetch(self, s: Any) -> None:
-        """The item is in memory; whether it is gone from disk depends."""
-        fails = choose([False, True])
-        if fails:
-            require(not s.failed)
-            s.failed = True
-            s.memory.push(s.disk.head)
-        else:
-            super().fetch(s)
+    def feedback_edge(self) -> parts.FeedbackEdge:
+        """One that may fail."""
+        return parts.ReadTwice(**{**self.feedback_settings(), "most": self.records + self.barriers + 1})
 
 
 class SpillForgotten(Cyclic, variant="spill-forgotten"):
     """Nobody has to read back what is on disk."""
 
-    @action(fairness=NONE)
-    def read_back(self, s: Any) -> None:
-        """Perhaps."""
-        super().read_back(s)
+    def feedback_edge(self) -> parts.FeedbackEdge:
+        """One that need not read back."""
+        return parts.Forgotten(**self.feedback_settings())
 
 
 class BlindToSpill(FeedbackFirst, variant="blind-to-spill"):
@@ -156,4 +141,4 @@ class BlindToSpill(FeedbackFirst, variant="blind-to-spill"):
 
     def ready(self, s: Any) -> Any:
         """Something is in memory."""
-        return len(s.memory) > 0
+        return len(s.back.memory) > 0
