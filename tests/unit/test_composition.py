@@ -580,6 +580,40 @@ def test_an_own_action_takes_part() -> None:
     assert explore(system).counts.distinct == 4
 
 
+def test_variants_of_a_composition() -> None:
+    """A variant may block a joint action, which then never happens, and put another machine in a place."""
+
+    class Still(Lanes):
+        def parts(self):
+            return super().parts().block("tick").instead(source=Source(items=1))
+
+    system = Still.system()
+    assert [a.name for a in system.actions] == ["lane[0].pop", "lane[1].pop", "put"]
+    assert Interpreter(system).take(system.action("put").instances[0], (2, 1, 0, 0, 0, 0)) == (1, 0, 1, 0, 0, 0)
+    with pytest.raises(ModelError, match="there is no part 'sauce' to replace"):
+        Lanes().parts().instead(sauce=Source())
+
+
+def test_what_never_can_happen_is_told_of() -> None:
+    """An action without an instance stays in the system, joint ones too, so that reports name it."""
+
+    class Shut(Source):
+        @action
+        def shut(self, s):
+            require(False)
+
+    class Two(Model):
+        def parts(self):
+            return Parts(a=Shut(), b=Shut()).together("both", "a.shut()", "b.emit(k)")
+
+    assert {a.name: len(a.instances) for a in Two.system().actions} == {
+        "a.emit": 2,
+        "a.shut": 0,
+        "b.shut": 0,
+        "both": 0,
+    }
+
+
 class Token(Model):
     """Something that is on or off."""
 

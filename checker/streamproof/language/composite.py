@@ -79,7 +79,8 @@ class CompositeReader:
         ]
         base = replace(own, terminal=b.TRUE, properties=(), lemmas=())
         whole = side_by_side(own.name, [base, *ended])
-        system = joined(whole, [self._joint(machine, whole, j) for j in parts.joint], self._blocked(machine, whole))
+        blocked, never = self._blocked(machine, whole)
+        system = joined(whole, [self._joint(machine, whole, j) for j in parts.joint], blocked)
         order = {name: at for at, name in enumerate(self.whole.declared)}
         ends = [end for end in (own.terminal, whole.terminal) if end is not None]
         carried = dict(_carried(below, lambda s: s.properties))
@@ -87,7 +88,11 @@ class CompositeReader:
         return replace(
             system,
             variables=tuple(sorted(system.variables, key=lambda v: order[v.name])),
-            actions=tuple(replace(a, internal=a.internal or a.name in machine.internal) for a in system.actions),
+            actions=tuple(
+                replace(a, internal=a.internal or a.name in machine.internal)
+                for a in system.actions
+                if a.name not in never
+            ),
             terminal=b.or_(ends) if ends else None,
             properties=(*carried.values(), *own.properties),
             lemmas=(*lemmas.values(), *own.lemmas),
@@ -99,16 +104,22 @@ class CompositeReader:
 
     # --- joint actions
 
-    def _blocked(self, machine: Machine, whole: System) -> list[Instance]:
+    def _blocked(self, machine: Machine, whole: System) -> tuple[list[Instance], set[str]]:
+        """The instances that never happen alone, and the joint actions of the machine that never happen."""
         assert machine.parts is not None
+        joint = {j.name for j in machine.parts.joint}
         blocked: list[Instance] = []
+        never: set[str] = set()
         for places in machine.parts.blocked:
             for text in places.places:
                 for owner, name in places_of(machine, parsed(text, places.loc), places.loc):
                     if name in owner.inside.entries:
                         raise ModelError(f"{text} is a variable", loc=places.loc, remedy="only actions are blocked")
-                    blocked += _action(machine, whole, owner, name, places.loc)[1]
-        return blocked
+                    if owner is machine and name in joint:
+                        never.add(machine.called(name))
+                    else:
+                        blocked += _action(machine, whole, owner, name, places.loc)[1]
+        return blocked, never
 
     def _joint(self, machine: Machine, whole: System, joint: Together) -> Joint:
         participants: list[Rows] = []

@@ -155,6 +155,16 @@ class Parts:
         made.__dict__ = {**self.__dict__, **more}
         return made
 
+    def instead(self, **machines: Any) -> Parts:
+        """Other machines in the places of some; all else is as it was."""
+        loc = caller()
+        for name in machines:
+            if name not in self.machines:
+                known = ", ".join(self.machines)
+                raise ModelError(f"there is no part {name!r} to replace", loc=loc, remedy=f"the parts: {known}")
+        given = {name: one if isinstance(one, Each) else _part(one, loc) for name, one in machines.items()}
+        return self._with(machines={**self.machines, **given})
+
     def share(self, name: str, *places: str) -> Parts:
         """The variables at `places`, ``"lane[0].pool"``, or ``"lane.pool"`` for all lanes, are one, called `name`.
 
@@ -185,7 +195,9 @@ class Parts:
         return self._with(hidden=(*self.hidden, Places(_texts(places, "hide", loc), loc)))
 
     def block(self, *places: str) -> Parts:
-        """Actions that parts do not take by themselves: only in joint actions, or called by a rule of the composite."""
+        """Actions that parts do not take by themselves: only in joint actions, or called by a rule of the composite.
+
+        A joint action of this composite, too: then it never happens."""
         loc = caller()
         return self._with(blocked=(*self.blocked, Places(_texts(places, "block", loc), loc)))
 

@@ -24,6 +24,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
 if TYPE_CHECKING:
+    from streamproof.language.comparison import Comparison
     from streamproof.language.composition import Parts
     from streamproof.system.measure import Measure
 
@@ -278,6 +279,8 @@ class Spec:
     """For parts of a composite, by name, what else must hold of them: all that a `Spec` says, or some properties of it."""
     measures: tuple[PropertyFunction, ...] = ()
     """Quantities beside the model's own, functions ``(m, s)`` marked ``@measure``."""
+    comparison: Comparison | None = None
+    """Designs to put side by side, and claims about them: `streamproof compare`."""
 
     def system(self, variant: str | None = None, **parameters: Any) -> System:
         """The transition system with every property; raises `ModelError` or `UsageError`."""

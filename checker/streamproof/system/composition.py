@@ -95,14 +95,17 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
     for joint in joints:
         instances = tuple(_instances(joint))
         alone |= {_key(i) for rows in joint.participants for _, i in rows}
-        if instances:
-            owed = {fairness[i.action] for rows in joint.participants for _, i in rows}
-            strongest = max(owed, key=_STRENGTH.index)
-            names = tuple(name for name, _ in instances[0].args)
-            given = strongest if joint.fairness is None else joint.fairness
-            made.append(Action(joint.name, names, given, instances, joint.loc, joint.doc))
-    left = (replace(a, instances=tuple(i for i in a.instances if _key(i) not in alone)) for a in system.actions)
-    return replace(system, actions=(*(a for a in left if a.instances), *made))
+        owed = {fairness[i.action] for rows in joint.participants for _, i in rows}
+        strongest = max(owed, key=_STRENGTH.index, default=Fairness.NONE)
+        names = tuple(name for name, _ in instances[0].args) if instances else ()
+        given = strongest if joint.fairness is None else joint.fairness
+        made.append(Action(joint.name, names, given, instances, joint.loc, joint.doc))
+    actions: list[Action] = []
+    for action in system.actions:
+        left = tuple(i for i in action.instances if _key(i) not in alone)
+        if left or not action.instances:  # one that never can happen is told of, as in any system
+            actions.append(replace(action, instances=left))
+    return replace(system, actions=(*actions, *made))
 
 
 def _key(instance: Instance) -> tuple[Any, ...]:
