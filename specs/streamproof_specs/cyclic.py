@@ -24,6 +24,7 @@ from streamproof_models.cyclic_variants import (  # noqa: F401  (declaring a var
     SpillReadTwice,
     StrictTurns,
 )
+from streamproof_specs.cyclic_claims import COMPARISON
 
 
 @invariant
@@ -106,6 +107,7 @@ def items_in_the_loop(m: Cyclic, s: Any) -> Any:
 
 SPEC = Spec(
     Cyclic,
+    comparison=COMPARISON,
     measures=(
         longest_spill,
         longest_forward_wait,

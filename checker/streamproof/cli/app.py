@@ -35,6 +35,7 @@ _MODULES = {
     for name in (
         "models",
         "check",
+        "compare",
         "prove",
         "verify_certificate",
         "simulate",

@@ -18,6 +18,7 @@ from streamproof.language.declare import State
 from streamproof.language.frames import ordinary
 from streamproof.language.primitives import MARK, PropertyMark
 from streamproof.language.sources import place
+from streamproof.language.sweeping import Sweep
 from streamproof.system.errors import Loc, ModelError, UsageError
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
@@ -279,6 +280,8 @@ class Spec:
     """For parts of a composite, by name, what else must hold of them: all that a `Spec` says, or some properties of it."""
     measures: tuple[PropertyFunction, ...] = ()
     """Quantities beside the model's own, functions ``(m, s)`` marked ``@measure``."""
+    sweeps: Sweep | None = None
+    """The configurations that ``streamproof sweep`` explores unless others are asked for."""
     comparison: Comparison | None = None
     """Designs to put side by side, and claims about them: `streamproof compare`."""
 

@@ -1,0 +1,48 @@
+"""``streamproof compare``: the designs of a protocol side by side, and what was claimed of them, judged."""
+
+from __future__ import annotations
+
+import click
+
+from streamproof.cli import completing
+from streamproof.cli.outputs import expect_json_writable, people, write_json
+from streamproof.cli.progress import Status
+from streamproof.cli.selection import json_option
+from streamproof.cli.verbs import Verb
+from streamproof.registry import find
+from streamproof.system.errors import Exit, UsageError
+
+
+@click.command(
+    "compare",
+    cls=Verb,
+    short_help="Compare designs, and judge claims about them.",
+    example="streamproof compare cyclic",
+)
+@click.argument("model", shell_complete=completing.models)
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop each search after so many states.")
+@json_option
+def command(model: str, max_states: int | None, json_to: str | None) -> int:
+    """Find verdicts and largest values for every design of MODEL, and judge what is claimed of the designs.
+
+    Which designs, settings and claims there are is part of the model's specification. The exit code is 0 when every
+    question was decided, whatever the answers are, and 160 otherwise.
+    """
+    expect_json_writable(json_to)
+    target = find(model)
+    if target.spec.comparison is None:
+        raise UsageError(
+            f"{target.name} says nothing of designs to compare",
+            remedy="give its Spec a comparison; the bundled model cyclic has one",
+        )
+    from streamproof.report.comparing import compare, compared_lines
+    from streamproof.report.console import print_lines
+
+    with Status() as status:
+        compared = compare(target.spec, target.spec.comparison, max_states=max_states, told=status)
+    code = Exit.HOLDS if compared.decided else Exit.INCONCLUSIVE
+    if json_to is not None:
+        write_json({**compared.to_json(), "exit_code": int(code)}, json_to)
+    if json_to != "-":
+        print_lines(compared_lines(compared), people(json_to))
+    return code

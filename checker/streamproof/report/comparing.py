@@ -1,0 +1,195 @@
+"""Carrying out a comparison: one search for every design and setting, and the claims judged by what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from streamproof import __version__
+from streamproof.language.comparison import Cell, Claim, Column, Comparison, Judgement, Table, Undecided
+from streamproof.language.model import Spec
+from streamproof.system.records import dataclass
+from streamproof.system.verdict import Verdict
+from streamproof.traces.lines import BLANK, Line, Span, Style, line
+
+SCHEMA = "streamproof.compare/1"
+
+_STYLES: dict[Judgement, Style] = {
+    Judgement.CONFIRMED: "good",
+    Judgement.PARTLY: "new",
+    Judgement.REFUTED: "failed",
+    Judgement.OPEN: "new",
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim and what became of it."""
+
+    claim: Claim
+    judgement: Judgement
+    because: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison that was carried out. `searches` and `states`: how many state spaces were searched, and their size."""
+
+    model: str
+    comparison: Comparison
+    table: Table
+    claims: tuple[Judged, ...]
+    searches: int
+    states: int
+
+    @property
+    def decided(self) -> bool:
+        """Whether every question was answered."""
+        return all(cell.text != "?" for cell in self.table.cells.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON data, schema ``streamproof.compare/1``."""
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "model": self.model,
+            "parameter": self.comparison.parameter,
+            "designs": list(self.comparison.designs),
+            "blocks": [
+                {
+                    "title": block.title,
+                    "columns": [
+                        {
+                            "name": column.name,
+                            "title": column.title,
+                            "of": column.of,
+                            "parameters": dict(column.parameters),
+                            "answers": [_answer(d, self.table.cells[d, column.name]) for d in self.comparison.designs],
+                        }
+                        for column in block.columns
+                    ],
+                }
+                for block in self.comparison.blocks
+            ],
+            "claims": [
+                {"about": j.claim.about, "says": j.claim.says, "judgement": j.judgement.value, "because": j.because}
+                for j in self.claims
+            ],
+            "searches": self.searches,
+            "states": self.states,
+        }
+
+
+def _answer(design: str, cell: Cell) -> dict[str, Any]:
+    return {
+        "design": design,
+        "holds": cell.holds,
+        "length": cell.length,
+        "largest": cell.largest,
+        "at_least": cell.capped,
+    }
+
+
+def compare(
+    spec: Spec, comparison: Comparison, *, max_states: int | None = None, told: Callable[[str], None] = lambda _: None
+) -> Compared:
+    """Answer every question of a comparison, and judge its claims.
+
+    `max_states` bounds each search; what it keeps from being decided is open. `told` is called before each search, with
+    what it is of. Raises `ModelError` and `UsageError` as the specification does.
+    """
+    spec = replace(spec, properties=(*spec.properties, *comparison.properties))
+    columns = [column for block in comparison.blocks for column in block.columns]
+    groups: dict[tuple[tuple[str, Any], ...], list[Column]] = {}
+    for column in columns:
+        groups.setdefault(tuple(sorted(column.parameters.items())), []).append(column)
+    cells: dict[tuple[str, str], Cell] = {}
+    states = searches = 0
+    for design in comparison.designs:
+        for at, group in groups.items():
+            parameters = {**dict(at), comparison.parameter: design}
+            told(", ".join(f"{name}={value}" for name, value in parameters.items()))
+            found, count = _answers(spec, parameters, group, max_states)
+            cells |= {(design, name): cell for name, cell in found.items()}
+            searches, states = searches + 1, states + count
+    table = Table(cells)
+    claims = tuple(_judged(claim, table) for claim in comparison.claims)
+    return Compared(spec.model.title(), comparison, table, claims, searches, states)
+
+
+def _judged(claim: Claim, table: Table) -> Judged:
+    try:
+        return Judged(claim, *claim.judge(table))
+    except Undecided as missing:
+        return Judged(claim, Judgement.OPEN, f"not decided: {missing}")
+
+
+def _answers(
+    spec: Spec, parameters: dict[str, Any], columns: list[Column], max_states: int | None
+) -> tuple[dict[str, Cell], int]:
+    """The answers to the questions about one instance of the model, and how many states it has."""
+    from streamproof.explicit import explore
+    from streamproof.explicit.measuring import measured
+
+    system = spec.system(None, **parameters)
+    wanted = {column.of for column in columns}
+    properties = [p.name for p in system.properties if p.name in wanted]
+    explored = explore(system, properties=properties, max_states=max_states)
+    measures = [m for m in spec.measured(None, **parameters) if m.name in wanted]
+    unknown = wanted - {*properties, *(m.name for m in measures)}
+    assert not unknown, f"{sorted(unknown)} of {system.name} at {parameters}"
+    sizes = {m.name: m for m in measured(explored, measures)}
+    found: dict[str, Cell] = {}
+    for column in columns:
+        if column.of in sizes:
+            size = sizes[column.of]
+            cap = column.cap is not None and size.value == {**spec.model.parameters(), **parameters}[column.cap]
+            found[column.name] = Cell(largest=size.value if size.exact else None, capped=cap)
+            continue
+        finding = explored.finding(column.of)
+        if finding.verdict in (Verdict.HOLDS, Verdict.VIOLATED):
+            length = None if finding.trace is None or finding.verdict is Verdict.HOLDS else len(finding.trace.steps)
+            found[column.name] = Cell(holds=finding.verdict is Verdict.HOLDS, length=length)
+        else:
+            found[column.name] = Cell()
+    return found, explored.counts.distinct
+
+
+def compared_lines(compared: Compared) -> Iterator[Line]:
+    """The tables and the claims, as styled lines."""
+    comparison = compared.comparison
+    yield line(Span(compared.model, "title"), f" by {comparison.parameter}")
+    wide = max(len(design) for design in comparison.designs)
+    for block in comparison.blocks:
+        yield BLANK
+        yield line(Span(block.title, "title"), indent=2)
+        yield from _block(compared, wide, block.columns)
+    if compared.claims:
+        yield BLANK
+        yield line(Span("Claims", "title"), indent=2)
+    for judged in compared.claims:
+        yield line(
+            Span(f"{judged.judgement.value:<9}  ", _STYLES[judged.judgement]),
+            Span(judged.claim.about, "faint"),
+            f": {judged.claim.says}",
+            indent=2,
+            hang=13,
+        )
+        yield line(judged.because, indent=13, hang=13)
+    yield BLANK
+    yield line(f"{compared.searches} state spaces searched, {compared.states:,} states")
+
+
+def _block(compared: Compared, wide: int, columns: tuple[Column, ...]) -> Iterator[Line]:
+    designs, table = compared.comparison.designs, compared.table
+    widths = [max(len(c.title), *(len(table.text(d, c.name)) for d in designs)) for c in columns]
+    head = "  ".join(f"{c.title:<{width}}" for c, width in zip(columns, widths, strict=True))
+    yield line(Span(f"{'':<{wide}}  {head}", "faint"), indent=2)
+    for design in designs:
+        spans: list[Span | str] = [f"{design:<{wide}}  "]
+        for column, width in zip(columns, widths, strict=True):
+            cell = table.cells[design, column.name]
+            style: Style = "plain" if cell.holds is None else "good" if cell.holds else "failed"
+            spans.append(Span(f"{cell.text:<{width}}  ", style))
+        yield line(*spans, indent=2)
