@@ -62,6 +62,7 @@ from streamproof.language.primitives import (
     terminal,
 )
 from streamproof.language.refinement import refines
+from streamproof.language.sweeping import Sweep
 from streamproof.language.temporal import always, eventually, leads_to, until
 from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
 from streamproof.system.model import System
@@ -113,6 +114,7 @@ __all__ = [
     "Spec",
     "State",
     "StreamproofError",
+    "Sweep",
     "Symmetric",
     "System",
     "UsageError",

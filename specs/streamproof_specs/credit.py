@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, invariant, leads_to, temporal
+from streamproof import Spec, Sweep, invariant, leads_to, temporal
 from streamproof_models.credit import (  # noqa: F401  (declaring a variant registers it)
     Credit,
     CreditBeforeFree,
@@ -74,4 +74,8 @@ SPEC = Spec(
         "zero-exclusive": {"depth": 1},
         "no-credit": {"floating": 0},
     },
+    sweeps=Sweep(
+        axes={"exclusive": range(3), "floating": range(4), "channels": range(1, 4), "depth": range(1, 3)},
+        instead={"zero-exclusive": {"exclusive": 0}},
+    ),
 )

@@ -1,0 +1,91 @@
+"""Deciding one point: from a job to a record, both JSON data; the same wherever it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from streamproof.pipeline.sweeps.points import Job
+from streamproof.registry import find
+from streamproof.system.errors import ModelError, StreamproofError, TooLarge, UsageError
+from streamproof.system.fingerprint import fingerprint
+from streamproof.system.model import Kind, System
+from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.version import VERSION
+
+SCHEMA = "streamproof.sweep-point/1"
+
+Record = dict[str, Any]
+"""What is known of one point, as JSON data.
+
+``key``; ``outcome``: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged`` (the
+record of an earlier run is of the same system), or ``malformed``; ``because``; ``fingerprint`` of the system; ``limits``;
+``states``; ``seconds``; and ``properties``, by name ``kind``, ``verdict``, ``because``, ``length``, ``vacuous``.
+"""
+
+
+def decide(job: Job) -> Record:
+    """The record of the point that `job` is about. Raises nothing that a model, its parameters or limits can cause."""
+    begun = time.monotonic()
+    record: Record = {
+        "schema": SCHEMA,
+        "key": job["key"],
+        "outcome": "decided",
+        "because": None,
+        "fingerprint": None,
+        "limits": job["limits"],
+        "states": None,
+        "properties": {},
+    }
+    try:
+        system = find(job["model"]).system(job["variant"], job["parameters"])
+        record["fingerprint"] = fingerprint(system, VERSION, SCHEMA)
+        if record["fingerprint"] == job["known"]:
+            return {**record, "outcome": "unchanged"}
+        names = [p.name for p in system.properties if job["properties"] is None or p.name in job["properties"]]
+        record |= _searched(system, names, job)
+    except UsageError as refusal:
+        record |= {"outcome": "refused", "because": refusal.message}
+    except ModelError as mistake:
+        record |= {"outcome": "malformed", "because": mistake.told}
+    return {**record, "seconds": round(time.monotonic() - begun, 3)}
+
+
+def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
+    from streamproof.explicit import explore
+
+    limits: Mapping[str, Any] = job["limits"]
+    try:
+        found = explore(
+            system,
+            properties=names,
+            max_states=limits["max_states"],
+            time_limit=limits["timeout"],
+            memory=job["memory"],
+            workers=1,
+        )
+    except (TooLarge, MemoryError) as limit:
+        because = limit.told if isinstance(limit, StreamproofError) else "out of memory"
+        open_ = [Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names]
+        return {"properties": {finding.property: _verdict(finding) for finding in open_}}
+    if found.stopped == "interrupted":
+        return {"outcome": "interrupted"}
+    counts = found.counts
+    return {
+        "because": None if found.mistake is None else found.mistake.error.told,
+        "states": {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth},
+        "properties": {finding.property: _verdict(finding) for finding in found.findings},
+    }
+
+
+def _verdict(finding: Finding) -> dict[str, Any]:
+    trace = finding.trace
+    shown = finding.verdict is Verdict.VIOLATED or (finding.kind is Kind.REACHABLE and trace is not None)
+    return {
+        "kind": finding.kind.value,
+        "verdict": finding.verdict.value,
+        "because": finding.because,
+        "length": len(trace.steps) if trace is not None and shown else None,
+        "vacuous": finding.vacuous,
+    }

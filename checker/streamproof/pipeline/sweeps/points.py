@@ -1,0 +1,70 @@
+"""The points of a sweep: every combination of the axes' values, for the model or its variants, the small ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from streamproof.language.sweeping import Sweep, Value
+from streamproof.registry import Target
+from streamproof.system.records import dataclass
+
+Job = dict[str, Any]
+"""One point to decide, as JSON data: what a process of its own, or a Spark task, is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A parameter and the values that it takes, from small to large."""
+
+    name: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One configuration. `variant` is what is asked about, `checked_as` the variant whose machine is searched for it."""
+
+    variant: str | None
+    values: tuple[Value, ...]
+    """One for each axis."""
+    checked_as: str | None
+    parameters: Mapping[str, Any]
+    """All of them."""
+
+    @property
+    def key(self) -> str:
+        """The point as text: the same for the same question."""
+        given = ",".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
+        return f"{self.variant or ''}:{given}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is explored: a model over axes, `fixed` parameters beside them, `variants` (None: the model itself)."""
+
+    target: Target
+    axes: tuple[Axis, ...]
+    fixed: Mapping[str, Any]
+    variants: tuple[str | None, ...]
+    properties: tuple[str, ...] | None
+    """Those asked about; None: all."""
+
+    def points(self) -> tuple[Point, ...]:
+        """Every point; smaller values first, so that what is cheap is known early."""
+        ranked = [
+            (sum(ranks), number, self._point(variant, ranks))
+            for number, (variant, *ranks) in enumerate(
+                product(self.variants, *(range(len(axis.values)) for axis in self.axes))
+            )
+        ]
+        return tuple(point for _, _, point in sorted(ranked, key=lambda entry: entry[:2]))
+
+    def _point(self, variant: str | None, ranks: Sequence[int]) -> Point:
+        values = tuple(axis.values[rank] for axis, rank in zip(self.axes, ranks, strict=True))
+        chosen = {axis.name: value for axis, value in zip(self.axes, values, strict=True)}
+        parameters = {**self.target.defaults(variant), **self.fixed, **chosen}
+        sweep: Sweep | None = self.target.spec.sweeps
+        checked_as = variant if variant is not None or sweep is None else sweep.variant_at(parameters)
+        return Point(variant, values, checked_as, parameters)
