@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -78,11 +79,11 @@ def test_memory_made_ready_changes_nothing(refusal: str, monkeypatch: pytest.Mon
     started: list[ahead.Ahead] = []
 
     class Noted(ahead.Ahead):
-        def __init__(self, table: table.Table, budget: Budget) -> None:
+        def __init__(self, coming: Callable[[], list[tuple[int, int]]], budget: Budget) -> None:
             if refusal == "memory":
                 budget = Budget(max_bytes=1)
             started.append(self)
-            super().__init__(table, budget)
+            super().__init__(coming, budget)
             if refusal == "system":
                 self._advise = lambda *_: -1
 

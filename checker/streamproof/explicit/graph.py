@@ -69,7 +69,7 @@ class StateGraph:
     """Shape (states + 1,)."""
     targets: npt.NDArray[np.int32]
     """Shape (steps,): the state that each step leads to."""
-    instances: npt.NDArray[np.int32]
+    instances: npt.NDArray[np.integer[Any]]
     """Shape (steps,): the position in `System.instances` of the instance whose step it is."""
     state: Callable[[int], State]
     """The scalar state with this number."""

@@ -1,4 +1,4 @@
-"""A second thread that has memory made ready before a search with one worker comes to it.
+"""A second thread that has memory made ready before a loop with one worker comes to it.
 
 Pages are cleared when they are first touched, which is up to a third of the time of a search; another processor can do that.
 """
@@ -8,13 +8,10 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
+from streamproof.explicit.limits import Budget
 from streamproof.system.errors import SystemFailure
-
-if TYPE_CHECKING:
-    from streamproof.explicit.compiled.table import Table
-    from streamproof.explicit.limits import Budget
 
 PAUSE = 0.004
 """Seconds between two looks at how far the search is."""
@@ -29,10 +26,11 @@ _POPULATE_WRITE = 23
 
 
 class Ahead:
-    """Touches the table, the log and the predecessors of a search that is about to come to them; `stop` it before they go."""
+    """Touches what `coming` names, addresses of memory and up to which byte of it, again and again; `stop` it before
+    that memory goes."""
 
-    def __init__(self, table: Table, budget: Budget) -> None:
-        self._table = table
+    def __init__(self, coming: Callable[[], Iterable[tuple[int, int]]], budget: Budget) -> None:
+        self._coming = coming
         self._budget = budget
         self._over = threading.Event()
         self._ready: dict[int, int] = {}
@@ -56,7 +54,7 @@ class Ahead:
     def _run(self) -> None:
         try:
             while True:
-                for address, end in self._table.coming(LEAST, MOST):
+                for address, end in self._coming():
                     self._touch(address, end)
                 if self._over.wait(PAUSE):
                     return

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled.ahead import MOST, Ahead
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import build
 from streamproof.explicit.compiled.steps import conditions_code
@@ -29,7 +30,7 @@ def state_graph(search: CompiledSearch) -> StateGraph:
     Raises `TooLarge` when the steps do not fit into the memory that the search may use.
     """
     states, steps = search.known, sum(search.generated)
-    needed = 8 * steps + 24 * (states + 1)
+    needed = 6 * steps + 24 * (states + 1)
     if not search.budget.allows(needed) or states >= 1 << 31:
         raise TooLarge(
             f"the {steps:,} steps of this graph need {needed / 2**30:.1f} GiB",
@@ -41,7 +42,7 @@ def state_graph(search: CompiledSearch) -> StateGraph:
         table.enter_again(fixed)
     # Batches may overshoot: room for one more than there is.
     spare = worker.batch_room
-    targets, labels = Reserve(4 * (steps + spare), huge=True), Reserve(4 * (steps + spare), huge=True)
+    targets, labels = Reserve(4 * (steps + spare), huge=True), Reserve(2 * (steps + spare), huge=True)
     offsets = Reserve(8 * (states + 1), huge=True)
     facts = Block(noted.fresh())
     ids = None
@@ -56,8 +57,19 @@ def state_graph(search: CompiledSearch) -> StateGraph:
         LABELS=labels.address, FACTS=facts.address, EXPAND=own.addresses["expand"],
     )  # fmt: skip
     run = fixed.function("edges", 2)
-    while table.next < looked_at:
-        run(table.control.address, 1 << 12)
+
+    def coming() -> list[tuple[int, int]]:
+        """Where the next steps go."""
+        begun = table.value("EDGES")
+        return [(targets.address, min(4 * steps, 4 * begun + MOST)), (labels.address, min(2 * steps, 2 * begun + MOST))]
+
+    ahead = Ahead(coming, search.budget) if search.threads > 1 else None
+    try:
+        while table.next < looked_at:
+            run(table.control.address, 1 << 12)
+    finally:
+        if ahead is not None:
+            ahead.stop()
     written = table.value("EDGES")
     for at, value in enumerate(kept):
         table.control[at] = value
@@ -69,7 +81,7 @@ def state_graph(search: CompiledSearch) -> StateGraph:
         initial=search.initial,
         offsets=ends,
         targets=targets.array(np.int32, written),
-        instances=labels.array(np.int32, written),
+        instances=labels.array(np.uint16, written),
         state=search.state,
         path=search.path,
         evaluate=lambda conditions: evaluate(search, conditions),

@@ -502,7 +502,7 @@ def edges(c: words, batches: word) -> word:
     log = words_at(c[LOG])
     offsets = words_at(c[OFFSETS])
     targets = halves_at(c[TARGETS])
-    labels = halves_at(c[LABELS])
+    labels = shorts_at(c[LABELS])
     capacity = c[CAPACITY]
     while batches > 0 and c[NEXT] < c[LAST]:
         batches -= 1

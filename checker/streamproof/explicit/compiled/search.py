@@ -218,7 +218,7 @@ class CompiledSearch:
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
         if self.threads > 1:
-            self._ahead = Ahead(self.worker.table, self.budget)
+            self._ahead = Ahead(self.worker.table.coming, self.budget)
         try:
             self._run()
         finally:

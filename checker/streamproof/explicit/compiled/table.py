@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from streamproof.explicit.compiled import kernel, kernels
+from streamproof.explicit.compiled.ahead import LEAST, MOST
 from streamproof.explicit.compiled.kernel import translate
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import Module, build
@@ -162,7 +163,7 @@ class Table:
         found = int.from_bytes(self._parents.bytes(4 * number, 4 * number + 4), "little")
         return -1 if found == 0xFFFFFFFF else found
 
-    def coming(self, least: int, most: int) -> list[tuple[int, int]]:
+    def coming(self, least: int = LEAST, most: int = MOST) -> list[tuple[int, int]]:
         """What the search will touch next: addresses of memory, and up to which byte of it.
 
         Of the log as much again as is used, within limits; of the table all there is, and past half of what it takes before

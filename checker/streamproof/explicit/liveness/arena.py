@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,10 @@ from streamproof.system.temporal import Obligation
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
+Scalar = TypeVar("Scalar", bound=np.generic)
 MOST_OBLIGATIONS = (1 << 15) - 1
+PIECE = 1 << 16
+"""Steps, or states, that are looked at together: what is computed of them stays in the processor's cache."""
 
 
 def refuse_more_steps(steps: int) -> None:
@@ -25,6 +29,14 @@ def refuse_more_steps(steps: int) -> None:
         raise TooLarge(
             f"a graph of {steps:,} steps, for a temporal property", remedy="at most 2,147,483,647: smaller parameters"
         )
+
+
+def gather(values: npt.NDArray[Scalar], at: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Scalar]:
+    """``values[at]``, piece by piece: NumPy would first make a copy of all of `at`, in twice the bytes."""
+    found = np.empty(len(at), dtype=values.dtype)
+    for first in range(0, len(at), PIECE):
+        np.take(values, at[first : first + PIECE], out=found[first : first + PIECE], mode="clip")
+    return found
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class Arena:
         owner = np.full(instances, -1, dtype=np.int16)
         for at, obligation in enumerate(obligations):
             owner[list(obligation.numbers)] = at
-        owed = owner[graph.instances]
+        owed = gather(owner, graph.instances)
         owed[sources == graph.targets] = -1
         fair = np.zeros(graph.states, dtype=np.bool_)
         if obligations and graph.steps:

@@ -6,7 +6,7 @@ from dataclasses import field
 
 import numpy as np
 
-from streamproof.explicit.liveness.arena import Arena, Labels, Mask, Numbers
+from streamproof.explicit.liveness.arena import Arena, Labels, Mask, Numbers, gather
 from streamproof.explicit.liveness.automaton import Automaton, Part
 from streamproof.explicit.liveness.region import Region, region
 from streamproof.system.records import dataclass
@@ -80,7 +80,7 @@ class Reach:
                 reads = self.reads[other]
                 found |= reads
                 if not reads.all() and reads.any():
-                    found[self.arena.targets[reads[self.arena.sources]]] = True
+                    found[self.arena.targets[gather(reads, self.arena.sources)]] = True
         return found
 
     def stem(self, place: int, state: int) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.graph import SMALL, strong_components
-from streamproof.explicit.liveness.arena import Arena, Mask, Numbers, refuse_more_steps
+from streamproof.explicit.liveness.arena import PIECE, Arena, Mask, Numbers, gather, refuse_more_steps
 from streamproof.explicit.liveness.automaton import Automaton
 from streamproof.system.records import dataclass
 
@@ -78,9 +78,11 @@ class Region:
         """The part of the region with these nodes; they keep their order."""
         names = np.cumsum(kept, dtype=np.int32) - np.int32(1)
         inside = np.repeat(kept, np.diff(self.offsets))
-        inside &= kept[self.targets]
+        inside &= gather(kept, self.targets)
         offsets = _fewer(self.offsets, inside, kept)
-        return Region(self.state[kept], self.place[kept], offsets, names[self.targets[inside]], self.owed[inside])
+        return Region(
+            self.state[kept], self.place[kept], offsets, gather(names, self.targets[inside]), self.owed[inside]
+        )
 
 
 def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Sequence[Mask]) -> Region:
@@ -99,18 +101,18 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
     if len(places) == 1:
         if inside[0].all():
             return Region(state, place, arena.offsets.astype(np.int32), arena.targets, arena.owed)
-        kept = inside[0][arena.sources]
-        kept &= inside[0][arena.targets]
+        kept = gather(inside[0], arena.sources)
+        kept &= gather(inside[0], arena.targets)
         offsets = _fewer(arena.offsets, kept, inside[0])
-        return Region(state, place, offsets, names[0][arena.targets[kept]], arena.owed[kept])
+        return Region(state, place, offsets, gather(names[0], arena.targets[kept]), arena.owed[kept])
     sources, targets, owed = [], [], []
     for at, one in enumerate(places):
         for to, other in enumerate(places):
             if other not in automaton.places[one].after:
                 continue
-            kept = inside[at][arena.sources] & inside[to][arena.targets]
-            sources.append(names[at][arena.sources[kept]])
-            targets.append(names[to][arena.targets[kept]])
+            kept = gather(inside[at], arena.sources) & gather(inside[to], arena.targets)
+            sources.append(gather(names[at], arena.sources[kept]))
+            targets.append(gather(names[to], arena.targets[kept]))
             owed.append(arena.owed[kept])
             if one != other:
                 stays = inside[at] & inside[to]
@@ -128,9 +130,11 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
 def _fewer(offsets: npt.NDArray[np.signedinteger[Any]], edges: Mask, nodes: Mask) -> Numbers:
     """Where the edges of each node begin when only these edges and nodes are left; no edge of another node is."""
     counts = np.zeros(len(nodes), dtype=np.int32)
-    filled = np.diff(offsets) > 0
-    if len(edges):
-        counts[filled] = np.add.reduceat(edges, offsets[:-1][filled], dtype=np.int32)
+    for first in range(0, len(nodes), PIECE):
+        ends = offsets[first : first + PIECE + 1]
+        sums = np.zeros(int(ends[-1] - ends[0]) + 1, dtype=np.int32)
+        np.cumsum(edges[ends[0] : ends[-1]], dtype=np.int32, out=sums[1:])
+        counts[first : first + PIECE] = np.diff(sums[ends - ends[0]])
     found = np.zeros(np.count_nonzero(nodes) + 1, dtype=np.int32)
     np.cumsum(counts[nodes], out=found[1:])
     return found
