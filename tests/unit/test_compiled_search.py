@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import sys
-from collections.abc import Callable
+import threading
+import time
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -13,6 +16,7 @@ import pytest
 
 from streamproof.explicit import explore, tiers
 from streamproof.explicit.compiled import ahead, layout, search, table, team, worker
+from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.compiled.peel import has_cycle
 from streamproof.explicit.cycles import Graph, find_cycle
 from streamproof.explicit.graph import StateGraph
@@ -73,33 +77,32 @@ def test_any_number_of_workers_agrees(workers: int) -> None:
         assert outcome(system, tier="compiled", workers=workers) == outcome(system, tier="python"), f"seed {seed}"
 
 
-@pytest.mark.parametrize("refusal", ["", "memory", "system"])
-def test_memory_made_ready_changes_nothing(refusal: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that clears memory ahead of the search touches what comes next, no more than it may, and changes no result."""
-    started: list[ahead.Ahead] = []
-
-    class Noted(ahead.Ahead):
-        def __init__(self, coming: Callable[[], list[tuple[int, int]]], budget: Budget) -> None:
-            if refusal == "memory":
-                budget = Budget(max_bytes=1)
-            started.append(self)
-            super().__init__(coming, budget)
-            if refusal == "system":
-                self._advise = lambda *_: -1
-
+def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search has the same results with a thread that clears memory ahead of it, which ends with the search."""
     alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
-    monkeypatch.setattr(search, "Ahead", Noted)
     monkeypatch.setattr(ahead, "PAUSE", 0.0001)
     monkeypatch.setattr(tiers, "_own_workers", lambda: 2)
+    before = threading.active_count()
     assert outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled") == alone
-    (one,) = started
-    assert one._thread is None
-    ready = [*one._ready.values()]
-    if refusal == "memory":
-        assert ready == []
-    elif not refusal and sys.platform == "linux":
-        assert all(0 < size <= 16 * table.FIRST_CAPACITY + ahead.MOST for size in ready)
-        assert len(ready) == 3
+    assert threading.active_count() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux clears memory ahead")
+@pytest.mark.parametrize("most", [1 << 40, 1])
+def test_memory_is_made_ready_as_far_as_it_may_be(most: int) -> None:
+    """What is coming becomes resident before anyone touches it, unless the process holds too much already."""
+    size = 4 * ahead.PIECE
+    memory = Reserve(2 * size)
+    clearing = ahead.Ahead(lambda: [(memory.address, size)], Budget(max_bytes=most))
+    assert clearing._thread is not None
+    end = time.monotonic() + 10
+    while clearing._thread.is_alive() and clearing._ready.get(memory.address) != size and time.monotonic() < end:
+        time.sleep(0.001)
+    clearing.stop()
+    assert clearing._ready == ({memory.address: size} if most > 1 else {})
+    pages = (ctypes.c_ubyte * (2 * size // mmap.PAGESIZE))()
+    assert ctypes.CDLL(None).mincore(ctypes.c_void_p(memory.address), ctypes.c_size_t(2 * size), pages) == 0
+    assert sum(page & 1 for page in pages) == (size // mmap.PAGESIZE if most > 1 else 0)
 
 
 @pytest.mark.usefixtures("shape")
