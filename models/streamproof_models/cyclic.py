@@ -8,8 +8,9 @@ among the records, goes around once, and has done its work when the entry reads 
 Which input the entry reads when both have something is the `policy`:
 
 * ``feedback-first``: the feedback edge, always;
+* ``feedback-first-in-memory``: another reading of the same, in which only what is in memory counts, not what is on disk;
 * ``feedback-first-when-utilised``: the feedback edge while as many of its items wait as count as utilised, else as ``fair``;
-* ``forward-first-until-utilised``: another reading of the same words, else as ``forward-first``;
+* ``forward-first-until-utilised``: another reading of those words, else as ``forward-first``;
 * ``fair``: in turns;
 * ``forward-first``: the forward input, always.
 
@@ -30,7 +31,14 @@ from streamproof import WEAK, Enum, Model, Parts, Range, State, action, each, re
 from streamproof_models.cyclic_channels import Channel, FeedbackEdge, Operator
 
 FEEDBACK = ("bounded", "spilling")
-POLICIES = ("feedback-first", "feedback-first-when-utilised", "forward-first-until-utilised", "fair", "forward-first")
+POLICIES = (
+    "feedback-first",
+    "feedback-first-in-memory",
+    "feedback-first-when-utilised",
+    "forward-first-until-utilised",
+    "fair",
+    "forward-first",
+)
 
 
 class Cyclic(Model):
@@ -185,6 +193,8 @@ class Cyclic(Model):
 
     def ready(self, s: Any) -> Any:
         """Whether the entry sees something on the feedback edge."""
+        if self.policy == "feedback-first-in-memory":
+            return len(s.back.memory) > 0
         return self.back.waiting(s.back) > 0
 
     def prefers_feedback(self, s: Any) -> Any:
@@ -193,6 +203,7 @@ class Cyclic(Model):
         utilised = self.back.waiting(s.back) >= self.threshold
         return {
             "feedback-first": True,
+            "feedback-first-in-memory": True,
             "feedback-first-when-utilised": utilised or turn,
             "forward-first-until-utilised": utilised,
             "fair": turn,

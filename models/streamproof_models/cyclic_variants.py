@@ -28,6 +28,12 @@ class FeedbackFirst(Cyclic, variant="feedback-first"):
     policy: str = "feedback-first"
 
 
+class FeedbackFirstInMemory(Cyclic, variant="feedback-first-in-memory"):
+    """The feedback edge comes first, but the entry sees its buffers only: what is on disk does not count as waiting."""
+
+    policy: str = "feedback-first-in-memory"
+
+
 class FeedbackFirstWhenUtilised(Cyclic, variant="feedback-first-when-utilised"):
     """The entry reads in turns, unless all buffers of the feedback edge are in use."""
 
@@ -134,11 +140,3 @@ class SpillForgotten(Cyclic, variant="spill-forgotten"):
     def feedback_edge(self) -> parts.FeedbackEdge:
         """One that need not read back."""
         return parts.Forgotten(**self.feedback_settings())
-
-
-class BlindToSpill(FeedbackFirst, variant="blind-to-spill"):
-    """The feedback edge comes first, but the entry sees its buffers only: what is on disk does not count as waiting."""
-
-    def ready(self, s: Any) -> Any:
-        """Something is in memory."""
-        return len(s.back.memory) > 0

@@ -9,10 +9,10 @@ from streamproof_models.cyclic import Cyclic
 from streamproof_models.cyclic_variants import (  # noqa: F401  (declaring a variant registers it)
     AlignedBarriers,
     BarrierOvertakes,
-    BlindToSpill,
     Bounded,
     BoundedUnamplified,
     FeedbackFirst,
+    FeedbackFirstInMemory,
     FeedbackFirstWhenUtilised,
     ForwardFirst,
     ForwardFirstUntilUtilised,
@@ -175,7 +175,7 @@ SPEC = Spec(
             "feedback_served": "violated",
             "checkpoints_complete": "violated",
         },
-        "blind-to-spill": {"forward_served": "violated", "checkpoints_complete": "violated"},
+        "feedback-first-in-memory": {"forward_served": "violated", "checkpoints_complete": "violated"},
     },
     variant_parameters={  # the smallest that show what breaks
         "bounded": {"buffers": 1},
@@ -191,6 +191,6 @@ SPEC = Spec(
         "spill-newest-first": {"buffers": 1},
         "spill-read-twice": {"buffers": 1},
         "spill-forgotten": {"buffers": 1},
-        "blind-to-spill": {"buffers": 1},
+        "feedback-first-in-memory": {"buffers": 1},
     },
 )
