@@ -15,7 +15,7 @@ from streamproof.exchange.spin_run import installed
 from streamproof.explicit import explore
 from streamproof.system import Kind, ModelError, System
 from streamproof.system import build as b
-from streamproof.system.composition import Joint, changed, joined, side_by_side
+from streamproof.system.composition import Joint, Step, changed, joined, side_by_side
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Property, Variable
@@ -108,8 +108,8 @@ def same_steps(system: System, prefix: str) -> list[Joint]:
         Joint(
             f"both {a.name}",
             (
-                tuple((_binding(i), i) for i in a.instances),
-                tuple((_binding(i), replace(i, action=prefix + i.action)) for i in a.instances),
+                tuple(Step(_binding(i), i) for i in a.instances),
+                tuple(Step(_binding(i), replace(i, action=prefix + i.action)) for i in a.instances),
             ),
         )
         for a in system.actions
@@ -179,8 +179,8 @@ def test_what_always_goes_together_is_one() -> None:
             Joint(
                 f"both {a.name}",
                 (
-                    tuple((_binding(i), i) for i in a.instances),
-                    tuple((_binding(i), i) for i in copy.action(f"copy {a.name}").instances),
+                    tuple(Step(_binding(i), i) for i in a.instances),
+                    tuple(Step(_binding(i), i) for i in copy.action(f"copy {a.name}").instances),
                 ),
             )
             for a in system.actions
@@ -227,8 +227,8 @@ def composed(one: System, other: System, rng: Random) -> System:
         Joint(
             f"both[{k}].go",
             (
-                tuple((i.args, i) for i in rng.choice(mine).instances),
-                tuple((tuple((f"q{n}", v) for n, v in i.args), i) for i in rng.choice(theirs).instances),
+                tuple(Step(i.args, i) for i in rng.choice(mine).instances),
+                tuple(Step(tuple((f"q{n}", v) for n, v in i.args), i) for i in rng.choice(theirs).instances),
             ),
             rng.choice((None, *Fairness)),
         )
@@ -279,7 +279,9 @@ def test_what_happens_together_is_not_done_alone() -> None:
     for one, other in pairs(most=30):
         whole = side_by_side("whole", [one, other])
         first, last = one.actions[0], other.actions[-1]
-        joint = Joint("both", (tuple((i.args, i) for i in first.instances), tuple(((), i) for i in last.instances)))
+        joint = Joint(
+            "both", (tuple(Step(i.args, i) for i in first.instances), tuple(Step((), i) for i in last.instances))
+        )
         both = joined(whole, [joint], one.actions[1].instances)
         left = {a.name: a.instances for a in both.actions}
         assert first.name not in left
@@ -299,9 +301,25 @@ def test_fairness_of_a_joint_action() -> None:
         for name, fairness in (("one", Fairness.WEAK), ("two", Fairness.STRONG))
     )
     system = System("s", (on,), (one, two))
-    rows = tuple((((), a.instances[0]),) for a in (one, two))
+    rows = tuple((Step((), a.instances[0]),) for a in (one, two))
     for given, wanted in ((None, Fairness.STRONG), (Fairness.NONE, Fairness.NONE), (Fairness.WEAK, Fairness.WEAK)):
         assert joined(system, [Joint("both", rows, given)]).action("both").fairness is wanted
+
+
+def test_a_machine_takes_one_step_at_a_time() -> None:
+    """Combinations in which one machine would take two steps are left out."""
+    on = Variable("on", RangeSort(0, 1), (0,))
+    acts = [Action(n, (), Fairness.NONE, (Instance(n, (), (), (), ()),)) for n in ("m.a", "m.b", "n.a", "n.b")]
+    sides = tuple(
+        tuple(Step((("of", a.name[0]),), a.instances[0], frozenset((a.name[0],))) for a in acts if a.name[2] == last)
+        for last in "ab"
+    )
+    free = tuple(
+        tuple(Step(((f"{k}", s.instance.action[0]),), s.instance, s.machines) for s in side)
+        for k, side in zip("xy", sides, strict=True)
+    )
+    both = joined(System("s", (on,), tuple(acts)), [Joint("same", sides), Joint("free", free)])
+    assert [i.label for i in both.instances] == ["free(x=m, y=n)", "free(x=n, y=m)"]
 
 
 def test_a_variable_is_one_sort() -> None:

@@ -594,6 +594,22 @@ def test_variants_of_a_composition() -> None:
         Lanes().parts().instead(sauce=Source())
 
 
+def test_no_machine_takes_two_steps_at_once() -> None:
+    """A joint action of two of a kind leaves out what one would do with itself; with only one there is none."""
+
+    class Row(Model):
+        lanes: int = 2
+
+        def parts(self):
+            return Parts(lane=each(self.lanes, lambda _: Lane())).together("on", "lane[a].pop()", "lane[b].push()")
+
+    assert steps(Row.system(), "on") == ["on(a=0, b=1)", "on(a=1, b=0)"]
+    assert steps(Row.system(lanes=1), "on") == []
+    native = Native(Row())
+    assert native.step((1, 1, 0, 0, 1, 0), "on", 0, 1) == (0, 2, 0, 1, 0, 0)
+    assert native.step((1, 1, 0, 0, 1, 0), "on", 0, 0) is None
+
+
 def test_what_never_can_happen_is_told_of() -> None:
     """An action without an instance stays in the system, joint ones too, so that reports name it."""
 

@@ -12,7 +12,7 @@ from streamproof.language.layout import Machine, Seen, laid_out, near, places_of
 from streamproof.language.model import Model, Spec
 from streamproof.language.patterns import Given, Named, Pattern, parsed
 from streamproof.system import build as b
-from streamproof.system.composition import Joint, Rows, joined, side_by_side
+from streamproof.system.composition import Joint, Step, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Formula
@@ -122,32 +122,44 @@ class CompositeReader:
         return blocked, never
 
     def _joint(self, machine: Machine, whole: System, joint: Together) -> Joint:
-        participants: list[Rows] = []
+        participants: list[tuple[Step, ...]] = []
+        owners = _owners(machine)
+        fixed: list[Step] = []
+        """The first steps of participants that are one machine whatever the parameters are."""
         indices: list[tuple[str, list[Any]]] = []
         for pattern in (parsed(text, joint.loc) for text in joint.participants):
             for choices in way(machine, pattern, joint.loc):
                 participants.append(
                     tuple(
-                        (tuple(found.items()), instance)
+                        Step(tuple(found.items()), instance, _machines(owners, instance))
                         for seen in choices
                         for found, instance in _rows(machine, whole, seen, pattern, joint.loc)
                     )
                 )
+                if len(choices) == 1 and not choices[0].binding:
+                    fixed += participants[-1][:1]
                 names = dict.fromkeys(name for seen in choices for name in seen.binding)
                 indices += [(name, list(dict.fromkeys(seen.binding[name] for seen in choices))) for name in names]
         if len(participants) < 2:
             raise ModelError(
                 f"only one takes part in {joint.name}", loc=joint.loc, remedy="name two or more, or rename the action"
             )
-        for binding, instance in (row for rows in participants for row in rows):
+        for one in (step for steps in participants for step in steps):
             for name, keys in indices:
-                if dict(binding).get(name, keys[0]) not in keys:
+                if dict(one.binding).get(name, keys[0]) not in keys:
                     raise ModelError(
-                        f"{instance.label} takes part in {joint.name}, and there is no part for "
-                        f"{name}={dict(binding)[name]!r}",
+                        f"{one.instance.label} takes part in {joint.name}, and there is no part for "
+                        f"{name}={dict(one.binding)[name]!r}",
                         loc=joint.loc,
                         remedy=f"{name} goes through {', '.join(map(repr, keys))} there",
                     )
+        for at, step in enumerate(fixed):
+            if any(step.machines & other.machines for other in fixed[:at]):
+                raise ModelError(
+                    f"{' and '.join(sorted(step.machines))} would take two steps at once in {joint.name}",
+                    loc=joint.loc,
+                    remedy="a machine takes one step at a time; write a rule that does both",
+                )
         texts = " and ".join(joint.participants)
         return Joint(
             machine.called(joint.name),
@@ -195,6 +207,17 @@ def _action(
         raise ModelError(f"{called} is hidden", loc=loc, remedy=f"{hidden[1]} hides it")
     found = next((a for a in whole.actions if a.name == called), None)
     return found, found.instances if found else ()
+
+
+def _owners(machine: Machine) -> dict[str, str]:
+    """For every action below, by its name in the system, the machine whose it is."""
+    own = {machine.called(action): machine.path for action in machine.actions}
+    return {**own, **{a: path for child in machine.children() for a, path in _owners(child).items()}}
+
+
+def _machines(owners: Mapping[str, str], instance: Instance) -> frozenset[str]:
+    """The machines that take a step."""
+    return frozenset(owners[label.partition("(")[0]] for label in instance.of or (instance.label,))
 
 
 def _rows(

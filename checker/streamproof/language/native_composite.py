@@ -130,6 +130,8 @@ class NativeComposite(Native):
             raise UsageError(f"{action} takes {', '.join(names) or 'no parameters'}", remedy="give each of them once")
         given = {**dict(zip(names, args, strict=False)), **named}
         moves = _moves(machine, own, tuple((n, given[n]) for n in names))
+        if len({m.machine.path for m in moves}) < len(moves):
+            return None  # no machine takes two steps at once
         return self._moved(self.values(state), moves, Picks(tuple(picks)))
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:

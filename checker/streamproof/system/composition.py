@@ -29,20 +29,26 @@ Binding: TypeAlias = tuple[tuple[str, Any], ...]
 _STRENGTH = (Fairness.NONE, Fairness.WEAK, Fairness.STRONG)
 
 
-Rows: TypeAlias = tuple[tuple[Binding, Instance], ...]
-"""One side of a joint action: the instances it can take part with, and what they make of the joint parameters."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An instance that can take part in a joint action, what it makes of the joint parameters, and who takes it."""
+
+    binding: Binding
+    instance: Instance
+    machines: frozenset[str] = frozenset()
+    """Names of machines; none of them takes two steps at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
     """An action of the whole that is a step of each of its participants at once.
 
-    There is an instance for every choice of one row of each participant that agree in the parameters they have in
-    common. `fairness` None: the strongest of the participants' actions.
+    There is an instance for every choice of one step of each participant that agree in the parameters they have in
+    common, and in which no machine takes two. `fairness` None: the strongest of the participants' actions.
     """
 
     name: str
-    participants: tuple[Rows, ...]
+    participants: tuple[tuple[Step, ...], ...]
     fairness: Fairness | None = None
     loc: Loc | None = None
     doc: str = ""
@@ -94,8 +100,8 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
     made: list[Action] = []
     for joint in joints:
         instances = tuple(_instances(joint))
-        alone |= {_key(i) for rows in joint.participants for _, i in rows}
-        owed = {fairness[i.action] for rows in joint.participants for _, i in rows}
+        alone |= {_key(step.instance) for steps in joint.participants for step in steps}
+        owed = {fairness[step.instance.action] for steps in joint.participants for step in steps}
         strongest = max(owed, key=_STRENGTH.index, default=Fairness.NONE)
         names = tuple(name for name, _ in instances[0].args) if instances else ()
         given = strongest if joint.fairness is None else joint.fairness
@@ -119,12 +125,13 @@ class _Row:
 
     binding: Binding
     steps: tuple[Instance, ...]
+    machines: frozenset[str]
 
 
 def _instances(joint: Joint) -> Iterator[Instance]:
-    rows = [_Row((), ())]
+    rows = [_Row((), (), frozenset())]
     for participant in joint.participants:
-        rows = [found for row in rows for given in participant if (found := _agreed(joint, row, *given))]
+        rows = [found for row in rows for given in participant if (found := _agreed(joint, row, given))]
         if len(rows) > JOINT_LIMIT:
             raise ModelError(
                 f"action {joint.name} has more than {JOINT_LIMIT:,} instances", loc=joint.loc, remedy="smaller domains"
@@ -135,11 +142,13 @@ def _instances(joint: Joint) -> Iterator[Instance]:
             yield made
 
 
-def _agreed(joint: Joint, row: _Row, binding: Binding, instance: Instance) -> _Row | None:
-    """`row` and one step more, or None where they do not agree in a parameter."""
+def _agreed(joint: Joint, row: _Row, step: Step) -> _Row | None:
+    """`row` and one step more, or None where they do not agree in a parameter, or a machine would take two steps."""
+    if row.machines & step.machines:
+        return None
     known = dict(row.binding)
     same: dict[Expr, Expr] = {}
-    for name, value in binding:
+    for name, value in step.binding:
         have = known.setdefault(name, value)
         if isinstance(value, e.Var) and isinstance(have, e.Var) and value.sort == have.sort:
             same[value] = have
@@ -151,8 +160,9 @@ def _agreed(joint: Joint, row: _Row, binding: Binding, instance: Instance) -> _R
             )
         elif (type(have), have) != (type(value), value):
             return None
-    step = changed(instance, Substitution(same)) if any(k is not v for k, v in same.items()) else instance
-    return _Row(tuple(known.items()), (*row.steps, step))
+    other = any(old is not new for old, new in same.items())
+    taken = changed(step.instance, Substitution(same)) if other else step.instance
+    return _Row(tuple(known.items()), (*row.steps, taken), row.machines | step.machines)
 
 
 def _text(value: Any) -> str:
