@@ -140,6 +140,7 @@ class CreditChannel(Model):
             piece=Range(0, long * 2),
             filled=Range(0, long * 4),
             stated=Option(Range(0, long)),
+            noted=Bool(),
             used=Range(0, self.exclusive),
             owed=Array(range(self.threads), Option(Range(0, most))),
             inbox=Queue(received, capacity=long * 2),
@@ -464,7 +465,15 @@ class CreditChannel(Model):
         require(len(s.down) > 0)
         require(s.down.head.what == "BACKLOG")
         s.stated = s.down.head.backlog
+        s.noted = True
         s.down.pop()
+
+    @action(fairness=WEAK)
+    def note_backlog(self, s: Any) -> None:
+        """What a message told of the backlog is passed on to the buffers."""
+        require(s.stated is not None)
+        require(not s.noted)
+        s.noted = True
 
     def next_piece(self, s: Any) -> None:
         """What every accepted message needs: it is there, the one before is dealt with, and data have their buffer."""
@@ -496,10 +505,12 @@ class CreditChannel(Model):
     @action(got="loan", fairness=WEAK)
     def want(self, s: Any, got: int) -> None:
         """Of what the backlog calls for the pool lends what it can, and keeps the channel in mind for the rest."""
+        require(s.noted)
         require(s.stated is not None)
         require(s.owed[0] is None)
         wanted = s.stated + self.exclusive
         s.stated = None
+        s.noted = False
         s.owed[0] = got
         if s.released:
             require(got == 0)

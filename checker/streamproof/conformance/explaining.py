@@ -201,6 +201,8 @@ def _instead(refusal: Refusal, states: Sequence[State]) -> str | None:
     if observation.impossible is not None:
         return None
     for state in states:
+        if observation.awaits is not None and not observation.awaits.test(Look(steps.system, state)):
+            continue
         ends = [end for way in observation.ways for end, _ in steps.along(way, state)]
         for demands, at in ((observation.before, [state]), (observation.demands, ends)):
             for end in at:

@@ -159,16 +159,30 @@ class OverlapTracker:
         return before is None or before < point.at[number] or (number, before) in point.early
 
     def _refuse(self, stuck: list[_Point]) -> Rejection:
-        """Blames the first event that is wrong in itself; where each one only waits for another, the earliest of them."""
+        """Blames the first event that is wrong in itself; where each one only waits for another, the earliest of them.
+
+        A call that has not ended yet, and that the machine does not allow, comes before those that may wait for it."""
         most = max(point.progress for point in stuck)
         best = next(point for point in stuck if point.progress == most)
         states = tuple(dict.fromkeys(p.state for p in stuck if p.at == best.at and p.early == best.early))
-        heads = [account[at] for at, account in zip(best.at, self.task.spans, strict=True) if at < len(account)]
-        wrong = [h for h in heads if not self._waits(h, states)]
+        heads, beside = [], []
+        for number, (at, account) in enumerate(zip(best.at, self.task.spans, strict=True)):
+            if at < len(account):
+                heads.append(account[at])
+                beside += [
+                    account[other]
+                    for other in self._beside[number][at]
+                    if account[other].observation.ways != ((),)
+                    and (number, other) not in best.early
+                    and self._may_come(best, number, other)
+                ]
+        wrong = [h for h in heads if h.observation.ways != ((),) and not self._waits(h, states)]
+        under_way = [b for b in beside if not self._waits(b, states)]
+        read = [h for h in heads if not self._waits(h, states)]
         rank = self.rank
-        blamed = (wrong or heads)[0] if rank is None else min(wrong or heads, key=lambda h: rank(h.observation.event))
-        accepted = len(self._events(best))
-        return explained_refusal(Refusal(self._steps, self.task, blamed.observation, states, accepted))
+        among = wrong or under_way or read or heads
+        blamed = among[0] if rank is None else min(among, key=lambda h: rank(h.observation.event))
+        return explained_refusal(Refusal(self._steps, self.task, blamed.observation, states, len(self._events(best))))
 
     def _waits(self, span: Span, states: Sequence[State]) -> bool:
         awaits = span.observation.awaits

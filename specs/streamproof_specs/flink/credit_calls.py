@@ -300,7 +300,7 @@ def _hear(r: Reading, call: Call) -> list[Effect]:
     inside = call.outer is not None and call.outer.name in ("c.recv", "c.recv_empty")
     if inside:
         noted = says(record, "backlog", "the backlog noted", lambda look: look("stated"))
-        return [Effect(call.begun, call.acted, before=(noted,))]
+        return [Effect(call.begun, call.acted, ((Move("note_backlog"),),), (noted,))]
     message = (
         Demand("no backlog was announced: a buffer comes first", lambda look: head(look)["what"] == "BACKLOG"),
         says(record, "backlog", "the backlog announced", lambda look: head(look)["backlog"]),
@@ -357,14 +357,15 @@ def _poll(r: Reading, call: Call) -> list[Effect]:
         return {} if look("barrier") is None else named(look, "barrier", look("barrier"))
 
     before = [
-        Demand("nothing was received that could be taken", lambda look: _queued(look) > 0),
         says(record, "seq", "the sequence number taken", lambda look: taken(look).get("seq")),
         says(record, "type", "the kind taken", lambda look: taken(look).get("kind")),
     ]
     if record.text("type") != URGENT:
         before.append(says(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
     after = says(record, "next", "what is next", next_kind)
-    return [Effect(call.begun, call.acted, ((Move("poll"),), (Move("poll_late"),)), tuple(before), (after,))]
+    awaits = there("nothing was received that could be taken", lambda look: _queued(look) > 0)
+    ways = ((Move("poll"),), (Move("poll_late"),))
+    return [Effect(call.begun, call.acted, ways, tuple(before), (after,), awaits)]
 
 
 def _stop(r: Reading, call: Call) -> list[Effect]:
@@ -468,6 +469,28 @@ def counters(record: Recorded) -> list[tuple[str, Demand]]:
     return [(f, _counter(record, f, value)) for f, value in found.items()]
 
 
+def finished(call: Call) -> list[Demand]:
+    """What must have been done when a call returns: all that it calls for, in its thread."""
+    found = []
+    if call.record.name in _STATING:
+        found.append(
+            Demand("no floating buffers were requested for the backlog received", lambda look: look("stated") is None)
+        )
+    if call.record.name in _GAINING:
+        found.append(
+            Demand("what was gained was not counted as credit", lambda look: look("owed")[call.thread] is None)
+        )
+    if call.record.name == "c.blocked":
+        found.append(
+            Demand("the floating buffers were not given back", lambda look: look("stop") != "COMING" or look("drained"))
+        )
+    return found
+
+
+_STATING = frozenset({"c.recv", "c.recv_empty", "c.backlog"})
+_GAINING = frozenset({"c.backlog", "c.float_offered", "c.excl_recycle"})
+
+
 def _counter(record: Recorded, field: str, given: Any) -> Demand:
     value = COUNTERS[record.name[:2]][field]
     forgotten = field == "backlog_now" and given == 0
@@ -489,7 +512,7 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
         (call, _observed(call.record, e), e.opens, e.closes, True) for call, e in effects
     ]
     for call in calls:
-        read = counters(call.record)
+        read = [*counters(call.record), *(("", demand) for demand in finished(call))]
         if not read:
             continue
         opens, closes = call.read, call.record.done

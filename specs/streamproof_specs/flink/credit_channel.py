@@ -154,15 +154,20 @@ class FlinkCreditChannel:
             raise InputError(f"{job_graph}: a job graph says nothing about channels", remedy="leave out --job-graph")
         recording = read_recording(run)
         nesting = {process: nested(records) for process, records in recording.processes.items()}
-        channels = [_Channel(name, records, nesting, recording) for name, records in by_channel(recording)]
-        events = tuple(_merged([r for c in channels for rs in c.records.values() for r in rs]))
+        channels = dict(by_channel(recording))
+        cases = tuple(_Channel(name, records, nesting, recording).case() for name, records in channels.items())
+        events = tuple(merged([r for records in channels.values() for rs in records.values() for r in rs]))
         problems = tuple(map(str, recording.problems))
-        return Plan(
-            run.name, tuple(c.case() for c in channels), events, 0, problems, unit="channel", nothing=UNRECORDED
-        )
+        return Plan(run.name, cases, events, 0, problems, unit="channel", nothing=UNRECORDED)
 
 
-def _merged(records: Iterable[Recorded]) -> Iterator[Event]:
+def channel_case(name: str, records: Mapping[str, Sequence[Recorded]], recording: Recording) -> Case:
+    """One channel of a recording."""
+    nesting = {process: nested(recording.processes[process]) for process in records}
+    return _Channel(name, records, nesting, recording).case()
+
+
+def merged(records: Iterable[Recorded]) -> Iterator[Event]:
     """All events of a run: those of one process in its order, processes against each other by the clock."""
     processes: dict[str, list[Recorded]] = {}
     for record in records:

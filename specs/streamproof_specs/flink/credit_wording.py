@@ -140,6 +140,8 @@ class CreditWording:
     def _not_wanted(self, move: Move, look: Look) -> str | None:
         if look("stated") is None:
             return "floating buffers are requested, and no backlog was received that calls for them"
+        if not look("noted"):
+            return "floating buffers are requested before the backlog received was noted"
         if look("released"):
             return "a channel that is released gets no buffers"
         if look("waiting") and move.args.get("got"):

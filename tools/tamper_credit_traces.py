@@ -1,0 +1,240 @@
+"""Edits recorded traces of credit-based flow control, one record at a time, and counts what `validate` says of them.
+
+Run from the root of the repository: ``python tools/tamper_credit_traces.py [--every N] RUN ...`` prints the table of
+`docs/how-to-validate-flink-credit.md`. An edit hits where the first rejected record is the edited one; where a record was
+removed, where it is the next one that shows that it is missing: one of the same channel, at either end.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from streamproof.conformance.binding import Plan
+from streamproof.conformance.validate import judge
+from streamproof_models.credit_channel import BLOCKING, DATA
+from streamproof_specs.flink.credit_channel import channel_case, merged
+from streamproof_specs.flink.credit_records import Recorded, Recording, by_channel, read_recording, trace_runs
+
+NUMBERS: dict[str, tuple[str, ...]] = {
+    "c.excl_request": ("n",),
+    "c.request": ("initial",),
+    "c.recv": ("seq", "backlog", "bytes"),
+    "c.recv_empty": ("seq", "backlog"),
+    "c.backlog": ("backlog",),
+    "c.float_request": ("want", "got"),
+    "c.credit_gain": ("n",),
+    "c.credit_announce": ("n",),
+    "c.poll": ("seq", "bytes"),
+    "p.request": ("initial",),
+    "p.credit_add": ("n",),
+    "p.send": ("seq", "backlog", "bytes", "partials"),
+    "p.backlog_announce": ("backlog",),
+}
+"""What each call was given or gave, in numbers."""
+
+COUNTERS = ("unannounced", "excl", "float", "required", "queued", "next_seq", "credits", "backlog_now", "queue")
+"""What records say of the state."""
+
+FLAGS = ("waiting", "blocked", "got", "taken")
+"""The same, yes or no."""
+
+Change = Callable[[dict[str, list[Recorded]]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit of one record: its kind, the record, and what it does to the records of the run."""
+
+    kind: str
+    record: Recorded
+    change: Change
+    removes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an edit: whether the run is rejected, and at which record."""
+
+    rejected: bool
+    hit: bool
+    place: str
+    message: str
+
+
+@dataclass(slots=True)
+class Tampering:
+    """A recorded run and the edits of it."""
+
+    recording: Recording
+
+    @classmethod
+    def of(cls, path: Path) -> Tampering:
+        """The one run under a path."""
+        (run,) = trace_runs(path)
+        return cls(read_recording(run))
+
+    def edits(self) -> Iterator[Edit]:
+        """All edits, record by record."""
+        for process, records in self.recording.processes.items():
+            for at, record in enumerate(records):
+                if record.channel:
+                    yield from self._of_record(process, records, at)
+
+    def _of_record(self, process: str, records: Sequence[Recorded], at: int) -> Iterator[Edit]:
+        record = records[at]
+        name, args = record.name, record.event.args
+        yield Edit(f"{name} removed", record, lambda ps: ps.__setitem__(process, _without(ps[process], record)), True)
+        for field in NUMBERS.get(name, ()):
+            number = record.number(field)
+            if number is not None:
+                yield self._changed(process, record, f"{name}: {field} + 1", **{field: number + 1})
+        for field in COUNTERS:
+            number = record.number(field)
+            if number is not None:
+                yield self._changed(process, record, f"{field} + 1", **{field: number + 1})
+        for field in FLAGS:
+            if isinstance(args.get(field), bool):
+                yield self._changed(process, record, f"{field} negated", **{field: not args[field]})
+        if name == "p.credit_add":
+            yield self._changed(process, record, "credit doubled", n=2 * int(args["n"]))
+        if name in ("p.credit_add", "p.send", "c.recv", "c.credit_announce"):
+            yield self._repeated(process, record)
+        if name == "p.send" and args.get("type") in BLOCKING:
+            yield from self._swapped(process, records, at)
+
+    def _changed(self, process: str, record: Recorded, kind: str, **values: Any) -> Edit:
+        other = replace(record, event=replace(record.event, args={**record.event.args, **values}))
+        return Edit(
+            kind, record, lambda ps: ps.__setitem__(process, [other if r is record else r for r in ps[process]])
+        )
+
+    def _repeated(self, process: str, record: Recorded) -> Edit:
+        """The record once more, right after itself, under places of its own."""
+
+        def change(processes: dict[str, list[Recorded]]) -> None:
+            spread = [_moved(r) for r in processes[process]]
+            at = next(i for i, r in enumerate(processes[process]) if r is record)
+            again = spread[at]
+            event = replace(again.event, seq=again.done + 2)
+            spread.insert(at + 1, replace(again, event=event, begun=again.done + 1, done=again.done + 2))
+            processes[process] = spread
+
+        return Edit(f"{record.name} repeated", record, change, True)
+
+    def _swapped(self, process: str, records: Sequence[Recorded], at: int) -> Iterator[Edit]:
+        """A barrier and the data next to it change places in what was sent and in what was received."""
+        barrier = records[at]
+        mine = [r for r in records if r.channel == barrier.channel and r.name == "p.send"]
+        place = next(i for i, r in enumerate(mine) if r is barrier)
+        for other in mine[place - 1 : place] + mine[place + 1 : place + 2]:
+            if other.event.args.get("type") in DATA:
+                before = other.done < barrier.done
+                kind = f"barrier swapped with the data {'before' if before else 'behind'} it, on both ends"
+                yield Edit(kind, min(barrier, other, key=lambda r: r.done), _swap(barrier, other), True)
+
+    def outcome(self, edit: Edit) -> Outcome:
+        """What `validate` says of the channel of the edited record."""
+        processes = {p: list(rs) for p, rs in self.recording.processes.items()}
+        edit.change(processes)
+        recording = Recording(processes)
+        channel = edit.record.channel
+        records = dict(by_channel(recording)).get(channel, {})
+        case = channel_case(channel, records, recording)
+        events = tuple(merged([r for rs in records.values() for r in rs]))
+        (verdict,) = judge(Plan("tampered", (case,), events), "credit_channel")
+        rejection = verdict["rejection"]
+        if rejection is None:
+            return Outcome(False, False, "", verdict["verdict"])
+        place = f"{Path(rejection['file'] or '').name}:{rejection['line']} {rejection['event']}"
+        own = rejection["file"] == edit.record.event.file and rejection["line"] == edit.record.event.line
+        hit = own or (edit.removes and _soon(edit.record, rejection, records))
+        return Outcome(True, hit, place, rejection["message"])
+
+
+def _soon(record: Recorded, rejection: dict[str, Any], records: dict[str, list[Recorded]]) -> bool:
+    """Whether no later record of the channel speaks of the removed one before the rejected one does.
+
+    That is so for the next record in the same thread of the channel, for the one that contains it or follows it, and for
+    the first that answers it at the other end."""
+    mine = [r for r in records.get(record.event.process, []) if r.done > record.done]
+    near = {r.event.line for r in mine[:4]} | {
+        r.event.line for r in records.get(record.event.process, []) if record.begun <= r.done <= record.done
+    }
+    if rejection["file"] == record.event.file:
+        return rejection["line"] in near
+    return rejection["event"] in ANSWERS.get(record.name, ())
+
+
+ANSWERS: dict[str, tuple[str, ...]] = {
+    "p.send": ("c.buffer_taken", "c.blocked", "c.recv", "c.recv_empty"),
+    "p.backlog_announce": ("c.backlog",),
+    "c.credit_announce": ("p.credit_add",),
+    "c.resume": ("p.resume",),
+    "c.request": ("p.request",),
+    "c.release": ("p.cancel",),
+}
+"""The records at the other end that answer one."""
+
+
+def _without(records: list[Recorded], record: Recorded) -> list[Recorded]:
+    return [r for r in records if r is not record]
+
+
+def _moved(record: Recorded) -> Recorded:
+    """The record with room for others around it."""
+    return replace(
+        record, event=replace(record.event, seq=record.done * 4), begun=record.begun * 4, done=record.done * 4
+    )
+
+
+def _swap(barrier: Recorded, other: Recorded) -> Change:
+    """Exchanges kinds, sizes and backlogs of two messages in all that was sent, received and taken."""
+    seqs = {barrier.number("seq"): other, other.number("seq"): barrier}
+
+    def change(processes: dict[str, list[Recorded]]) -> None:
+        for process, records in processes.items():
+            processes[process] = [
+                replace(r, event=replace(r.event, args={**r.event.args, **_content(r, seqs[r.number("seq")])}))
+                if r.channel == barrier.channel and r.number("seq") in seqs
+                else r
+                for r in records
+            ]
+
+    return change
+
+
+def _content(record: Recorded, other: Recorded) -> dict[str, Any]:
+    return {f: other.event.args[f] for f in ("type", "bytes", "backlog") if f in record.event.args}
+
+
+def main() -> None:
+    """Prints how many edits of each kind were made, rejected at the record, rejected elsewhere, and not rejected."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="make every N-th edit of each kind")
+    parser.add_argument("--missed", action="store_true", help="name the edits that were not rejected, or elsewhere")
+    parser.add_argument("runs", nargs="+", type=Path)
+    options = parser.parse_args()
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    for path in options.runs:
+        tampering, seen = Tampering.of(path), Counter[str]()
+        for edit in tampering.edits():
+            seen[edit.kind] += 1
+            if (seen[edit.kind] - 1 + options.every // 2) % options.every:
+                continue
+            outcome = tampering.outcome(edit)
+            table[edit.kind]["hit" if outcome.hit else "elsewhere" if outcome.rejected else "missed"] += 1
+            if options.missed and not outcome.hit:
+                where = f"{path.name}/{Path(edit.record.event.file or '').name}:{edit.record.event.line}"
+                print(f"{edit.kind} at {where}: {outcome.place or outcome.message} {outcome.message}")
+    print("| edit | made | rejected at the record | rejected elsewhere | not rejected |\n|---|--:|--:|--:|--:|")
+    for kind, counts in sorted(table.items()):
+        print(f"| {kind} | {counts.total()} | {counts['hit']} | {counts['elsewhere']} | {counts['missed']} |")
+
+
+if __name__ == "__main__":
+    main()
