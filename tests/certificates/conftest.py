@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,33 +24,25 @@ from streamproof.system.formula import Atom, Eventually
 
 @dataclass
 class Certificate:
-    """A certificate in parts that a test may change. `columns`: per variable the number of its value in each state."""
+    """A certificate in parts that a test may change."""
 
     system: System
     header: dict[str, Any]
     evidence: dict[str, Any]
-    numbers: bytes
-    columns: list[list[int]] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, system: System, data: bytes) -> Certificate:
-        """The parts of a certificate's file."""
-        header, evidence, numbers = parse(data)
-        found = cls(system, header, evidence, numbers)
-        count = 0 if header["counts"] is None else header["counts"]["distinct"]
-        for values in evidence["values"]:
-            column = array(_code(values), found.numbers[: count * array(_code(values)).itemsize])
-            found.numbers = found.numbers[count * column.itemsize :]
-            found.columns.append(column.tolist())
-        return found
+    @property
+    def columns(self) -> list[list[int]]:
+        """Per variable the number of its value in each state."""
+        return [column for _, column in self.evidence["values"]]
+
+    @property
+    def tables(self) -> list[list[Any]]:
+        """Per variable the values that it has, as their leaves."""
+        return [table for table, _ in self.evidence["values"]]
 
     def file(self) -> bytes:
         """The certificate with the checksum that its parts have now."""
-        columns = [
-            array(_code(values), column).tobytes()
-            for values, column in zip(self.evidence["values"], self.columns, strict=True)
-        ]
-        return packed(self.header, self.evidence, [*columns, self.numbers])
+        return packed(self.header, self.evidence)
 
     def verify(self) -> dict[str, Any]:
         """Have it verified, on the system that it is of."""
@@ -59,12 +50,11 @@ class Certificate:
 
     def copy(self) -> Certificate:
         """Another one with the same parts."""
-        parts = json.loads(json.dumps([self.header, self.evidence, self.columns]))
-        return Certificate(self.system, parts[0], parts[1], self.numbers, parts[2])
+        return Certificate(self.system, *json.loads(json.dumps([self.header, self.evidence])))
 
     def remove_state(self, at: int) -> None:
-        """Leave out a state, and count one less on its level."""
-        for column in self.columns:
+        """Leave out a state with its ranks, and count one less on its level."""
+        for column in (*self.columns, *self.ranks()):
             del column[at]
         self.header["counts"]["distinct"] -= 1
         self.header["counts"]["levels"][self.level(at)] -= 1
@@ -74,13 +64,12 @@ class Certificate:
         levels = self.header["counts"]["levels"]
         return next(k for k in range(len(levels)) if at < sum(levels[: k + 1]))
 
-    def ranks(self) -> array[int]:
-        """The ranks that follow the states."""
-        return array("I", self.numbers)
-
-
-def _code(values: Sequence[Any]) -> str:
-    return "B" if len(values) <= 1 << 8 else "H" if len(values) <= 1 << 16 else "I"
+    def ranks(self) -> list[list[int]]:
+        """Every list of ranks, one for each state."""
+        found = []
+        for ranks in self.evidence["ranks"].values():
+            found += [ranks] if isinstance(ranks[0], int) else [column for table in ranks for column in table.values()]
+        return found
 
 
 Certify = Callable[..., Certificate]
@@ -128,7 +117,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Certify:
     def certify(system: System, **options: Any) -> Certificate:
         path = tmp_path_factory.mktemp("certificates") / "search"
         written = certify_search(path, "model", (), explore(system, **options))
-        certificate = Certificate.of(system, path.read_bytes())
+        certificate = Certificate(system, *parse(path.read_bytes()))
         assert written.claims == certificate.header["claims"]
         return certificate
 
@@ -142,6 +131,6 @@ def proved(tmp_path_factory: pytest.TempPathFactory) -> Certify:
     def certify(system: System, properties: Sequence[str], **options: Any) -> Certificate:
         path: Path = tmp_path_factory.mktemp("certificates") / "proof"
         certify_proof(path, system, "model", (), prove(system, properties, **options))
-        return Certificate.of(system, path.read_bytes())
+        return Certificate(system, *parse(path.read_bytes()))
 
     return certify

@@ -36,7 +36,6 @@ MODULES = (
     ),
     "checker/streamproof/certify/verifier.py",
     "checker/streamproof/certify/verifier_induction.py",
-    "checker/streamproof/certify/verifier_terms.py",
     "models/streamproof_models/__init__.py",
     "models/streamproof_models/credit.py",
     "specs/streamproof_specs/__init__.py",

@@ -94,7 +94,7 @@ def _add_states(explored: Exploration, findings: list[Finding], to: Contents) ->
         "depth": counts.depth,
         "levels": list(counts.levels),
     }
-    to.values, to.numbers = closed_set(explored.found)
+    to.values = closed_set(explored.found)
     without: dict[str, str] = {}
     chosen = {f.property: explored.system.property(f.property) for f in findings}
     for name, prop in list(chosen.items()):
@@ -115,11 +115,10 @@ def _add_ranks(explored: Exploration, properties: list[Property], to: Contents) 
     seen = None
     for prop in properties:
         if prop.formula is None:
-            to.numbers.append(terminating(graph))
+            to.ranks[prop.name] = terminating(graph)
             continue
         seen = seen or examined(explored.system, explored.found, graph)
-        to.ranks[prop.name], numbers = fruitless(seen, prop, prop.formula)
-        to.numbers += numbers
+        to.ranks[prop.name] = fruitless(seen, prop.name, prop.formula)
 
 
 def written(path: Path, to: Contents, without: dict[str, str]) -> Written:

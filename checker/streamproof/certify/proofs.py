@@ -46,33 +46,14 @@ def certify_proof(path: Path, system: System, model: str, options: tuple[str, ..
 
 def formula_data(term: e.Expr) -> Any:
     """A condition on the leaves of a state, as a certificate has it. Raises `Unwritable`."""
-    d = formula_data
     match term:
         case e.Const(sort=EnumSort(members), value=value):
-            return ["member", value, list(members)]
+            return members.index(value)
         case e.Const(value=value):
             return value
         case e.Var(name=name):
-            return ["end", name]
-        case e.Not(arg=a):
-            return ["not", d(a)]
-        case e.And(args=args):
-            return ["and", *map(d, args)]
-        case e.Or(args=args):
-            return ["or", *map(d, args)]
-        case e.Eq(left=a, right=b):
-            return ["==", d(a), d(b)]
-        case e.Less(left=a, right=b):
-            return ["<", d(a), d(b)]
-        case e.LessEq(left=a, right=b):
-            return ["<=", d(a), d(b)]
-        case e.Add(left=a, right=b):
-            return ["+", d(a), d(b)]
-        case e.Sub(left=a, right=b):
-            return ["-", d(a), d(b)]
-        case e.Mul(left=a, right=b):
-            return ["*", d(a), d(b)]
-        case e.Ite(cond=c, then=a, other=b):
-            return ["if", d(c), d(a), d(b)]
+            return ["Var", name]
+        case e.Not() | e.And() | e.Or() | e.Ite() | e.Eq() | e.Less() | e.LessEq() | e.Add() | e.Sub() | e.Mul():
+            return [type(term).__name__, *map(formula_data, e.children(term))]
         case _:
             raise Unwritable(f"certificates have no {type(term).__name__}, and the proof rests on {term!r}")

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from streamproof.certify.writing import data_of, numbers_data
 from streamproof.explicit.found import Found
-from streamproof.system.leaves import decode
 from streamproof.system.model import State
 
 CHUNK = 1 << 15
@@ -24,8 +22,8 @@ class _Numbering(dict[Any, int]):
         return self[key]
 
 
-def closed_set(found: Found) -> tuple[list[list[Any]], list[bytes]]:
-    """The values of each variable as JSON data, and per variable the numbers of its values in every state.
+def closed_set(found: Found) -> list[tuple[list[Any], list[int]]]:
+    """For each variable its values, each as its leaves, and the numbers of its values in every state.
 
     States come in the order of discovery, level by level.
     """
@@ -44,11 +42,7 @@ def closed_set(found: Found) -> tuple[list[list[Any]], list[bytes]]:
             keys: Iterable[Any] = zip(*leaves[begin:end], strict=True) if end > begin else [()] * len(chunk)
             column.extend(map(numbering.__getitem__, keys))
             begin = end
-    values = [
-        [data_of(v.sort, decode(v.sort, iter(key))) for key in numbering]
-        for v, numbering in zip(variables, numberings, strict=True)
-    ]
-    return values, [numbers_data(c, len(table)) for c, table in zip(columns, values, strict=True)]
+    return [(list(numbering), column.tolist()) for numbering, column in zip(numberings, columns, strict=True)]
 
 
 def _chunks(states: Iterator[State]) -> Iterator[list[State]]:

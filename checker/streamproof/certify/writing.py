@@ -5,28 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 from streamproof.certify.verifier import MAGIC
 from streamproof.exchange.files import write_bytes
+from streamproof.system.leaves import encode
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import (
-    ArraySort,
-    BoolSort,
-    EnumSort,
-    OptionSort,
-    QueueSort,
-    RangeSort,
-    RecordSort,
-    SetSort,
-    Sort,
-    Value,
-    ordered,
-)
+from streamproof.system.sorts import Sort
 from streamproof.system.verdict import Trace
 
 EFFORT = 6
@@ -43,11 +31,10 @@ class Contents:
     fingerprint: str
     claims: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Any] | None = None
-    values: list[list[Any]] = field(default_factory=list)
+    values: list[tuple[list[Any], list[int]]] = field(default_factory=list)
     traces: dict[str, Any] = field(default_factory=dict)
     ranks: dict[str, Any] = field(default_factory=dict)
     proofs: list[Any] = field(default_factory=list)
-    numbers: list[bytes] = field(default_factory=list)
 
     def file(self) -> bytes:
         """The certificate as it is written."""
@@ -59,17 +46,13 @@ class Contents:
             "counts": self.counts,
         }
         evidence = {"values": self.values, "traces": self.traces, "ranks": self.ranks, "proofs": self.proofs}
-        return packed(header, evidence, self.numbers)
+        return packed(header, evidence)
 
 
-def packed(header: Mapping[str, Any], evidence: Mapping[str, Any], numbers: Iterable[bytes]) -> bytes:
+def packed(header: Mapping[str, Any], evidence: Mapping[str, Any]) -> bytes:
     """The bytes of a certificate: the checksum of all that follows, the header, the compressed evidence."""
-    packing = zlib.compressobj(EFFORT)
-    parts = [_line(header), packing.compress(_line(evidence)), *map(packing.compress, numbers), packing.flush()]
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return b"".join((MAGIC, digest.hexdigest().encode(), b"\n", *parts))
+    rest = _json(header) + b"\n" + zlib.compress(_json(evidence), EFFORT)
+    return MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
 
 
 def write_certificate(path: Path, contents: Contents) -> int:
@@ -80,36 +63,13 @@ def write_certificate(path: Path, contents: Contents) -> int:
 
 
 def trace_data(sorts: Sequence[Sort], trace: Trace) -> dict[str, Any]:
-    """A behaviour as JSON data: its states, the labels of its steps, and where its loop leads back to."""
+    """A behaviour as JSON data: its states (each value as its leaves), the labels of its steps, where its loop leads to."""
     return {
-        "states": [[data_of(sort, value) for sort, value in zip(sorts, s, strict=True)] for s in trace.states],
+        "states": [[encode(sort, value) for sort, value in zip(sorts, s, strict=True)] for s in trace.states],
         "steps": [instance.label for instance in trace.steps],
         "loop": trace.loop,
     }
 
 
-def data_of(sort: Sort, value: Value) -> Any:
-    """A value as JSON data: what has parts is a list of them, the members of a set in their order."""
-    match sort:
-        case RecordSort(fields):
-            return [data_of(s, part) for (_, s), part in zip(fields, value, strict=True)]
-        case ArraySort(_, element) | QueueSort(element, _):
-            return [data_of(element, part) for part in value]
-        case OptionSort(element):
-            return None if value is None else data_of(element, value)
-        case SetSort(element):
-            return [data_of(element, part) for part in ordered(element, value)]
-        case BoolSort() | RangeSort() | EnumSort():
-            return value
-        case _:
-            assert_never(sort)
-
-
-def numbers_data(numbers: array[int], bound: int) -> bytes:
-    """Numbers that are all below `bound`, as `Verifier.take_numbers` reads them."""
-    code = "B" if bound <= 1 << 8 else "H" if bound <= 1 << 16 else "I"
-    return (numbers if numbers.typecode == code else array(code, numbers)).tobytes()
-
-
-def _line(data: Mapping[str, Any]) -> bytes:
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+def _json(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).encode()

@@ -48,7 +48,7 @@ def can_be_violated(system: System, formula: Formula, initial: Sequence[State], 
     """
     import networkx as nx
 
-    return _Tableau(system, plain(formula)).violated(nx.DiGraph(), initial, states)
+    return _Search(Tableau(system, formula)).violated(nx.DiGraph(), initial, states)
 
 
 def plain(formula: Formula) -> Formula:
@@ -99,29 +99,66 @@ class _Facts:
     takes: Mapping[tuple[State, State], frozenset[int]]
 
 
-class _Tableau:
+class Tableau:
+    """The nodes of one formula and what may follow what: what is guessed must be what is true, or stays promised."""
+
     def __init__(self, system: System, formula: Formula) -> None:
-        self.system, self.formula = system, formula
+        self.system, self.formula = system, plain(formula)
         self.interpreter = Interpreter(system)
-        self.untils = tuple(dict.fromkeys(untils(formula)))
-        self.steps = tuple(dict.fromkeys(recurring(formula)))
+        self.untils = tuple(dict.fromkeys(untils(self.formula)))
+        self.steps = tuple(dict.fromkeys(recurring(self.formula)))
         self.owed: tuple[Obligation, ...] = obligations(system)
+        self.guesses: tuple[Guess, ...] = tuple(product((False, True), repeat=len(self.untils) + len(self.steps)))
+        self._known: dict[tuple[State, Formula], bool] = {}
+
+    def true(self, formula: Formula, node: Node) -> bool:
+        """Whether a plain formula is true at a node, if what is guessed there is right."""
+        match formula:
+            case Atom(expr):
+                if (node[0], formula) not in self._known:
+                    self._known[node[0], formula] = bool(self.interpreter.value(expr, node[0]))
+                return self._known[node[0], formula]
+            case NotF(arg):
+                return not self.true(arg, node)
+            case AndF(args):
+                return all(self.true(arg, node) for arg in args)
+            case Until():
+                return node[1][self.untils.index(formula)]
+            case Recurs():
+                return node[1][len(self.untils) + self.steps.index(formula)]
+            case _:
+                raise AssertionError("only plain formulas are left")
+
+    def fits(self, node: Node, then: Guess) -> bool:
+        """Whether what is guessed now follows from what is true now and guessed next."""
+        always = len(self.untils)
+        return node[1][always:] == then[always:] and all(
+            node[1][at] == (self.true(until.right, node) or (self.true(until.left, node) and then[at]))
+            for at, until in enumerate(self.untils)
+        )
+
+
+class _Search:
+    def __init__(self, tableau: Tableau) -> None:
+        self.tableau = tableau
+        self.system, self.interpreter = tableau.system, tableau.interpreter
+        self.untils, self.steps, self.owed = tableau.untils, tableau.steps, tableau.owed
 
     def violated(self, graph: nx.DiGraph[Node], initial: Sequence[State], states: Sequence[State]) -> bool:
         facts = self._facts(states)
         follow: dict[State, set[State]] = {state: {state} for state in states}
         for before, after in facts.takes:
             follow[before].add(after)
-        guesses = tuple(product((False, True), repeat=len(self.untils) + len(self.steps)))
+        guesses = self.tableau.guesses
         for state in states:
             for guess in guesses:
                 graph.add_node((state, guess))
                 for after in follow[state]:
                     for then in guesses:
-                        if self._fits((state, guess), then):
+                        if self.tableau.fits((state, guess), then):
                             graph.add_edge((state, guess), (after, then))
         good = set(self._fair(graph, facts))
-        begin = [(s, g) for s in initial for g in guesses if not self._true(self.formula, (s, g))]
+        begin = [(s, g) for s in initial for g in guesses if not self.tableau.true(self.tableau.formula, (s, g))]
         return any(node in good or not good.isdisjoint(_below(graph, node)) for node in begin)
 
     def _facts(self, states: Sequence[State]) -> _Facts:
@@ -140,29 +177,6 @@ class _Tableau:
             enabled[state] = frozenset(here)
         return _Facts(enabled, {step: frozenset(some) for step, some in takes.items()})
 
-    def _true(self, formula: Formula, node: Node) -> bool:
-        match formula:
-            case Atom(expr):
-                return bool(self.interpreter.value(expr, node[0]))
-            case NotF(arg):
-                return not self._true(arg, node)
-            case AndF(args):
-                return all(self._true(arg, node) for arg in args)
-            case Until():
-                return node[1][self.untils.index(formula)]
-            case Recurs():
-                return node[1][len(self.untils) + self.steps.index(formula)]
-            case _:
-                raise AssertionError("only plain formulas are left")
-
-    def _fits(self, node: Node, then: Guess) -> bool:
-        """Whether what is guessed now follows from what is true now and guessed next."""
-        always = len(self.untils)
-        return node[1][always:] == then[always:] and all(
-            node[1][at] == (self._true(until.right, node) or (self._true(until.left, node) and then[at]))
-            for at, until in enumerate(self.untils)
-        )
-
     def _fair(self, graph: nx.DiGraph[Node], facts: _Facts) -> Iterator[Node]:
         """The nodes on components that a fair behaviour can visit for ever, keeping its promises."""
         import networkx as nx
@@ -172,7 +186,7 @@ class _Tableau:
             if inner.number_of_edges() == 0:
                 continue
             if not all(
-                any(not node[1][at] or self._true(until.right, node) for node in component)
+                any(not node[1][at] or self.tableau.true(until.right, node) for node in component)
                 for at, until in enumerate(self.untils)
             ):
                 continue
