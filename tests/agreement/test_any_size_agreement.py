@@ -16,7 +16,7 @@ from streamproof.explicit import explore
 from streamproof.registry import find
 from streamproof.symbolic.parametric import prove_any
 from streamproof.symbolic.parametric.bounds import bound_candidates
-from streamproof.symbolic.parametric.laws import law_candidates
+from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
 from streamproof.symbolic.parametric.values import Lanes, Universe, View, mapped
 from streamproof.system import Verdict
 from streamproof.system.expr import Var
@@ -306,7 +306,8 @@ def test_no_broken_rule_of_credit_is_proved(variant: str) -> None:
     for chosen in (free, free[1:]):
         parametric = SPEC.parametric(chosen, variant)
         properties = [p for p in parametric.system.properties if p.kind is Kind.INVARIANT]
-        proof = prove_any(parametric, properties, [lambda p=parametric: law_candidates(p)])  # type: ignore[misc]
+        stages = [lambda p=parametric: law_candidates(p), lambda p=parametric: drift_candidates(p)]
+        proof = prove_any(parametric, properties, stages)  # type: ignore[arg-type]
         assert not set(proof.proved) & BROKEN[variant]
 
 
@@ -324,6 +325,18 @@ def test_credit_with_any_number_of_channels() -> None:
         isinstance(v.sort, ArraySort) and isinstance(v.sort.index, TermRange) for v in parametric.system.variables
     )
     _expect_all_proved(parametric, {})
+
+
+def test_lost_announcements_never_let_a_buffer_arrive_without_a_place() -> None:
+    """Credits may be lost, for any number of channels: there are at most as many as free buffers, which is enough."""
+    parametric = SPEC.parametric(("channels", "exclusive", "floating", "depth"), "lost-announcement")
+    properties = [p for p in parametric.system.properties if p.kind is Kind.INVARIANT]
+    proof = prove_any(
+        parametric, properties, [lambda: law_candidates(parametric), lambda: drift_candidates(parametric)]
+    )
+    assert set(proof.proved) >= {"no_overflow", "pool_conserved"}
+    assert "conservation" not in proof.proved
+    assert "for all c: credit[c] + wire[c] + unannounced[c] + announced[c] <= free[c]" in proof.found
 
 
 def _expect_all_proved(parametric: Any, given: dict[str, int]) -> None:

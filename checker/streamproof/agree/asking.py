@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from streamproof.agree.digest import digest
 from streamproof.agree.opinion import Answer, Opinion, silent
-from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.model import Kind, System
 
 if TYPE_CHECKING:
+    from streamproof.exchange.spin import Decided as SpinDecided
     from streamproof.exchange.spin import Options as SpinOptions
+    from streamproof.exchange.tlc import Decided as TlcDecided
     from streamproof.exchange.tlc import Options as TlcOptions
 
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
@@ -86,8 +90,8 @@ def proved(system: System, depth: int, *, seconds: float | None = None) -> Opini
     )
 
 
-def spun(system: System, options: SpinOptions | None = None) -> Opinion:
-    """Spin, breadth first."""
+def spun(system: System, options: SpinOptions | None = None, *, seconds: float | None = None) -> Opinion:
+    """Spin, breadth first; with `seconds`, not asked about endless behaviours when they are over."""
     from streamproof.exchange import spin
 
     name, begun = "Spin", time.perf_counter()
@@ -96,27 +100,27 @@ def spun(system: System, options: SpinOptions | None = None) -> Opinion:
     if missing is not None:
         return silent(name, missing)
     try:
-        counted = spin.count(system, chosen)
-        decided = spin.decide(system, None, chosen)
+        counted = spin.count(system, chosen if seconds is None else replace(chosen, seconds=seconds))
+        answers, why = _decided(spin.decide, system, chosen, begun, seconds)
     except StreamproofError as error:
         return _failed(name, error, begun)
     if counted.truncated is not None:
         return silent(name, f"its search was cut short: {counted.truncated}", time.perf_counter() - begun)
     return Opinion(
         name,
-        {d.property: Answer(d.verdict, d.length) for d in decided},
+        answers,
         counted.distinct,
         counted.generated,
         counted.depth,
         mistake=counted.mistake,
         tells_mistakes=True,
         seconds=time.perf_counter() - begun,
-        why={"all": "not told by Spin"},
+        why=why | {"all": "not told by Spin"},
     )
 
 
-def checked_by_tlc(system: System, options: TlcOptions | None = None) -> Opinion:
-    """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter."""
+def checked_by_tlc(system: System, options: TlcOptions | None = None, *, seconds: float | None = None) -> Opinion:
+    """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter. `seconds` as for `spun`."""
     from streamproof.exchange import tlc
 
     name, begun = "TLC", time.perf_counter()
@@ -125,22 +129,52 @@ def checked_by_tlc(system: System, options: TlcOptions | None = None) -> Opinion
         return silent(name, missing)
     chosen = tlc.Options() if options is None else options
     try:
-        counted = tlc.count(system, chosen)
-        decided = tlc.decide(system, None, chosen)
+        counted = tlc.count(system, chosen if seconds is None else replace(chosen, seconds=seconds))
+        answers, why = _decided(tlc.decide, system, chosen, begun, seconds)
     except StreamproofError as error:
         return _failed(name, error, begun)
     whole = counted.truncated is None
     return Opinion(
         name,
-        {d.property: Answer(d.verdict, d.length) for d in decided},
+        answers,
         counted.distinct if whole else None,
         counted.generated if whole else None,
         counted.depth if whole else None,
         mistake=counted.mistake,
         tells_mistakes=True,
         seconds=time.perf_counter() - begun,
-        why={"all": "not told by TLC"},
+        why=why | {"all": "not told by TLC"},
     )
+
+
+def _decided(
+    decide: Callable[[System, Sequence[str] | None, Any], Sequence[SpinDecided | TlcDecided]],
+    system: System,
+    options: Any,
+    begun: float,
+    seconds: float | None,
+) -> tuple[dict[str, Answer], dict[str, str]]:
+    """The answers of another checker, and why there is none for the other properties.
+
+    With `seconds`, what speaks of endless behaviours comes last, one by one, while there is time left since `begun`.
+    """
+    if seconds is None:
+        return {d.property: Answer(d.verdict, d.length) for d in decide(system, None, options)}, {}
+    endless = [p.name for p in system.properties if p.kind in (Kind.TEMPORAL, Kind.TERMINATION)]
+    answers: dict[str, Answer] = {}
+    why: dict[str, str] = {}
+    for names in ([p.name for p in system.properties if p.name not in endless], *([name] for name in endless)):
+        left = seconds - (time.perf_counter() - begun)
+        if left < 1:
+            why |= dict.fromkeys(names, f"not asked: {seconds:g} s were over")
+            continue
+        try:
+            found = decide(system, names, replace(options, seconds=min(left, options.seconds)))
+        except SystemFailure as error:
+            why |= dict.fromkeys(names, error.message)
+            continue
+        answers |= {d.property: Answer(d.verdict, d.length) for d in found}
+    return answers, why
 
 
 def _failed(engine: str, error: StreamproofError, begun: float) -> Opinion:

@@ -81,9 +81,9 @@ def agree(system: System, limits: Limits, tell: Callable[[str], None] = lambda _
     ask(INTERPRETER, limits.interpreter, refereed)
     ask(BMC, None, lambda: bounded(system, limits.depth, seconds=seconds))
     ask(INDUCTION, None, lambda: proved(system, limits.depth, seconds=seconds))
-    ask(SPIN, limits.spin, lambda: spun(system))
+    ask(SPIN, limits.spin, lambda: spun(system, seconds=seconds))
     if os.environ.get(TLC_JAR):
-        ask(TLC, limits.tlc, lambda: checked_by_tlc(system))
+        ask(TLC, limits.tlc, lambda: checked_by_tlc(system, seconds=seconds))
     else:
         opinions[TLC] = silent(TLC, f"not asked: {TLC_JAR} does not say where it is")
     order = (INTERPRETER, PYTHON, COMPILED, f"{COMPILED}, 2 workers", BMC, INDUCTION, SPIN, TLC)
