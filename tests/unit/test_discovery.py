@@ -11,6 +11,7 @@ from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.cubes import clause, cube_of
 from streamproof.symbolic.discovery import laws
 from streamproof.symbolic.discovery.houdini import inductive
+from streamproof.symbolic.discovery.laws import Books
 from streamproof.symbolic.discovery.learning import learned
 from streamproof.symbolic.discovery.linear import null_space, primitive
 from streamproof.symbolic.discovery.mining import mined
@@ -82,7 +83,7 @@ def written(system: System) -> list[tuple[dict[str, int], int | None]]:
 def test_simpler_vectors_span_the_same_space() -> None:
     """Two independent laws stay two when they are made simpler: a vector is not combined with what it was before."""
     places = ["sent", "wire", "filled", "consumed", "announced", "heard"]
-    steps = [
+    steps: list[dict[str, int | Fraction]] = [
         {"sent": 1, "wire": 1},
         {"wire": -1, "filled": 1},
         {"filled": -1, "consumed": 1, "announced": 1},
@@ -96,7 +97,7 @@ def test_simpler_vectors_span_the_same_space() -> None:
 
 def test_null_space_is_exact_and_primitive() -> None:
     """Every solution is a combination of the basis, whose vectors are of coprime integers."""
-    equations = [{"x": 2, "y": -3}, {"y": Fraction(1, 2), "z": 5, "x": 0}]
+    equations: list[dict[str, int | Fraction]] = [{"x": 2, "y": -3}, {"y": Fraction(1, 2), "z": 5, "x": 0}]
     assert null_space(equations, ["x", "y", "z", "w"]) == ({"x": 15, "y": 10, "z": -1}, {"w": 1})
     assert primitive({"x": Fraction(-2, 3), "y": Fraction(4, 9)}) == {"x": 3, "y": -2}
 
@@ -124,6 +125,36 @@ def test_a_net_that_makes_tokens_has_no_law() -> None:
     assert (
         laws(System("source", (place("p", 0), place("q", 1)), (fire("make", ("p", 1)), fire("eat", ("q", -1))))) == ()
     )
+
+
+def test_sums_that_one_transition_breaks_are_bounded_by_what_they_were() -> None:
+    """A token may be lost on its way: sent is at least what is on its way and what arrived. Without that, it is equal."""
+    net = System(
+        "lossy",
+        (place("left", 3), place("wire", 0), place("got", 0)),
+        (fire("send", ("left", -1), ("wire", 1)), fire("get", ("wire", -1), ("got", 1)), fire("lose", ("wire", -1))),
+    )
+    assert written(net) == []
+    books = {wording(law.sum): tuple(map(wording, law.bounds)) for law in Books(net).drifting()}
+    assert books["left + wire + got"] == ("left + wire + got <= 3", "left + wire + got >= 3")
+    encoding = Encoding(scalarise(net), integers=True)
+    candidates = [condition for law in Books(net).drifting() for condition in law.bounds]
+    assert "left + wire + got <= 3" in [wording(c) for c in inductive(encoding, candidates, Budget())]
+    assert "left + wire + got >= 3" not in [wording(c) for c in inductive(encoding, candidates, Budget())]
+
+
+def test_what_is_known_helps_candidates() -> None:
+    """A candidate that only a step from an impossible state breaks is kept where that state is known to be impossible."""
+    x, y = b.var("x", COUNT), b.var("y", COUNT)
+    system = System(
+        "copying",
+        (place("x", 0), place("y", 0)),
+        (taking("copy", [b.less(y, x)], ("y", x)), taking("grow", [b.less(x, b.num(3))], ("x", b.add(x, b.num(1))))),
+    )
+    encoding = Encoding(scalarise(system), integers=True)
+    low, lower = b.less_eq(x, b.num(3)), b.less_eq(y, b.num(3))
+    assert inductive(encoding, [lower], Budget()) == ()
+    assert inductive(encoding, [lower], Budget(), [low]) == (lower,)
 
 
 def test_laws_count_flags_values_and_conditional_updates() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -396,6 +397,17 @@ def test_a_run_out_of_time_says_so() -> None:
     because = "out of time after 1e-09 s: no violation in no state at all; allow more time, or use check"
     assert proof.findings[0].because == because
     assert (proof.queries, proof.interrupted) == (0, False)
+
+
+def test_a_reproducible_limit_does_not_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With limits in the solver's steps, hours by the clock change nothing, and too few steps end the run."""
+    clock = count(0, 3_600)
+    monkeypatch.setattr("streamproof.symbolic.solver.time.monotonic", lambda: float(next(clock)))
+    proof = prove(evens(EVEN), seconds=60.0, reproducible=True)
+    assert (proof.findings[0].verdict, proof.k["even"]) == (Verdict.HOLDS, 1)
+    assert 0 < proof.seconds < 1
+    ended = prove(evens(EVEN), seconds=proof.seconds / 2, reproducible=True)
+    assert ended.findings[0].because.startswith("out of time after ")
 
 
 def test_an_interrupt_keeps_what_is_known() -> None:

@@ -79,13 +79,17 @@ def answer_any(
 
 def _stages(request: Request, parametric: Parametric) -> list[Any]:
     from streamproof.symbolic.parametric.bounds import bound_candidates
-    from streamproof.symbolic.parametric.laws import law_candidates
+    from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
 
     def instance(values: Mapping[str, int]) -> System:
         selection = request.selection
         return selection.target.system(selection.variant, {**selection.given, **values})
 
-    return [lambda: law_candidates(parametric), lambda: bound_candidates(parametric, instance)]
+    return [
+        lambda: law_candidates(parametric),
+        lambda: drift_candidates(parametric),
+        lambda: bound_candidates(parametric, instance),
+    ]
 
 
 # --- small instances

@@ -21,6 +21,7 @@ from typing import Any, assert_never, cast
 from streamproof.symbolic.terms import Terms
 from streamproof.symbolic.theory import Bits, Integers, Term, Theory, interval
 from streamproof.system import build as b
+from streamproof.system import expr as e
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode, leaves
@@ -178,6 +179,16 @@ class Encoding:
             *((self._now[name], constant) for name, constant in now.items()),
             *((self._then[name], constant) for name, constant in then.items()),
         )
+
+    def says(self, condition: Expr, position: int) -> Term:
+        """A condition on leaves in the state at `position` of a path.
+
+        The same as `at` of its term, but what it takes hangs on the condition, and not on the system.
+        """
+        self._reach(position)
+        there = self._states[position]
+        moved = [(self._now[name], there[name]) for name in e.variables(condition)]
+        return self._z3.substitute(self.term(condition), *moved)
 
     def differ(self, one: int, other: int) -> Term:
         """The states at two positions of a path are not the same."""

@@ -34,6 +34,8 @@ NO_MISTAKE = "no evaluation error"
 
 MOST_TRIED = 100
 """Claims that another may rest on for each of them to be tried without: it costs a query each."""
+TRIES = 1_000
+"""Such queries of one round: what rests on hundreds of claims is not told better by a few less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,7 @@ class Induction:
         properties, assumptions = list(switches), list(switches.values())
         pending: list[Claim] = [claim for claim in broken if claim is None or claim in wanted]
         supporting: set[int] = set()
+        tries = TRIES
         while pending:
             claim = pending.pop()
             if claim in result.rests_on:
@@ -235,11 +238,10 @@ class Induction:
                 # The core may be larger than it must be. What supports other claims already is the last to be tried
                 # without; lemmas come last in order, and are tried before what was asked for.
                 for n in sorted(needed, key=lambda n: (n not in supporting, n), reverse=True):
-                    if (
-                        len(needed) <= MOST_TRIED
-                        and solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is Answer.NO
-                    ):
-                        needed.discard(n)
+                    if len(needed) <= MOST_TRIED and tries > 0:
+                        tries -= 1
+                        if solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is Answer.NO:
+                            needed.discard(n)
             supporting |= needed
             result.rests_on[claim] = frozenset(properties[n] for n in needed)
             pending += [p for p in result.rests_on[claim] if p in broken]

@@ -225,7 +225,7 @@ class Pdr:
         """The clause of a cube, at a position."""
         for part in cube:
             if (part, position) not in self._parts:
-                self._parts[part, position] = self._encoding.at(self._encoding.term(b.not_(part)), position)
+                self._parts[part, position] = self._encoding.says(b.not_(part), position)
         return self._encoding.any_of(self._parts[part, position] for part in cube)
 
     def _excluded(self, cube: Cube, level: int) -> bool:
@@ -343,6 +343,6 @@ class _Table:
     def _name(self, part: Expr) -> Term:
         """A constant that stands for a part of a cube."""
         if part not in self._names:
-            formula = self._encoding.at(self._encoding.term(part), self._position)
+            formula = self._encoding.says(part, self._position)
             self._names[part] = self.given(f"part {len(self._names)}", formula)
         return self._names[part]

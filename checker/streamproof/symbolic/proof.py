@@ -63,6 +63,7 @@ def prove(
     confirm: bool = True,
     timeout: int | None = 60_000,
     seconds: float | None = None,
+    reproducible: bool = False,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> Proof:
     """Prove the `properties` (names; None: all) for every behaviour, by an engine or (`Engine.AUTO`) by all of them.
@@ -73,7 +74,8 @@ def prove(
     states of the system, all or some, and is called when they are needed. What stays open is searched for counterexamples
     of up to `depth` steps. `simple` restricts induction to loop-free fragments, which makes more claims inductive.
     `confirm` checks the finished proof again with other arithmetic. `timeout` bounds one query, in milliseconds, `seconds`
-    the whole run. Ctrl-C ends the run with what is known.
+    the whole run; with `reproducible`, both are of the solver's own count of steps (`solver.STEPS` to a second) instead of
+    the clock's, so that no other load on the machine changes an answer. Ctrl-C ends the run with what is known.
 
     Raises `UsageError` for an unknown property, a strength below 1, a negative depth or `Engine.SEARCH` (which is `bmc`),
     `ModelError` for a lemma that is no invariant, `TooLarge` where the state has too many parts, and `ReplayFailure` where
@@ -88,7 +90,7 @@ def prove(
     if lemmas is not None:
         system = replace(system, lemmas=tuple(lemmas))
     asked = chosen(system, properties)
-    budget = Budget(timeout, seconds, on_progress)
+    budget = Budget(timeout, seconds, on_progress, reproducible)
     portfolio = Portfolio(system, asked, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
     interrupted = False
     try:

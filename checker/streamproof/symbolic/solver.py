@@ -46,23 +46,31 @@ class Effort:
     undecided: int
 
 
+STEPS = 4_000_000
+"""Steps of the solver that are taken for a second."""
+
+
 @dataclass
 class Budget:
     """What a run may spend, and what it has spent.
 
-    `timeout` is in milliseconds for one query, `seconds` for the whole run; None means no limit.
+    `timeout` is in milliseconds for one query, `seconds` for the whole run; None means no limit. Where it is `reproducible`,
+    time is what the solver counts itself, its steps: the answer is the same on every machine, however busy.
     """
 
     timeout: int | None = None
     seconds: float | None = None
     on_progress: Callable[[Effort], None] | None = None
+    reproducible: bool = False
     queries: int = 0
     started: float = field(default_factory=time.monotonic)
+    steps: int = 0
+    """Of the solver, as far as they were counted."""
 
     @property
     def elapsed(self) -> float:
         """Seconds since the run began."""
-        return time.monotonic() - self.started
+        return self.steps / STEPS if self.reproducible else time.monotonic() - self.started
 
     def allowance(self) -> tuple[int | None, bool]:
         """Milliseconds that the next query may take, and whether the run ends with them. Raises `Stopped` at its end."""
@@ -166,9 +174,15 @@ class Solver:
 
     def _check(self, assumptions: Sequence[Term]) -> Answer:
         allowance, last = self._budget.allowance()
-        self._solver.set("timeout", _NO_LIMIT if allowance is None else allowance)
         self._budget.queries += 1
-        answer = self._solver.check(*assumptions)
+        if self._budget.reproducible:
+            self._solver.set("rlimit", 0 if allowance is None else max(1, allowance * STEPS // 1000))
+            before = self._steps()
+            answer = self._solver.check(*assumptions)
+            self._budget.steps += self._steps() - before
+        else:
+            self._solver.set("timeout", _NO_LIMIT if allowance is None else allowance)
+            answer = self._solver.check(*assumptions)
         if answer == self._z3.sat:
             self._model = None
             return Answer.YES
@@ -180,3 +194,9 @@ class Solver:
         if last:
             raise self._budget.out_of_time()
         return Answer.UNKNOWN
+
+    def _steps(self) -> int:
+        """What the solver has counted so far."""
+        statistics = self._solver.statistics()
+        names = statistics.keys()
+        return int(statistics.get_key_value("rlimit count")) if "rlimit count" in names else 0

@@ -14,6 +14,7 @@ from streamproof.symbolic.discovery.samples import Samples
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
 from streamproof.symbolic.solver import Answer, Budget, Solver
+from streamproof.symbolic.theory import Term
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property
 from streamproof.system.records import dataclass
@@ -43,13 +44,15 @@ def learned(
     `facts` are conditions on leaves that are known to be invariant. Raises `Stopped`.
     """
     at, open_goals = encoding.at, list(goals)
-    clauses: dict[Expr, None] = {}
+    clauses: dict[Expr, Term] = {}
+    """With that they are broken after the step."""
     solver = _stepping(encoding, open_goals, facts, clauses, budget)
+    mistake = at(encoding.mistake, 1)
+    seen = {g: at(g.event, 0 if g.step else 1) for g in open_goals}
     while open_goals and len(clauses) < MOST_CLAUSES:
         budget.tell("learning from counterexamples to induction", len(clauses), len(open_goals))
-        events = {g: at(g.event, 0 if g.step else 1) for g in open_goals}
-        broken = [encoding.no(at(encoding.term(c), 1)) for c in clauses]
-        match solver.ask(encoding.any_of([at(encoding.mistake, 1), *events.values(), *broken])):
+        events = {g: seen[g] for g in open_goals}
+        match solver.ask(encoding.any_of([mistake, *events.values(), *clauses.values()])):
             case Answer.NO:
                 return Learned(tuple(clauses), tuple(g.prop for g in open_goals))
             case Answer.UNKNOWN:
@@ -66,8 +69,8 @@ def learned(
                     solver = _stepping(encoding, open_goals, facts, clauses, budget)
                     continue
                 new = [clause(cube) for cube in dict.fromkeys(cubes) if cube is not None]
-                clauses |= dict.fromkeys(new)
-                solver.add(*(at(encoding.term(c), 0) for c in new))
+                clauses |= {c: encoding.no(encoding.says(c, 1)) for c in new}
+                solver.add(*(encoding.says(c, 0) for c in new))
     return Learned((), ())
 
 
@@ -88,5 +91,5 @@ def _stepping(
     never = encoding.no(encoding.any_of([encoding.mistake, *(g.event for g in goals if not g.step)]))
     known = encoding.all_of([encoding.wellformed, *map(encoding.term, facts)])
     solver.add(at(known, 0), at(never, 0), at(encoding.transition, 0), at(known, 1))
-    solver.add(*(at(encoding.term(c), 0) for c in clauses))
+    solver.add(*(encoding.says(c, 0) for c in clauses))
     return solver

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from streamproof.symbolic.discovery.forms import ONE, Form, amount, form
-from streamproof.symbolic.discovery.laws import Law, laws
+from streamproof.symbolic.discovery.laws import Books, Law, laws
 from streamproof.symbolic.discovery.linear import plus, scaled
 from streamproof.symbolic.parametric.claims import Claim
 from streamproof.symbolic.parametric.local import Local, forgetting, local, own_index, without
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
+from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import BoolSort
 from streamproof.system.substitute import Substitution
@@ -21,12 +22,27 @@ MOST_LEFT_OUT = 12
 """Actions that are left out, one at a time, when laws are looked for."""
 
 
+EQUAL, AT_MOST, AT_LEAST = "=", "<=", ">="
+
+
 def law_candidates(parametric: Parametric) -> list[Claim]:
     """Laws that the rules suggest. An action that puts things back to where they began breaks no law, and seems to break
     all of them, so laws are also looked for without each such action; whether they hold is for induction to say."""
     view = local(parametric)
+    return [] if view is None else _found(parametric, view, laws, (EQUAL,))
+
+
+def drift_candidates(parametric: Parametric) -> list[Claim]:
+    """Bounds that the rules suggest: sums that all actions but one conserve, and which that one may change one way only."""
+    view = local(parametric)
     if view is None:
         return []
+    return _found(parametric, view, lambda system: Books(system).drifting(), (AT_MOST, AT_LEAST))
+
+
+def _found(
+    parametric: Parametric, view: Local, look: Callable[[System], Iterable[Law]], relations: tuple[str, ...]
+) -> list[Claim]:
     finder = _Finder(parametric, view)
     left_out = list(dict.fromkeys(forgetting(view.system)))[:MOST_LEFT_OUT]
     groups: list[set[str] | None] = [None]
@@ -35,10 +51,11 @@ def law_candidates(parametric: Parametric) -> list[Claim]:
     found: dict[str, Claim] = {}
     for actions in ((), *((name,) for name in left_out)):
         for group in groups:
-            for law in laws(without(view.system, actions, group)):
-                claim = finder.claim(law)
-                if claim is not None:
-                    found.setdefault(claim.name, claim)
+            for law in look(without(view.system, actions, group)):
+                for relation in relations:
+                    claim = finder.claim(law, relation)
+                    if claim is not None:
+                        found.setdefault(claim.name, claim)
     return list(found.values())
 
 
@@ -67,8 +84,11 @@ class _Finder:
                 case _:
                     yield part, b.TRUE
 
-    def claim(self, law: Law) -> Claim | None:
-        """A law as a claim on the parametric system; None where its total is not known, or it speaks of two indices."""
+    def claim(self, law: Law, relation: str) -> Claim | None:
+        """That a law's sum is (at most, at least) what it is at first, as a claim on the parametric system.
+
+        None where that is not known, or the law speaks of two indices.
+        """
         bounds = {self.view.index[n] for f in law.coefficients for n in e.variables(f) if n in self.view.index}
         everywhere = all(n in self.view.index for f in law.coefficients for n in e.variables(f))
         if len(bounds) > 1 and everywhere:
@@ -87,18 +107,19 @@ class _Finder:
             weighed = plus(weighed, scaled(amount(term), weight))
         for part, share in form(begun).items():
             weighed = plus(weighed, {part: -share})
-        return self._said(weighed, bounds.pop() if everywhere and bounds else None)
+        return self._said(weighed, relation, bounds.pop() if everywhere and bounds else None)
 
-    def _said(self, weighed: Form, bound: Expr | None) -> Claim | None:
+    def _said(self, weighed: Form, relation: str, bound: Expr | None) -> Claim | None:
         sides: list[list[tuple[Expr, int]]] = [[], []]
         for term, weight in weighed.items():
             number = int(weight)
             sides[number < 0].append((term, abs(number)))
         left, right = (self._sum(side, bound is not None) for side in sides)
-        texts = [self._text(side, bound is not None) for side in sides]
+        text = f" {relation} ".join(self._text(side, bound is not None) for side in sides)
+        told = {EQUAL: b.eq, AT_MOST: b.less_eq, AT_LEAST: lambda x, y: b.less_eq(y, x)}[relation](left, right)
         if bound is None:
-            return Claim(" = ".join(texts), b.eq(left, right), found=True)
-        return Claim(f"for all c: {' = '.join(texts)}", forall(bound, b.eq(left, right)), found=True)
+            return Claim(text, told, found=True)
+        return Claim(f"for all c: {text}", forall(bound, told), found=True)
 
     def _sum(self, side: list[tuple[Expr, int]], everywhere: bool) -> Expr:
         whole: Expr = b.num(0)
