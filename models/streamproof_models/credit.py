@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamproof import WEAK, Array, Enum, Model, Range, State, action, require
+from streamproof import WEAK, Array, Enum, Model, Range, State, action, choose, require, terminal
 
 
 class Credit(Model):
@@ -249,6 +249,64 @@ class ZeroExclusive(Credit, variant="zero-exclusive"):
 
     exclusive: int = 0
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"exclusive": (0, 0)}
+
+
+class ZeroExclusiveReading(ZeroExclusive, variant="zero-exclusive-reading"):
+    """Channels live on the pool, and all consumers read, so that everything must come to a good end."""
+
+    check_deadlock = True
+    stall = None  # type: ignore[assignment]  # no such step
+    release = None  # type: ignore[assignment]  # no such step
+
+    @terminal
+    def delivered(self, s: Any) -> Any:
+        """Everything was produced, sent and read."""
+        return all(s.left[c] == 0 and self.idle(s, c) for c in range(self.channels))
+
+
+class ZeroExclusiveSilent(ZeroExclusiveReading, variant="zero-exclusive-silent"):
+    """Before FLINK-16641: a backlog is told with buffers only."""
+
+    tell = None  # type: ignore[assignment]  # no such step
+
+
+class AnyBacklog(Credit, variant="any-backlog"):
+    """What senders tell of their backlog means nothing: the receiver borrows and gives back as it likes."""
+
+    tell = None  # type: ignore[assignment]  # no such step
+
+    @action(c="channels", fairness=WEAK)
+    def receive(self, s: Any, c: int) -> None:
+        """A buffer arrives; nothing is learned."""
+        require(s.wire[c] > 0)
+        require(s.free[c] > 0)
+        s.wire[c] -= 1
+        s.free[c] -= 1
+        s.queued[c] += 1
+
+    @action(c="channels", fairness=WEAK)
+    def consume(self, s: Any, c: int) -> None:
+        """A buffer has been read."""
+        require(s.consumer[c] == "LIVE")
+        require(s.queued[c] > 0)
+        s.queued[c] -= 1
+        if choose([True, False]):
+            require(s.lent[c] > 0)
+            s.lent[c] -= 1
+            self.lend(s, -1)
+        else:
+            s.free[c] += 1
+            self.promise(s, c)
+
+    @action(c="channels", fairness=WEAK)
+    def borrow(self, s: Any, c: int) -> None:
+        """A floating buffer is assigned to a channel."""
+        require(s.pool > 0)
+        require(s.consumer[c] != "GONE")
+        self.lend(s, 1)
+        s.lent[c] += 1
+        s.free[c] += 1
+        s.unannounced[c] += 1
 
 
 class NoCredit(Credit, variant="no-credit"):

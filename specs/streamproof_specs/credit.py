@@ -6,6 +6,7 @@ from typing import Any
 
 from streamproof import Spec, Sweep, invariant, leads_to, temporal
 from streamproof_models.credit import (  # noqa: F401  (declaring a variant registers it)
+    AnyBacklog,
     Credit,
     CreditBeforeFree,
     FloatingLeak,
@@ -13,6 +14,8 @@ from streamproof_models.credit import (  # noqa: F401  (declaring a variant regi
     NoCredit,
     UncountedLending,
     ZeroExclusive,
+    ZeroExclusiveReading,
+    ZeroExclusiveSilent,
 )
 
 
@@ -64,6 +67,7 @@ SPEC = Spec(
         "uncounted-lending": {"pool_conserved": "violated", "within_limit": "violated"},
         "lost-announcement": {"conservation": "violated", "consumed": "violated", "isolation": "violated"},
         "zero-exclusive": {"isolation": "violated"},
+        "zero-exclusive-silent": {"deadlock": "violated", "consumed": "violated", "isolation": "violated"},
         "no-credit": {"conservation": "violated", "no_overflow": "violated", "isolation": "violated"},
     },
     variant_parameters={  # the smallest that show what breaks
@@ -72,6 +76,7 @@ SPEC = Spec(
         "uncounted-lending": {"depth": 1},
         "lost-announcement": {"channels": 1},
         "zero-exclusive": {"depth": 1},
+        "zero-exclusive-silent": {"depth": 1},
         "no-credit": {"floating": 0},
     },
     sweeps=Sweep(

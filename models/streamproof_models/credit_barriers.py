@@ -1,0 +1,357 @@
+"""Credit-based flow control with checkpoint barriers: the machine of `credit`, and for each channel one of its barriers.
+
+A barrier is an event: it travels in order with the data of its channel and costs no credit. It is also a blocking event: the
+sender that has sent one sends nothing more of that channel until the receiver, which has read it and done its part of the
+checkpoint, resumes it. Where channels have no exclusive buffers a receiver gives the floating ones back when a barrier
+arrives, since otherwise channels that wait for others keep what the others wait for (FLINK-16404); credits given before are
+void from then on, and both ends begin again at zero when the sender is resumed.
+
+The counters of `credit` are alike for old and new buffers, so where a barrier is among them is a number: how many are ahead
+of it. Announced credits and the message that resumes a sender travel in order too.
+
+What is left out: what is left out of `credit`, and barriers that overtake on purpose (unaligned checkpoints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Bool, Enum, Model, Parts, Range, State, action, each, require
+from streamproof_models.credit import Credit, ZeroExclusive
+
+
+class Barrier(Model):
+    """Where the barrier of one channel is, and how much data is ahead of it. It takes its steps with the channel's."""
+
+    name = "barrier"
+
+    checkpoints: int = 1
+    """Barriers that come, one after the other."""
+    most: int = 1
+    """Buffers that can be ahead of one."""
+    void: int = 0
+    """Announcements that may be ahead of the message that resumes the sender, where that matters."""
+
+    check_deadlock = False
+
+    def state(self) -> State:
+        """No barrier."""
+        return State(
+            left=Range(0, self.checkpoints, init=self.checkpoints),
+            place=Enum("NONE", "BACKLOG", "WIRE", "QUEUE", "READ"),
+            ahead=Range(0, self.most),
+            older=Range(0, self.most),
+            resuming=Bool(),
+            stale=Range(0, self.void),
+        )
+
+    def stopped(self, s: Any) -> Any:
+        """Whether the sender may not send: it has sent a barrier and was not resumed."""
+        return s.place in ("WIRE", "QUEUE", "READ") or s.resuming
+
+    def enter(self, s: Any, ahead: Any, older: Any) -> None:
+        """A barrier is queued behind `ahead` buffers at its sender; `older` ones in all have not been read."""
+        require(s.left > 0)
+        require(s.place == "NONE")
+        s.left -= 1
+        s.place = "BACKLOG"
+        s.ahead = ahead
+        s.older = older
+
+    def move(self, s: Any, start: str, end: str, ahead: Any) -> None:
+        """The barrier, which is first where it is, goes on to be behind `ahead` buffers there."""
+        require(s.place == start)
+        require(s.ahead == 0)
+        s.place = end
+        s.ahead = ahead
+
+    @action
+    def send(self, s: Any) -> None:
+        """A buffer is sent: not past the barrier, and not after it before the sender is resumed."""
+        require(not self.stopped(s))
+        require(s.place != "BACKLOG" or s.ahead > 0)
+        if s.place == "BACKLOG":
+            s.ahead -= 1
+
+    @action
+    def tell(self, s: Any) -> None:
+        """A sender that is stopped does not speak of its backlog."""
+        require(not self.stopped(s))
+
+    @action
+    def receive(self, s: Any) -> None:
+        """A buffer arrives."""
+        if s.place == "WIRE" and s.ahead > 0:
+            s.ahead -= 1
+
+    @action
+    def consume(self, s: Any) -> None:
+        """A buffer is read."""
+        if s.older > 0:
+            s.older -= 1
+        if s.place == "QUEUE" and s.ahead > 0:
+            s.ahead -= 1
+
+    @action
+    def hear(self, s: Any) -> None:
+        """An announced credit arrives: those announced before the resumption come before it, later ones after it."""
+        if self.void > 0:
+            require(not s.resuming or s.stale > 0)
+            if s.resuming:
+                s.stale -= 1
+
+    @action
+    def release(self, s: Any) -> None:
+        """The channel is given up, its barrier with it."""
+        s.place = "NONE"
+        s.ahead = 0
+        s.older = 0
+        s.resuming = False
+        s.stale = 0
+
+
+class Passable(Barrier):
+    """The sender does not stop at barriers."""
+
+    def stopped(self, s: Any) -> Any:
+        """Never."""
+        return False
+
+
+class Revocable(ZeroExclusive):
+    """A channel without exclusive buffers, whose credits may be void: new ones exist beside those."""
+
+    def most(self) -> int:
+        """Every floating buffer may have been promised and given back, and be promised again."""
+        return 2 * super().most()
+
+
+class CreditBarriers(Model):
+    """Credit-based flow control with checkpoint barriers."""
+
+    name = "credit_barriers"
+    flow: ClassVar[Credit]
+    """The channels."""
+    barrier: ClassVar[tuple[Barrier, ...]]
+    """The barrier of each channel."""
+
+    channels: int = 2
+    """Channels that share the connection and the floating buffers."""
+    exclusive: int = 1
+    """Buffers that a channel has for itself."""
+    floating: int = 1
+    """Buffers that the channels share."""
+    depth: int = 1
+    """Buffers that each sender produces at most."""
+    checkpoints: int = 1
+    """Barriers that each sender sends at most."""
+    aligned: bool = False
+    """Whether one task reads all channels, and resumes none before it has read the barriers of all."""
+
+    check_deadlock = False
+    """A consumer may always stall, so nothing is ever stuck; what must happen is said by temporal properties."""
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+        "channels": (1, None),
+        "exclusive": (1, None),
+        "floating": (0, None),
+        "depth": (1, None),
+        "checkpoints": (1, None),
+    }
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "small": {},
+        "medium": {"depth": 2},
+        "large": {"depth": 2, "floating": 2, "checkpoints": 2},
+    }
+
+    def setup(self) -> None:
+        """The tasks, each with the channels that it reads."""
+        everything = list(range(self.channels))
+        self.reads = [everything] if self.aligned else [[c] for c in everything]
+        self.readers = len(self.reads)
+
+    def parts(self) -> Parts:
+        """The flow control, and a barrier beside each of its channels."""
+        return (
+            Parts(flow=self.flow_control(), barrier=each(self.channels, self.barrier_of))
+            .together("send", "flow.send(c)", "barrier[c].send()", doc="A buffer goes on the wire for a credit.")
+            .together("tell", "flow.tell(c)", "barrier[c].tell()", doc="A sender without credit says how much waits.")
+            .together("receive", "flow.receive(c)", "barrier[c].receive()", doc="A buffer arrives.")
+            .together("consume", "flow.consume(c)", "barrier[c].consume()", doc="A buffer has been read.")
+            .together("hear", "flow.hear(c)", "barrier[c].hear()", doc="An announced credit arrives.")
+            .together("release", "flow.release(c)", "barrier[c].release()", doc="A channel is given up.")
+        )
+
+    def flow_control(self) -> Credit:
+        """The channels."""
+        return Credit(**self.capacities())
+
+    def capacities(self) -> dict[str, int]:
+        """The parameters of the flow control."""
+        return {
+            "channels": self.channels,
+            "exclusive": self.exclusive,
+            "floating": self.floating,
+            "depth": self.depth,
+        }
+
+    def barrier_of(self, c: int) -> Barrier:
+        """The barrier of a channel."""
+        return Barrier(checkpoints=self.checkpoints, most=self.depth)
+
+    @action(c="channels", fairness=WEAK)
+    def trigger(self, s: Any, c: int) -> None:
+        """A checkpoint reaches a sender, as it does all: its barrier is queued behind what was produced."""
+        require(s.flow.consumer[c] != "GONE")
+        waiting = s.flow.backlog[c]
+        self.barrier[c].enter(s.barrier[c], waiting, waiting + s.flow.wire[c] + s.flow.queued[c])
+
+    @action(c="channels", fairness=WEAK)
+    def emit(self, s: Any, c: int) -> None:
+        """A barrier goes on the wire, without a credit; the sender stops."""
+        require(not s.barrier[c].resuming)
+        self.barrier[c].move(s.barrier[c], "BACKLOG", "WIRE", s.flow.wire[c])
+
+    @action(c="channels", fairness=WEAK)
+    def arrive(self, s: Any, c: int) -> None:
+        """A barrier arrives, without a buffer."""
+        self.barrier[c].move(s.barrier[c], "WIRE", "QUEUE", s.flow.queued[c])
+        self.block_channel(s, c)
+
+    def block_channel(self, s: Any, c: int) -> None:
+        """What the receiver does with its buffers when it knows that nothing comes for a while: nothing."""
+
+    @action(c="channels", fairness=WEAK)
+    def read(self, s: Any, c: int) -> None:
+        """A consumer that has read everything ahead of a barrier reads the barrier."""
+        require(s.flow.consumer[c] == "LIVE")
+        self.barrier[c].move(s.barrier[c], "QUEUE", "READ", 0)
+
+    @action(r="readers", fairness=WEAK)
+    def resume(self, s: Any, r: int) -> None:
+        """A task has read the barriers of all its channels, has done its part of the checkpoint, and resumes the senders."""
+        require(any(s.barrier[c].place == "READ" for c in self.reads[r]))
+        require(all(s.barrier[c].place == "READ" or s.flow.consumer[c] == "GONE" for c in self.reads[r]))
+        for c in self.reads[r]:
+            if s.barrier[c].place == "READ":
+                s.barrier[c].place = "NONE"
+                s.barrier[c].older = 0
+                s.barrier[c].resuming = True
+                self.forget_at_receiver(s, c)
+
+    def forget_at_receiver(self, s: Any, c: int) -> None:
+        """Credits survive."""
+
+    @action(c="channels", fairness=WEAK)
+    def resumed(self, s: Any, c: int) -> None:
+        """The sender is told to go on."""
+        require(s.barrier[c].resuming)
+        require(s.barrier[c].stale == 0)
+        s.barrier[c].resuming = False
+        self.forget_at_sender(s, c)
+
+    def forget_at_sender(self, s: Any, c: int) -> None:
+        """Credits survive."""
+
+    def void(self, s: Any, c: int) -> Any:
+        """Credits that no buffer stands for any more."""
+        return 0
+
+
+class BarrierOvertakes(CreditBarriers, variant="barrier-overtakes"):
+    """A barrier needs no credit, so it does not wait behind data that do."""
+
+    @action(c="channels", fairness=WEAK)
+    def emit(self, s: Any, c: int) -> None:
+        """A barrier is sent whatever waits ahead of it."""
+        s.barrier[c].ahead = 0
+        super().emit(s, c)
+
+
+class BarrierCostsCredit(CreditBarriers, variant="barrier-costs-credit"):
+    """The sender treats a barrier as it does data."""
+
+    @action(c="channels", fairness=WEAK)
+    def emit(self, s: Any, c: int) -> None:
+        """A credit is spent for a barrier, which takes no buffer at the receiver and so gives none back."""
+        require(s.flow.credit[c] > 0)
+        super().emit(s, c)
+        s.flow.credit[c] -= 1
+
+
+class NotStopped(CreditBarriers, variant="not-stopped"):
+    """The sender goes on after a barrier."""
+
+    def barrier_of(self, c: int) -> Barrier:
+        """A barrier that stops nobody."""
+        return Passable(checkpoints=self.checkpoints, most=self.depth)
+
+
+class Aligned(CreditBarriers, variant="aligned"):
+    """One task reads all channels and waits for all barriers."""
+
+    aligned: bool = True
+
+
+class NoExclusive(CreditBarriers, variant="zero-exclusive"):
+    """Channels live on the pool; what one has is given back while it is stopped, and credits are forgotten at both ends."""
+
+    exclusive: int = 0
+    aligned: bool = True
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {"exclusive": (0, 0), "floating": (1, None)}
+
+    def flow_control(self) -> Credit:
+        """Channels with void credits."""
+        return Revocable(**self.capacities())
+
+    def barrier_of(self, c: int) -> Barrier:
+        """A barrier after which old credits are to be told from new ones."""
+        return Barrier(checkpoints=self.checkpoints, most=self.depth, void=2 * self.floating)
+
+    def block_channel(self, s: Any, c: int) -> None:
+        """The buffers that are free are given back to the pool, and no more are wanted."""
+        self.flow.lend(s.flow, -s.flow.free[c])
+        s.flow.lent[c] -= s.flow.free[c]
+        s.flow.free[c] = 0
+        s.flow.known[c] = 0
+
+    def forget_at_receiver(self, s: Any, c: int) -> None:
+        """What was not announced is not; what was announced before comes ahead of the resumption."""
+        s.flow.unannounced[c] = 0
+        s.barrier[c].stale = s.flow.announced[c]
+
+    def forget_at_sender(self, s: Any, c: int) -> None:
+        """What the sender has is void."""
+        s.flow.credit[c] = 0
+
+    def void(self, s: Any, c: int) -> Any:
+        """From the arrival of a barrier on all credits, from the resumption on those ahead of it."""
+        flow, barrier = s.flow, s.barrier[c]
+        if barrier.place in ("QUEUE", "READ"):
+            return flow.credit[c] + flow.announced[c] + flow.unannounced[c]
+        return flow.credit[c] + barrier.stale if barrier.resuming else 0
+
+
+class KeepsWhileStopped(NoExclusive, variant="zero-exclusive-keeping"):
+    """Before FLINK-16404: a channel that is stopped keeps its floating buffers and the sender its credits."""
+
+    def block_channel(self, s: Any, c: int) -> None:
+        """Nothing is given back."""
+
+    def forget_at_receiver(self, s: Any, c: int) -> None:
+        """Credits survive; which come before the resumption makes no difference."""
+        s.barrier[c].stale = s.flow.announced[c]
+
+    def forget_at_sender(self, s: Any, c: int) -> None:
+        """Credits survive."""
+
+    def void(self, s: Any, c: int) -> Any:
+        """None."""
+        return 0
+
+
+class NotForgotten(NoExclusive, variant="zero-exclusive-no-reset"):
+    """Floating buffers are given back, and the sender keeps the credits that stood for them."""
+
+    def forget_at_sender(self, s: Any, c: int) -> None:
+        """Credits survive."""
