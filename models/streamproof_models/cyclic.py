@@ -167,7 +167,7 @@ class Cyclic(Model):
         kind, rounds = s.channel[0].items.head.kind, s.channel[0].items.head.rounds
         s.read = "FORWARD"
         s.forward_wait = 0
-        if self.ready(s):
+        if self.back.waiting(s.back) > 0:
             s.feedback_wait = min(s.feedback_wait + 1, self.watch)
         if kind == "BARRIER":
             s.logged = 0

@@ -233,6 +233,14 @@ class FeedbackEdge(Model):
         return len(s.memory) <= self.buffers
 
 
+class OneTooManyBack(FeedbackEdge, variant="one-too-many"):
+    """Asks whether more than all buffers are in use, not whether one is free."""
+
+    def room(self, s: Any) -> Any:
+        """Compares wrongly."""
+        return len(s.memory) <= self.buffers
+
+
 class Dropped(FeedbackEdge, variant="dropped"):
     """What finds no buffer is dropped, so that nobody has to wait."""
 

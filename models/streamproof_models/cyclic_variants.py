@@ -86,6 +86,10 @@ class OneTooMany(Cyclic, variant="one-too-many"):
         """A channel that compares wrongly."""
         return parts.OneTooMany(buffers=self.buffers, rounds=self.rounds)
 
+    def feedback_edge(self) -> parts.FeedbackEdge:
+        """A feedback edge that does so too."""
+        return parts.OneTooManyBack(**self.feedback_settings())
+
 
 class SpillDropped(Cyclic, variant="spill-dropped"):
     """What finds no buffer on the feedback edge is dropped, so that nobody has to wait."""

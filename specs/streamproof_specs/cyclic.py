@@ -159,7 +159,7 @@ SPEC = Spec(
             "checkpoints_complete": "violated",
             "deadlock": "violated",
         },
-        "one-too-many": {"channel.within_capacity": "violated"},
+        "one-too-many": {"channel.within_capacity": "violated", "back.within_capacity": "violated"},
         "spill-dropped": {
             "conserved": "violated",
             "back.in_order": "violated",
