@@ -34,8 +34,8 @@ NO_MISTAKE = "no evaluation error"
 
 MOST_TRIED = 100
 """Claims that another may rest on for each of them to be tried without: it costs a query each."""
-TRIES = 1_000
-"""Such queries of one round: what rests on hundreds of claims is not told better by a few less."""
+TRACING = 10.0
+"""Seconds for finding out on what the claims of one round rest; then they are said to rest on everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,21 +227,23 @@ class Induction:
         properties, assumptions = list(switches), list(switches.values())
         pending: list[Claim] = [claim for claim in broken if claim is None or claim in wanted]
         supporting: set[int] = set()
-        tries = TRIES
+        end = self._budget.elapsed + TRACING
         while pending:
             claim = pending.pop()
             if claim in result.rests_on:
                 continue
             needed = set(range(len(properties)))
-            if solver.ask(broken[claim], assumptions) is Answer.NO:
+            if self._budget.elapsed < end and solver.ask(broken[claim], assumptions) is Answer.NO:
                 needed = set(solver.core(assumptions))
                 # The core may be larger than it must be. What supports other claims already is the last to be tried
                 # without; lemmas come last in order, and are tried before what was asked for.
                 for n in sorted(needed, key=lambda n: (n not in supporting, n), reverse=True):
-                    if len(needed) <= MOST_TRIED and tries > 0:
-                        tries -= 1
-                        if solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is Answer.NO:
-                            needed.discard(n)
+                    if (
+                        len(needed) <= MOST_TRIED
+                        and self._budget.elapsed < end
+                        and solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is Answer.NO
+                    ):
+                        needed.discard(n)
             supporting |= needed
             result.rests_on[claim] = frozenset(properties[n] for n in needed)
             pending += [p for p in result.rests_on[claim] if p in broken]

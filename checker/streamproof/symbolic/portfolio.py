@@ -181,7 +181,7 @@ class Portfolio:
         attempt = self._attempt(found, engine)
         if not {*attempt.proven} & {*self._asked} <= before:
             needed = tuple(p for p in found if p in attempt.needed)
-            lean = self._attempt(needed, engine)
+            lean = self._attempt(needed, engine) if len(needed) < len(found) else attempt
             proved = {p for p in attempt.asked if p in attempt.proven}
             self.attempts.append((engine, lean if proved <= {*lean.proven} else attempt))
         return not self.open
