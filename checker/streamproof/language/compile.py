@@ -195,7 +195,9 @@ class Reader:
         """The system of the machine; `extra` are properties stated outside the model. Raises `ModelError`."""
         found = marked(type(self.model))
         self._refuse_clashes(found, extra)
-        unchanged = Unchanged(self.model, [f for _, f in found.values()])
+        above = f"{self.names.path}." if self.names is not None else ""
+        parts = [] if self.names is None else [(p.path.removeprefix(above), p.model) for p in self.names.parts()]
+        unchanged = Unchanged(self.model, [f for _, f in found.values()], parts)
         actions: list[Action] = []
         props: list[Property] = []
         lemmas: list[Property] = []

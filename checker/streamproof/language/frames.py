@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from streamproof.system.errors import Loc, ModelError, StreamproofError
+from streamproof.system.errors import Loc, ModelError, StreamproofError, UsageError
 
 T = TypeVar("T")
 
@@ -37,18 +37,27 @@ def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:
     """
     try:
         return run()
+    except UsageError as error:
+        if error.loc is not None:
+            raise
+        raise type(error)(error.message, loc=_line(error, home), remedy=error.remedy) from error
     except StreamproofError:
         raise
     except Exception as error:
-        loc, trace = home, error.__traceback__
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            if home is not None and code.co_filename == home.file:
-                loc = Loc(code.co_filename, trace.tb_lineno, code.co_name)
-            trace = trace.tb_next
         raise ModelError(
-            f"{type(error).__name__} in {what}: {error}", loc=loc, remedy=_meant(error) or ORDINARY
+            f"{type(error).__name__} in {what}: {error}", loc=_line(error, home), remedy=_meant(error) or ORDINARY
         ) from error
+
+
+def _line(error: Exception, home: Loc | None) -> Loc | None:
+    """The innermost line of the file of `home` that the error came through."""
+    loc, trace = home, error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if home is not None and code.co_filename == home.file:
+            loc = Loc(code.co_filename, trace.tb_lineno, code.co_name)
+        trace = trace.tb_next
+    return loc
 
 
 def _meant(error: Exception) -> str:

@@ -68,6 +68,15 @@ class Names:
         remedy = f"did you mean {near[0]!r}?" if near else f"{owner} has {known}"
         raise ModelError(f"no state variable {shown!r}", loc=loc, remedy=remedy)
 
+    def parts(self) -> Iterator[Names]:
+        """Its parts, one after the other."""
+        for entry in self.entries.values():
+            match entry:
+                case Names():
+                    yield entry
+                case Family(members=members):
+                    yield from members
+
     def leaves(self) -> Iterator[Leaf]:
         """Every variable in it, those of parts included."""
         for entry in self.entries.values():

@@ -20,14 +20,19 @@ _LARGE = 10_000
 class Unchanged:
     """What a rule could change from the inside of an ordinary Python function that it calls, as it was before."""
 
-    def __init__(self, model: object, functions: Iterable[Callable[..., Any]]) -> None:
+    def __init__(
+        self, model: object, functions: Iterable[Callable[..., Any]], parts: Iterable[tuple[str, object]] = ()
+    ) -> None:
         modules = {id(g): g for f in functions if (g := getattr(f, "__globals__", None)) is not None}
         self._model = model
+        self._parts = list(parts)
         self._modules = list(modules.values())
         self._before = dict(self._prints())
 
     def _items(self) -> Iterator[tuple[str, Any]]:
         yield from ((f"self.{n}", v) for n, v in vars(self._model).items())
+        for path, part in self._parts:
+            yield from ((f"self.{path}.{n}", v) for n, v in vars(part).items())
         for module in self._modules:
             yield from ((n, v) for n, v in module.items() if not n.startswith("__"))
 
@@ -51,7 +56,9 @@ class Unchanged:
                 )
 
     def _computed(self, attribute: str) -> bool:
-        return isinstance(getattr(type(self._model), attribute, None), cached_property)
+        owners = [self._model, *(part for _, part in self._parts)]
+        name = attribute.rpartition(".")[2]
+        return any(isinstance(getattr(type(owner), name, None), cached_property) for owner in owners)
 
 
 def _print(value: Any, inside: tuple[int, ...]) -> Any:
