@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-for
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench proofs lock clean FORCE
+.PHONY: help venv demo test test-long lint lint-code lint-format lint-types lint-layers bench proofs certificates lock clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench: $(STAMP)  ## run every benchmark, Spin beside the explorer; each prints i
 
 proofs: $(STAMP)  ## prove every bundled model and variant, which takes half an hour; writes docs/proofs.md
 	$(BIN)/python benchmarks/proofs.py --write
+
+certificates: $(STAMP)  ## measure the certificates of some models; writes a table of docs/how-to-trust-a-verdict.md
+	$(BIN)/python tools/certificates.py --write
 
 lock:  ## rewrite constraints.txt with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear build/lock

@@ -378,7 +378,6 @@ TLA: dict[str, Seed] = {
     "<= is written as <": _symbols("_compared", {"<=": "<"}),
     "= is written as #": _symbols("_compared", {"=": "#"}),
     "# is written as =": _symbols("_compared", {"#": "="}),
-    "not < is written as >": _symbols("_compared", {">=": ">"}),
     "not <= is written as >=": _symbols("_compared", {">": ">="}),
     "membership is negated": _symbols("_member", {"\\in": "\\notin"}),
     "a negation is left out": _method(tla_terms.Passage, "_negation", lambda _: lambda self, arg: self.text(arg)),
