@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ from streamproof.agree.panel import TLC_JAR, Limits, agree
 from streamproof.exchange import tlc
 from streamproof.exchange.itf import itf_text, read_itf
 from streamproof.explicit import explore
-from streamproof.registry import Target
+from streamproof.registry import Target, bundled, find
 from streamproof.system import Fairness, Interpreter, Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.traces.labels import Label, matching
@@ -428,13 +429,13 @@ def test_composites_within_composites() -> None:
     assert [p.name for p in Target("x", Spec(Nested), False).properties()] == names
 
 
-def walked(model: Model) -> int:
+def walked(model: Model, walks: int = 8) -> int:
     """Compare native steps and properties with the lowered ones on random walks; how many steps were taken."""
     system = type(model).system(type(model).variant, **model.settings())
     interpreter, native, rng, count = Interpreter(system), Native(model), random.Random(3), 0
     first = list(interpreter.initial_states())
     assert list(native.initial()) == first
-    for _ in range(8):
+    for _ in range(walks):
         state = rng.choice(first)
         for _ in range(12):
             successors = []
@@ -455,6 +456,21 @@ def walked(model: Model) -> int:
                 break
             state = rng.choice(successors)
     return count
+
+
+def bundled_composites() -> Iterator[Any]:
+    """The bundled models that are composed of parts, each with its first variant."""
+    for entry in bundled():
+        spec = find(entry).spec
+        for variant in (None, *list(spec.model.variants)[:1]) if spec.model.parts is not Model.parts else ():
+            given = spec.variant_parameters.get(variant or "", {})
+            yield pytest.param(spec.model.build(variant, **given), id=f"{entry} {variant or ''}")
+
+
+@pytest.mark.parametrize("model", list(bundled_composites()))
+def test_bundled_composites_run_natively(model: Model) -> None:
+    """The functions of bundled composites do what their systems do."""
+    assert walked(model, walks=2) > 50
 
 
 @pytest.mark.parametrize("model", [Lanes(), Lanes.build("closing"), Nested()], ids=["lanes", "closing", "nested"])
@@ -582,6 +598,24 @@ def test_an_own_action_takes_part() -> None:
     assert [a.name for a in system.actions] == ["go"]
     assert steps(system, "go") == ["go(k=0)", "go(k=1)"]
     assert explore(system).counts.distinct == 4
+
+
+def test_a_shared_variable_may_be_renamed() -> None:
+    """What a composite shares, and its joint actions, may have other names where it is a part itself."""
+
+    class Outer(Model):
+        def parts(self):
+            return Parts(one=part(Lanes(), rename={"pool": "buffers", "put": "in_"}))
+
+        @invariant
+        def looked_at(self, s):
+            return s.one.buffers <= 2
+
+    system = Outer.system()
+    assert system.variables[0].name == "one.buffers"
+    assert [a.name for a in system.actions] == ["one.lane[0].pop", "one.lane[1].pop", "one.in_", "one.tick"]
+    assert explore(system).finding("looked_at").verdict is Verdict.HOLDS
+    assert explore(system).counts == explore(Lanes.system()).counts
 
 
 def test_variants_of_a_composition() -> None:

@@ -182,7 +182,8 @@ def _renaming(machine: Machine, given: Part | None) -> dict[str, str]:
     model = machine.model
     actions = [n for n, (mark, _) in marked(type(model)).items() if isinstance(mark, ActionMark)]
     actions += [j.name for j in parts_of(model).joint] if is_composite(model) else []
-    known = [*machine.own, *actions]
+    shared = [s.name for s in parts_of(model).shared] if is_composite(model) else []
+    known = [*machine.own, *(n for n in shared if n not in machine.own), *actions]
     for old, new in renamed.items():
         if old not in known:
             raise ModelError(
