@@ -38,6 +38,7 @@ _MODULES = {
         "compare",
         "prove",
         "verify_certificate",
+        "sweep",
         "simulate",
         "replay",
         "export",

@@ -19,9 +19,10 @@ SCHEMA = "streamproof.sweep-point/1"
 Record = dict[str, Any]
 """What is known of one point, as JSON data.
 
-``key``; ``outcome``: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged`` (the
-record of an earlier run is of the same system), or ``malformed``; ``because``; ``fingerprint`` of the system; ``limits``;
-``states``; ``seconds``; and ``properties``, by name ``kind``, ``verdict``, ``because``, ``length``, ``vacuous``.
+``key``; ``outcome``: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged``
+(the record of an earlier run is of the same system), ``malformed``, or ``lost``; ``because``; ``fingerprint`` of the system;
+``limits``; ``asked``, names; ``states``; ``seconds``; and ``properties``, by name ``kind``, ``verdict``, ``because``,
+``length``, ``vacuous``.
 """
 
 
@@ -35,6 +36,7 @@ def decide(job: Job) -> Record:
         "because": None,
         "fingerprint": None,
         "limits": job["limits"],
+        "asked": job["properties"],
         "states": None,
         "properties": {},
     }
@@ -43,7 +45,7 @@ def decide(job: Job) -> Record:
         record["fingerprint"] = fingerprint(system, VERSION, SCHEMA)
         if record["fingerprint"] == job["known"]:
             return {**record, "outcome": "unchanged"}
-        names = [p.name for p in system.properties if job["properties"] is None or p.name in job["properties"]]
+        names = [p.name for p in system.properties if p.name in job["properties"]]
         record |= _searched(system, names, job)
     except UsageError as refusal:
         record |= {"outcome": "refused", "because": refusal.message}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -54,18 +54,18 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return None
 
 
+def kept_text(about: Mapping[str, Any], records: Iterable[Record]) -> str:
+    """The file that `read_kept` reads."""
+    lines = [json.dumps({"schema": HEAD, **about}), *map(json.dumps, records)]
+    return "".join(f"{line}\n" for line in lines)
+
+
 class Keeper:
     """Appends records to a file as they come; each is on disk before `keep` returns. Use it as a context manager."""
 
-    def __init__(self, path: Path, about: Mapping[str, Any], records: Mapping[str, Record]) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        head = json.dumps({"schema": HEAD, **about})
-        lines = [head, *(json.dumps(record) for record in records.values())]
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-            os.replace(fresh, path)
             self._file: BinaryIO = path.open("ab")
         except OSError as failure:
             raise SystemFailure(f"{path} cannot be written: {failure.strerror or failure}") from failure

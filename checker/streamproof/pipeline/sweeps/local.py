@@ -74,7 +74,9 @@ class _Worker:
                 start_new_session=True,
             )
         except OSError as failure:
-            raise SystemFailure(f"a process for the sweep cannot be started: {failure}", remedy="use --jobs 1") from failure
+            raise SystemFailure(
+                f"a process for the sweep cannot be started: {failure}", remedy="use --jobs 1"
+            ) from failure
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._stdin = self._process.stdin
@@ -126,6 +128,7 @@ def _lost(job: Job, because: str) -> Record:
         "because": because,
         "fingerprint": None,
         "limits": job["limits"],
+        "asked": job["properties"],
         "states": None,
         "properties": {},
         "seconds": 0.0,
@@ -137,6 +140,7 @@ def serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # What a user's model prints must not come between the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    for text in sys.stdin.buffer:
-        answers.write(json.dumps(decide(json.loads(text))).encode() + b"\n")
-        answers.flush()
+    with suppress(BrokenPipeError):  # nobody waits for an answer any more
+        for text in sys.stdin.buffer:
+            answers.write(json.dumps(decide(json.loads(text))).encode() + b"\n")
+            answers.flush()

@@ -53,13 +53,10 @@ class Plan:
 
     def points(self) -> tuple[Point, ...]:
         """Every point; smaller values first, so that what is cheap is known early."""
-        ranked = [
-            (sum(ranks), number, self._point(variant, ranks))
-            for number, (variant, *ranks) in enumerate(
-                product(self.variants, *(range(len(axis.values)) for axis in self.axes))
-            )
-        ]
-        return tuple(point for _, _, point in sorted(ranked, key=lambda entry: entry[:2]))
+        ranks = product(*(range(len(axis.values)) for axis in self.axes))
+        # Sorting keeps the order of equals: that of the variants, then that of the axes.
+        ordered = sorted(product(self.variants, ranks), key=lambda entry: sum(entry[1]))
+        return tuple(self._point(variant, chosen) for variant, chosen in ordered)
 
     def _point(self, variant: str | None, ranks: Sequence[int]) -> Point:
         values = tuple(axis.values[rank] for axis, rank in zip(self.axes, ranks, strict=True))

@@ -1,0 +1,163 @@
+"""A sweep on the console: a map of each property that changes, what it amounts to, and what is left open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from streamproof.report.console import PLAIN_WIDTH
+from streamproof.report.sweep import Boundary, Mark, SweepReport
+from streamproof.report.sweep_maps import Layout, Panel, layout, shown
+from streamproof.traces.lines import BLANK, Line, Span, Style, line
+
+GLYPHS: dict[Mark, str] = {
+    "holds": "+",
+    "violated": "x",
+    "inconclusive": "?",
+    "error": "!",
+    "refused": "-",
+    "open": ".",
+}
+_WORDS: dict[Mark, str] = {
+    "holds": "holds",
+    "violated": "violated",
+    "inconclusive": "inconclusive",
+    "error": "error",
+    "refused": "not allowed",
+    "open": "not looked at",
+}
+_STYLES: dict[Mark, Style] = {
+    "holds": "good",
+    "violated": "failed",
+    "inconclusive": "new",
+    "error": "failed",
+    "refused": "faint",
+    "open": "faint",
+}
+_GAP = 3
+
+
+def sweep_lines(report: SweepReport, *, maps: bool = True) -> Iterator[Line]:
+    """The sweep as styled lines; without `maps` only what they amount to."""
+    yield line(Span(f"{report.model}", "title"), f", {len(report.points)} points")
+    for name, values in report.axes.items():
+        yield line(f"{name}: {', '.join(map(shown, values))}", indent=2)
+    if report.fixed:
+        yield line(", ".join(f"{name}={shown(value)}" for name, value in report.fixed.items()), indent=2)
+    yield from _stand_ins(report)
+    for boundary in report.boundaries:
+        uneven = boundary.changes or boundary.undecided
+        yield BLANK
+        if maps and uneven:
+            yield from _map(report, boundary)
+        else:
+            yield line(Span(_title(boundary), "title"))
+        yield from _amounts_to(boundary)
+    yield from _left_open(report)
+    yield from _outcome(report)
+
+
+def _stand_ins(report: SweepReport) -> Iterator[Line]:
+    """Which variants were searched in place of the model, and at how many points."""
+    counted = Counter(p.checked_as for p in report.points if p.checked_as != p.variant)
+    for variant, count in counted.items():
+        yield line(f"{count} points are checked as variant {variant}", indent=2)
+
+
+def _title(boundary: Boundary) -> str:
+    return f"{boundary.name}{f', variant {boundary.variant}' if boundary.variant else ''}"
+
+
+def _map(report: SweepReport, boundary: Boundary) -> Iterator[Line]:
+    placed = layout(report, boundary.name, boundary.variant)
+    used = {cell.mark for panel in placed.panels for row in panel.cells for cell in row}
+    legend: list[Span | str] = [Span(_title(boundary), "title"), "  "]
+    for mark in GLYPHS:
+        if mark in used:
+            legend += ["  ", Span(GLYPHS[mark], _STYLES[mark]), f" {_WORDS[mark]}"]
+    yield line(*legend)
+    wide = max(len(word) for word in placed.columns)
+    label = max((len(word) for word in placed.rows), default=0)
+    width = max(label + (wide + 1) * len(placed.columns), *(len(panel.title) for panel in placed.panels)) + _GAP
+    beside = max(1, (PLAIN_WIDTH - 4) // width)
+    if placed.across:
+        down = f", rows: {placed.down}" if placed.down else ""
+        yield line(Span(f"columns: {placed.across}{down}", "faint"), indent=2)
+    for first in range(0, len(placed.panels), beside):
+        yield BLANK
+        yield from _band(placed, placed.panels[first : first + beside], width, wide, label)
+
+
+def _band(placed: Layout, panels: tuple[Panel, ...], width: int, wide: int, label: int) -> Iterator[Line]:
+    """Panels side by side."""
+    if any(panel.title for panel in panels):
+        yield line(Span("".join(f"{panel.title:<{width}}" for panel in panels), "faint"), indent=4)
+    if placed.across:
+        heads = " " * label + "".join(f" {word:>{wide}}" for word in placed.columns)
+        yield line(Span("".join(f"{heads:<{width}}" for _ in panels), "faint"), indent=4)
+    for number, word in enumerate(placed.rows):
+        spans: list[Span | str] = []
+        for panel in panels:
+            spans.append(Span(f"{word:>{label}}", "faint"))
+            for cell in panel.cells[number]:
+                spans += [" " * wide, Span(GLYPHS[cell.mark], _STYLES[cell.mark])]
+            spans.append(" " * (width - label - (wide + 1) * len(placed.columns)))
+        yield line(*spans, indent=4)
+
+
+def _amounts_to(boundary: Boundary) -> Iterator[Line]:
+    """In words: where it holds."""
+    decided = boundary.holds + boundary.violated
+    if boundary.formula is not None and boundary.changes:
+        yield line("holds where ", Span(boundary.formula, "good"), indent=2)
+        yield line(
+            f"true of the {boundary.holds} points where it holds, false of the {boundary.violated} others", indent=4
+        )
+        if not boundary.smallest:
+            yield line("a smaller formula may exist: the search for one was given up", indent=4)
+        for other in boundary.others:
+            yield line(f"these points say as much of: {other}", indent=4)
+    elif boundary.changes:
+        yield line(f"holds at {boundary.holds} and not at {boundary.violated} points: {boundary.because}", indent=2)
+    elif boundary.holds:
+        yield line(f"holds at {_every(decided, boundary)}", indent=2)
+    elif boundary.violated:
+        yield line(f"violated at {_every(decided, boundary)}", indent=2)
+    if boundary.undecided:
+        yield line(f"undecided at {boundary.undecided}", indent=2)
+    if boundary.proof is not None:
+        yield line(f"proved for every size, or not: {boundary.proof}", indent=4)
+
+
+def _every(decided: int, boundary: Boundary) -> str:
+    which = " that were decided" if boundary.undecided else ""
+    return f"all {decided} points{which}" if decided > 1 else f"the only point{which}"
+
+
+def _left_open(report: SweepReport) -> Iterator[Line]:
+    """Points without an answer, by the reason."""
+    reasons: Counter[tuple[str, str]] = Counter()
+    for point in report.points:
+        if point.because is not None:
+            reasons[("", point.because)] += 1
+        for answer in point.answers.values():
+            if answer.mark == "inconclusive":
+                reasons[("inconclusive: ", answer.because)] += 1
+                break
+    if reasons:
+        yield BLANK
+    for (what, reason), count in reasons.items():
+        yield line(f"{count} point{'' if count == 1 else 's'}: {what}{reason}", indent=2)
+
+
+def _outcome(report: SweepReport) -> Iterator[Line]:
+    yield BLANK
+    if any(boundary.formula for boundary in report.boundaries):
+        yield line("Formulas generalise from the points explored; they are no proofs.")
+    for name, place in report.files.items():
+        yield line(f"{name}: {place}")
+    again = f", {report.reused} known from before" if report.reused else ""
+    open_ = report.count("inconclusive") + report.count("open")
+    decided = len(report.points) - open_ - report.count("error") - report.count("refused")
+    yield line(f"{decided} of {len(report.points)} points decided{again}, {report.seconds:.1f} s")
+    yield line(Span("reproduce: ", "faint"), report.reproduce)
