@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamproof import WEAK, Enum, Model, Parts, Range, State, action, each, require
+from streamproof import STRONG, WEAK, Enum, Model, Parts, Range, State, action, each, require
 from streamproof_models.cyclic_channels import Channel, FeedbackEdge, Operator
 
 FEEDBACK = ("bounded", "spilling")
@@ -64,6 +64,8 @@ class Cyclic(Model):
     """Which input the entry reads first; the words are those of POLICIES."""
     utilised: int = 0
     """From so many waiting items on the feedback edge counts as utilised; 0: as many as it has buffers."""
+    strong: bool = False
+    """Whether the entry reads an input that it can read again and again, or only one that it can read all the time."""
     watch: int = 0
     """Count waits and logged records up to here; 0: do not count."""
 
@@ -107,6 +109,8 @@ class Cyclic(Model):
             )
             .block("channel.put", "channel.take", "back.put", "back.take")
             .block("operator.read", "operator.send", "operator.drop")
+            .together("read_forward", "from_forward", "channel[0].take", fairness=STRONG if self.strong else WEAK)
+            .together("read_feedback", "from_feedback", "back.take", fairness=STRONG if self.strong else WEAK)
         )
 
     def channel_of(self, i: int) -> Channel:
@@ -159,8 +163,8 @@ class Cyclic(Model):
 
     # --- the entry
 
-    @action(fairness=WEAK)
-    def read_forward(self, s: Any) -> None:
+    @action
+    def from_forward(self, s: Any) -> None:
         """The entry reads its forward input."""
         require(len(s.channel[0].items) > 0)
         require(not self.ready(s) or not self.prefers_feedback(s))
@@ -172,10 +176,9 @@ class Cyclic(Model):
         if kind == "BARRIER":
             s.logged = 0
         self.work(s, 0, kind, rounds)
-        self.channel[0].take(s.channel[0])
 
-    @action(fairness=WEAK)
-    def read_feedback(self, s: Any) -> None:
+    @action
+    def from_feedback(self, s: Any) -> None:
         """The entry reads what came back."""
         require(len(s.back.memory) > 0)
         require(len(s.channel[0].items) == 0 or self.prefers_feedback(s))
@@ -189,7 +192,6 @@ class Cyclic(Model):
         elif self.watch and self.checkpointing(s):
             s.logged = min(s.logged + 1, self.watch)
         self.work(s, 0, kind, rounds)
-        self.back.take(s.back)
 
     def ready(self, s: Any) -> Any:
         """Whether the entry sees something on the feedback edge."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import WEAK, Range, State, action, require
+from streamproof import Range, State, action, require
 from streamproof_models import cyclic_channels as parts
 from streamproof_models.cyclic import Cyclic
 
@@ -26,57 +26,62 @@ class FeedbackFirst(Cyclic, variant="feedback-first"):
     """The entry reads the forward input only when nothing waits on the feedback edge."""
 
     policy: str = "feedback-first"
+    strong: bool = True
 
 
 class FeedbackFirstInMemory(Cyclic, variant="feedback-first-in-memory"):
     """The feedback edge comes first, but the entry sees its buffers only: what is on disk does not count as waiting."""
 
     policy: str = "feedback-first-in-memory"
+    strong: bool = True
 
 
 class FeedbackFirstWhenUtilised(Cyclic, variant="feedback-first-when-utilised"):
     """The entry reads in turns, unless all buffers of the feedback edge are in use."""
 
     policy: str = "feedback-first-when-utilised"
+    strong: bool = True
 
 
 class ForwardFirstUntilUtilised(Cyclic, variant="forward-first-until-utilised"):
     """The entry prefers the forward input, unless all buffers of the feedback edge are in use."""
 
     policy: str = "forward-first-until-utilised"
+    strong: bool = True
 
 
 class ForwardFirst(Cyclic, variant="forward-first"):
     """The entry reads the feedback edge only when nothing waits on the forward input."""
 
     policy: str = "forward-first"
+    strong: bool = True
 
 
 class StrictTurns(Cyclic, variant="strict-turns"):
     """The entry reads in turns and waits for the input whose turn it is, also when the other has something."""
 
-    @action(fairness=WEAK)
-    def read_forward(self, s: Any) -> None:
+    @action
+    def from_forward(self, s: Any) -> None:
         """Only after the feedback edge."""
         require(s.read == "FEEDBACK")
-        super().read_forward(s)
+        super().from_forward(s)
 
-    @action(fairness=WEAK)
-    def read_feedback(self, s: Any) -> None:
+    @action
+    def from_feedback(self, s: Any) -> None:
         """Only after the forward input."""
         require(s.read == "FORWARD")
-        super().read_feedback(s)
+        super().from_feedback(s)
 
 
 class AlignedBarriers(Cyclic, variant="aligned-barriers"):
     """The entry aligns barriers as every operator with two inputs does: it holds one back until the other input has one."""
 
-    @action(fairness=WEAK)
-    def read_forward(self, s: Any) -> None:
+    @action
+    def from_forward(self, s: Any) -> None:
         """A barrier stays where it is, and what is behind it too: the feedback edge has none yet."""
         require(len(s.channel[0].items) > 0)
         require(s.channel[0].items.head.kind == "RECORD")
-        super().read_forward(s)
+        super().from_forward(s)
 
 
 class OneTooMany(Cyclic, variant="one-too-many"):

@@ -67,7 +67,15 @@ def _served(title: str, name: str, **parameters: Any) -> Block:
         column("checkpoints", "checkpoints_complete"),
         column("operators", "unblocked"),
     )
-    return Block(title, columns if parameters.get("barriers", 1) else (*columns[:2], columns[3]))
+    return Block(title, columns)
+
+
+def _few(title: str, name: str, of: str) -> Block:
+    def column(records: int) -> Column:
+        at = {"records": records, "barriers": 0, "strong": True}
+        return Column(f"{name}: {records}", f"{records} records", of, at)
+
+    return Block(title, tuple(column(records) for records in (2, 3, 4)))
 
 
 def _growth(title: str, name: str, of: str, amplification: int) -> Block:
@@ -79,7 +87,7 @@ def _growth(title: str, name: str, of: str, amplification: int) -> Block:
 
 
 ORDER = Block(
-    "Never read past what waits on the feedback edge, on the forward input; one at a time in loops of 1 and 2",
+    "Never past a waiting feedback item, a forward item; one at a time, with 1 and 2 operators",
     (
         Column("past feedback", "past feedback", "never_past_feedback", {}),
         Column("past forward", "past forward", "never_past_forward", {}),
@@ -216,7 +224,7 @@ def starves_for_a_while(table: Table) -> tuple[Judgement, str]:
         return REFUTED, "it is not temporary: the forward input starves for ever even if no record goes around for ever"
     return PARTLY, (
         f"only if every record leaves some time: {wait} items of the feedback edge are read meanwhile if each goes around "
-        "twice at most. One record that goes around for ever keeps the forward input waiting for ever"
+        "twice at most. Two that go around for ever keep the forward input waiting for ever"
     )
 
 
@@ -225,7 +233,7 @@ def stalls_barriers(table: Table) -> tuple[Judgement, str]:
     if table.holds(FIRST, "endless: checkpoints_complete"):
         return REFUTED, "every checkpoint completes"
     if table.holds(FIRST, "draining: checkpoints_complete"):
-        return CONFIRMED, "a barrier on the forward input waits for ever behind a record that goes around for ever"
+        return CONFIRMED, "a barrier on the forward input waits for ever while two records go around for ever"
     return CONFIRMED, "no checkpoint need complete, even if every record leaves some time"
 
 
@@ -241,14 +249,12 @@ def quicker_entrance(table: Table) -> tuple[Judgement, str]:
 
 def starves_when_busy(table: Table) -> tuple[Judgement, str]:
     """It takes enough records to fill the feedback edge."""
-    few = table.holds(WHEN, "two: forward_served"), table.holds(FIRST, "two: forward_served")
-    many = table.holds(WHEN, "endless: forward_served")
-    if few == (True, False) and not many:
-        return CONFIRMED, (
-            f"two records cannot keep the two buffers of the feedback edge in use, and the forward input is served ({FIRST} "
-            "starves it); three can, and it starves for ever"
-        )
-    return REFUTED, "the verdicts say otherwise"
+    enough = {p: [n for n in (2, 3, 4) if not table.holds(p, f"few: {n}")] for p in (FIRST, WHEN)}
+    if not enough[WHEN]:
+        return REFUTED, "the forward input does not starve, however busy the feedback edge is"
+    told = f"{enough[WHEN][0]} records starve the forward input for ever, {FIRST} needs {min(enough[FIRST], default='more')}"
+    busier = not enough[FIRST] or enough[WHEN][0] > enough[FIRST][0]
+    return (CONFIRMED if busier and enough[FIRST] else REFUTED), told
 
 
 def slower_rounds(table: Table) -> tuple[Judgement, str]:
@@ -264,9 +270,14 @@ COMPARISON = Comparison(
     properties=(never_past_feedback, never_past_forward, staged),
     blocks=(
         _jam(),
-        _served("Served in the end, if records may go around for ever", "endless"),
-        _served("Served in the end, if a record goes around at most twice", "draining", rounds=2),
-        _served("Served in the end, if there are two records, and no barrier", "two", records=2, barriers=0),
+        _served(
+            "Served in the end, if records may go around for ever and the entry is strongly fair",
+            "endless",
+            strong=True,
+        ),
+        _served("The same, if it is weakly fair", "weak"),
+        _served("The same, if a record goes around at most twice", "draining", rounds=2),
+        _few("Forward input served, by the number of records; strongly fair, no barrier", "few", "forward_served"),
         ORDER,
         WAITS,
         _growth("Longest spill, no amplification", "spill", "longest_spill", 1),
