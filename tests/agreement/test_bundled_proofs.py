@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 
 import pytest
@@ -15,36 +15,36 @@ from streamproof.registry import find
 from streamproof.symbolic import Engine, Proof, prove
 from streamproof.system import System, Verdict
 
-SECONDS = 240.0
-"""For one engine and one model; most need a few."""
+SECONDS = 60.0
+"""For one engine and one model, in the solver's own steps: what is decided does not hang on the load of the machine."""
 
-HARD = ("credit", "failover")
+HARD = ("credit", "cyclic", "failover")
 """Models whose variants take the engines minutes: they are looked at with the long tests."""
 
-MAY_STAY_OPEN = frozenset(
-    {
-        # Thirty to forty leaves, thirty steps deep: what follows from the model's lemmas is decided by induction; of the
-        # rest some, as fast as the machine is.
-        "failover",
-        "failover-restart-all",
-        "failover-no-downstream-restart",
-        "failover-no-versioning",
-        "failover-no-fence",
-        "failover-early-release",
-        "failover-stop-at-created",
-        "failover-attempt-reuse",
-        "failover-no-topological-order",
-        # Sums over two dozen counters.
-        "credit",
-        "credit-credit-before-free",
-        "credit-floating-leak",
-        "credit-uncounted-lending",
-        "credit-lost-announcement",
-        "credit-zero-exclusive",
-        "credit-no-credit",
-    }
-)
-"""Models and variants of which an engine may leave something open in this time; of all others, everything is decided."""
+OPEN: Mapping[Engine, frozenset[str]] = {
+    # What these variants break is thirty steps away or, where they break nothing, needs hundreds of clauses.
+    Engine.DISCOVERY: frozenset(
+        {
+            "failover-no-downstream-restart",
+            "failover-no-versioning",
+            "failover-no-fence",
+            "failover-no-topological-order",
+        }
+    ),
+    Engine.PDR: frozenset(
+        {
+            "failover-no-downstream-restart",
+            "failover-no-versioning",
+            "failover-no-fence",
+            "failover-early-release",
+            "failover-no-topological-order",
+        }
+    ),
+}
+"""Models and variants of which an engine leaves something open in this time; of all others it decides everything."""
+
+FIFOS = ("cyclic",)
+"""Models of queues of records, fifty leaves each: how much of them is decided in this time is not told exactly."""
 
 
 def bundled() -> Iterator[object]:
@@ -72,23 +72,22 @@ def asked(system: System) -> list[str]:
 def test_induction_and_pdr_agree(
     model: str, variant: str | None, size: str | None, request: pytest.FixtureRequest
 ) -> None:
-    """What both decide, they decide alike, and as the search of all states does; both decide all but what is listed."""
+    """What both decide, they decide alike, and as the search of all states does; what each leaves open is listed."""
     system = select(model, variant, size).system()
     names = asked(system)
-    one, other = (
-        decided(prove(system, names, engine=engine, explored=explored(system), seconds=SECONDS))
-        for engine in (Engine.DISCOVERY, Engine.PDR)
-    )
     searched = {f.property: f.verdict for f in explore(system, properties=names, max_states=500_000).findings}
-    for verdicts in (one, other):
-        assert verdicts.items() <= searched.items()
-    assert {n: one[n] for n in one.keys() & other.keys()} == {n: other[n] for n in one.keys() & other.keys()}
-    if request.node.callspec.id not in MAY_STAY_OPEN:
-        assert one.keys() == other.keys() == set(names)
+    for engine, listed in OPEN.items():
+        proof = prove(system, names, engine=engine, explored=explored(system), seconds=SECONDS, reproducible=True)
+        verdicts = decided(proof)
+        assert verdicts.items() <= searched.items(), engine
+        if model not in FIFOS:
+            assert (verdicts.keys() == set(names)) is (request.node.callspec.id not in listed), engine
 
 
 def test_only_hard_models_may_stay_open() -> None:
-    """What may stay open are variants of the hard models that exist."""
-    ids: Iterable[str] = {str(p.id) for p in bundled()}  # type: ignore[attr-defined]
-    assert set(ids) >= MAY_STAY_OPEN
-    assert all(name.startswith(HARD) for name in MAY_STAY_OPEN)
+    """What is listed as open are variants of the hard models that exist, and some of it by either engine."""
+    ids = {str(p.id) for p in bundled()}  # type: ignore[attr-defined]
+    for listed in OPEN.values():
+        assert ids >= listed
+        assert all(name.startswith(HARD) for name in listed)
+    assert OPEN[Engine.DISCOVERY] < OPEN[Engine.PDR]
