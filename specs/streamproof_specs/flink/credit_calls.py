@@ -7,9 +7,12 @@ each is looked at by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
+from types import MappingProxyType
 from typing import Any
 
 from streamproof.conformance.binding import Demand, Look, Move, Observation, Span
@@ -17,6 +20,9 @@ from streamproof_models.credit_channel import BARRIER, DATA, KINDS, URGENT
 from streamproof_specs.flink.credit_records import Recorded
 
 Way = tuple[Move, ...]
+
+ANY = 1 << 40
+"""More than any counter."""
 
 SKIPPED = 4
 """Empty buffers that may leave a queue unsent at a time, plus one."""
@@ -458,15 +464,32 @@ _WORDS = {
 }
 
 
-def counters(record: Recorded) -> list[tuple[str, Demand]]:
-    """What a record says of counters, each as a demand."""
+def counters(record: Recorded, slack: Mapping[str, int] = MappingProxyType({})) -> list[Demand]:
+    """What a record says of counters, each as a demand. `slack` is how far each may be off, read while it changed."""
     args = record.event.args
     found: dict[str, Any] = {f: args[f] for f in COUNTERS[record.name[:2]] if f in args}
     if "next_seq" in args:
         found.setdefault("released", False)
     if "queue" in args:
         found.setdefault("blocked", False)
-    return [(f, _counter(record, f, value)) for f, value in found.items()]
+    return [_counter(record, f, value, slack.get(f, 0)) for f, value in found.items()]
+
+
+def torn(record: Recorded) -> dict[str, int]:
+    """The counters that a call changes in several steps, and by how much: what is read meanwhile may lie between."""
+    match record.name:
+        case "c.float_request":
+            return {"float": record.number("got") or 0}
+        case "c.float_offered":
+            return {"float": ANY}
+        case "c.float_release" | "c.release_buffers" | "c.release":
+            return {"float": ANY, "excl": ANY, "queued": ANY}
+        case "p.send":
+            return {"queue": 1, "backlog_now": 1}
+        case "p.release":
+            return {"queue": ANY}
+        case _:
+            return {}
 
 
 def finished(call: Call) -> list[Demand]:
@@ -491,12 +514,21 @@ _STATING = frozenset({"c.recv", "c.recv_empty", "c.backlog"})
 _GAINING = frozenset({"c.backlog", "c.float_offered", "c.excl_recycle"})
 
 
-def _counter(record: Recorded, field: str, given: Any) -> Demand:
+def _counter(record: Recorded, field: str, given: Any, slack: int) -> Demand:
     value = COUNTERS[record.name[:2]][field]
     forgotten = field == "backlog_now" and given == 0
+
+    def agrees(look: Look) -> bool:
+        there = value(look)
+        return (
+            there == given
+            or (slack > 0 and there - slack <= given <= there + slack)
+            or (forgotten and bool(look("abandoned")))
+        )
+
     return Demand(
         lambda look: f"{_WORDS[field]} is recorded as {_shown(given)}, but it must be {_shown(value(look))}",
-        lambda look: value(look) == given or (forgotten and bool(look("abandoned"))),
+        agrees,
         lambda look: f"{record.name}({field}={_shown(value(look))})",
     )
 
@@ -505,19 +537,46 @@ def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Acts:
+    """What one thread did to the channel, in its order, and when each was over."""
+
+    ends: list[int]
+    effects: list[tuple[int, Recorded]]
+
+    def beside(self, opens: int, closes: int) -> Iterator[Recorded]:
+        """What may have taken place between two moments."""
+        for begun, record in islice(self.effects, bisect_right(self.ends, opens), None):
+            if begun >= closes:
+                return
+            yield record
+
+
 def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
     """The calls of one process on one channel as spans, in the order in which they end."""
     effects = [(call, effect) for call in calls for effect in r.effects(call)]
     found: list[tuple[Call, Observation, int, int, bool]] = [
         (call, _observed(call.record, e), e.opens, e.closes, True) for call, e in effects
     ]
+    threads: dict[int, _Acts] = {}
+    for call, e in sorted(effects, key=lambda pair: pair[1].closes):
+        acts = threads.setdefault(call.thread, _Acts([], []))
+        acts.ends.append(e.closes)
+        acts.effects.append((e.opens, call.record))
     for call in calls:
-        read = [*counters(call.record), *(("", demand) for demand in finished(call))]
-        if not read:
+        if not counters(call.record) and not finished(call):
             continue
         opens, closes = call.read, call.record.done
-        alone = not any(e.opens < closes and opens < e.closes and other.thread != call.thread for other, e in effects)
-        together = [tuple(d for _, d in read)] if alone else [(d,) for _, d in read]
+        beside = [
+            other for thread, acts in threads.items() if thread != call.thread for other in acts.beside(opens, closes)
+        ]
+        if beside:
+            slack: Counter[str] = Counter()
+            for record in {id(other): other for other in beside}.values():
+                slack.update(torn(record))
+            together = [(d,) for d in (*counters(call.record, slack), *finished(call))]
+        else:
+            together = [(*counters(call.record), *finished(call))]
         gone = call.record.number("queue") == 0 and closes > r.last_use and call.record.name.startswith("p.")
         ways: tuple[Way, ...] = ((), (Move("abandon"),)) if gone else ((),)
         for demands in together:
