@@ -58,16 +58,28 @@ def isolation(m: Credit, s: Any) -> Any:
     return all(leads_to(not m.idle(s, c), s.consumer[c] != "LIVE" or m.idle(s, c)) for c in range(m.channels))
 
 
+@temporal
+def returned(m: Credit, s: Any) -> Any:
+    """A channel whose consumer does not stall gives back in the end what it has borrowed."""
+    return all(leads_to(s.lent[c] > 0, s.consumer[c] == "STALLED" or s.lent[c] == 0) for c in range(m.channels))
+
+
 SPEC = Spec(
     Credit,
-    properties=(conservation, no_overflow, pool_conserved, within_limit, consumed, isolation),
+    properties=(conservation, no_overflow, pool_conserved, within_limit, consumed, isolation, returned),
     expected={
         "credit-before-free": {"conservation": "violated", "no_overflow": "violated"},
         "floating-leak": {"pool_conserved": "violated"},
         "uncounted-lending": {"pool_conserved": "violated", "within_limit": "violated"},
-        "lost-announcement": {"conservation": "violated", "consumed": "violated", "isolation": "violated"},
+        "lost-announcement": {
+            "conservation": "violated",
+            "consumed": "violated",
+            "isolation": "violated",
+            "returned": "violated",
+        },
         "zero-exclusive": {"isolation": "violated"},
         "zero-exclusive-silent": {"deadlock": "violated", "consumed": "violated", "isolation": "violated"},
+        "any-backlog": {"returned": "violated"},
         "no-credit": {"conservation": "violated", "no_overflow": "violated", "isolation": "violated"},
     },
     variant_parameters={  # the smallest that show what breaks

@@ -99,6 +99,7 @@ SPEC = Spec(
             "barrier_isolation": "violated",
             "flow.consumed": "violated",
             "flow.isolation": "violated",
+            "flow.returned": "violated",
         },
         "zero-exclusive-no-reset": {
             "accounted": "violated",
