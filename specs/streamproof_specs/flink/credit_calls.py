@@ -12,17 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from types import MappingProxyType
 from typing import Any
 
 from streamproof.conformance.binding import Demand, Look, Move, Observation, Span
 from streamproof_models.credit_channel import BARRIER, DATA, KINDS, URGENT
+from streamproof_specs.flink.credit_demands import counters, head, named, next_kind, queued, says, there, torn
 from streamproof_specs.flink.credit_records import Recorded
 
 Way = tuple[Move, ...]
-
-ANY = 1 << 40
-"""More than any counter."""
 
 SKIPPED = 4
 """Empty buffers that may leave a queue unsent at a time, plus one."""
@@ -90,51 +87,7 @@ SILENT = frozenset({"c.error", "c.partition_not_found"})
 """Calls that change nothing of a channel's flow control."""
 
 
-# --- demands
-
-
-def says(record: Recorded, field: str, what: str, value: Callable[[Look], Any]) -> Demand:
-    """A number or name of the record must be what the machine has."""
-    given = record.event.args.get(field)
-    return Demand(
-        lambda look: f"{what} is {given}, but it must be {value(look)}",
-        lambda look: value(look) == given,
-        lambda look: f"{record.name}({field}={value(look)})",
-    )
-
-
-def there(what: str, test: Callable[[Look], Any]) -> Demand:
-    """What must have come from the other end."""
-    return Demand(what, lambda look: bool(test(look)))
-
-
-def head(look: Look) -> Mapping[str, Any]:
-    """The first message on its way to the consumer, by field."""
-    return named(look, "down", look("down")[0])
-
-
-def named(look: Look, queue: str, value: Any) -> Mapping[str, Any]:
-    """An element of a queue of records, or of an optional record, by field."""
-    return dict(zip(look.fields(queue), value, strict=True))
-
-
-def next_kind(look: Look) -> str:
-    """The kind of what the task would take next, NONE where there is nothing."""
-    for queue in ("first", "inbox"):
-        if look(queue):
-            return str(named(look, queue, look(queue)[0])["kind"])
-    return "NONE" if look("barrier") is None else str(named(look, "barrier", look("barrier"))["kind"])
-
-
-def _queued(look: Look) -> int:
-    return len(look("first")) + len(look("inbox")) + (look("barrier") is not None)
-
-
-def _messages(look: Look) -> bool:
-    return bool(look("down"))
-
-
-_ARRIVES = there("no message is on its way to the consumer", _messages)
+_ARRIVES = there("no message is on its way to the consumer", lambda look: bool(look("down")))
 
 
 # --- the producer
@@ -350,7 +303,7 @@ def _announce(r: Reading, call: Call) -> list[Effect]:
 def _poll(r: Reading, call: Call) -> list[Effect]:
     record = call.record
     if record.event.args.get("got") is False:
-        nothing = Demand("something was received and waits to be taken", lambda look: _queued(look) == 0)
+        nothing = Demand("something was received and waits to be taken", lambda look: queued(look) == 0)
         return [Effect(call.begun, call.acted, before=(nothing,))]
 
     def taken(look: Look) -> Mapping[str, Any]:
@@ -369,7 +322,7 @@ def _poll(r: Reading, call: Call) -> list[Effect]:
     if record.text("type") != URGENT:
         before.append(says(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
     after = says(record, "next", "what is next", next_kind)
-    awaits = there("nothing was received that could be taken", lambda look: _queued(look) > 0)
+    awaits = there("nothing was received that could be taken", lambda look: queued(look) > 0)
     ways = ((Move("poll"),), (Move("poll_late"),))
     return [Effect(call.begun, call.acted, ways, tuple(before), (after,), awaits)]
 
@@ -426,71 +379,6 @@ _READERS: dict[str, Callable[[Reading, Call], list[Effect]]] = {
     "c.release_buffers": _plain("empty"),
 }
 
-# --- counters
-
-COUNTERS: dict[str, dict[str, Callable[[Look], Any]]] = {
-    "c.": {
-        "unannounced": lambda look: look("unannounced"),
-        "excl": lambda look: look("free"),
-        "float": lambda look: look("borrowed"),
-        "required": lambda look: look("required"),
-        "waiting": lambda look: look("waiting"),
-        "queued": _queued,
-        "next_seq": lambda look: look("expected"),
-        "released": lambda look: look("released"),
-    },
-    "p.": {
-        "credits": lambda look: look("credits"),
-        "backlog_now": lambda look: look("stock"),
-        "queue": lambda look: len(look("urgent")) + len(look("queue")),
-        "blocked": lambda look: look("blocked"),
-    },
-}
-"""What the counters of a record are in the machine."""
-
-_WORDS = {
-    "unannounced": "credit gained and not announced",
-    "excl": "the number of free exclusive buffers",
-    "float": "the number of free floating buffers",
-    "required": "the number of buffers required",
-    "waiting": "whether the channel waits for a floating buffer",
-    "queued": "the number of messages received and not taken",
-    "next_seq": "the next sequence number",
-    "released": "whether the channel is released",
-    "credits": "the credit left",
-    "backlog_now": "the number of data buffers queued",
-    "queue": "the length of the queue",
-    "blocked": "whether the producer is stopped",
-}
-
-
-def counters(record: Recorded, slack: Mapping[str, int] = MappingProxyType({})) -> list[Demand]:
-    """What a record says of counters, each as a demand. `slack` is how far each may be off, read while it changed."""
-    args = record.event.args
-    found: dict[str, Any] = {f: args[f] for f in COUNTERS[record.name[:2]] if f in args}
-    if "next_seq" in args:
-        found.setdefault("released", False)
-    if "queue" in args:
-        found.setdefault("blocked", False)
-    return [_counter(record, f, value, slack.get(f, 0)) for f, value in found.items()]
-
-
-def torn(record: Recorded) -> dict[str, int]:
-    """The counters that a call changes in several steps, and by how much: what is read meanwhile may lie between."""
-    match record.name:
-        case "c.float_request":
-            return {"float": record.number("got") or 0}
-        case "c.float_offered":
-            return {"float": ANY}
-        case "c.float_release" | "c.release_buffers" | "c.release":
-            return {"float": ANY, "excl": ANY, "queued": ANY}
-        case "p.send":
-            return {"queue": 1, "backlog_now": 1}
-        case "p.release":
-            return {"queue": ANY}
-        case _:
-            return {}
-
 
 def finished(call: Call) -> list[Demand]:
     """What must have been done when a call returns: all that it calls for, in its thread."""
@@ -512,29 +400,6 @@ def finished(call: Call) -> list[Demand]:
 
 _STATING = frozenset({"c.recv", "c.recv_empty", "c.backlog"})
 _GAINING = frozenset({"c.backlog", "c.float_offered", "c.excl_recycle"})
-
-
-def _counter(record: Recorded, field: str, given: Any, slack: int) -> Demand:
-    value = COUNTERS[record.name[:2]][field]
-    forgotten = field == "backlog_now" and given == 0
-
-    def agrees(look: Look) -> bool:
-        there = value(look)
-        return (
-            there == given
-            or (slack > 0 and there - slack <= given <= there + slack)
-            or (forgotten and bool(look("abandoned")))
-        )
-
-    return Demand(
-        lambda look: f"{_WORDS[field]} is recorded as {_shown(given)}, but it must be {_shown(value(look))}",
-        agrees,
-        lambda look: f"{record.name}({field}={_shown(value(look))})",
-    )
-
-
-def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -574,7 +439,7 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
             slack: Counter[str] = Counter()
             for record in {id(other): other for other in beside}.values():
                 slack.update(torn(record))
-            together = [(d,) for d in (*counters(call.record, slack), *finished(call))]
+            together: list[tuple[Demand, ...]] = [(d,) for d in (*counters(call.record, slack), *finished(call))]
         else:
             together = [(*counters(call.record), *finished(call))]
         gone = call.record.number("queue") == 0 and closes > r.last_use and call.record.name.startswith("p.")
@@ -584,10 +449,10 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
     found.sort(key=lambda f: (f[3], not f[4]))
     place: dict[int, int] = {}
     made: list[Span] = []
-    for at, (call, observation, opens, closes, acts) in enumerate(found):
+    for at, (call, observation, opens, closes, is_act) in enumerate(found):
         key = id(call.record.event)
         made.append(Span(observation, opens, closes, place.get(key)))
-        if acts:
+        if is_act:
             place[key] = at
     return tuple(made)
 

@@ -10,7 +10,8 @@ from streamproof.conformance.binding import Look, Move
 from streamproof.conformance.events import Event
 from streamproof.system import Instance
 from streamproof_models.credit_channel import BLOCKING, DATA
-from streamproof_specs.flink.credit_calls import Reading, head, next_kind
+from streamproof_specs.flink.credit_calls import Reading
+from streamproof_specs.flink.credit_demands import head, next_kind
 
 
 @dataclass(frozen=True, slots=True)

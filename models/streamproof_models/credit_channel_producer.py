@@ -1,0 +1,219 @@
+"""The producer's end of a channel of credit-based flow control: see `credit_channel`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import WEAK, Model, action, require
+
+DATA = ("DATA_BUFFER", "DATA_BUFFER_WITH_CLEAR_END")
+"""Kinds of messages that cost a credit and fill a receive buffer."""
+
+BARRIER = "TIMEOUTABLE_ALIGNED_CHECKPOINT_BARRIER"
+"""A blocking barrier that may overtake what is queued when it has waited too long."""
+
+BLOCKING = ("RECOVERY_COMPLETION", "ALIGNED_CHECKPOINT_BARRIER", BARRIER, "ALIGNED_WATERMARK_EVENT")
+"""Kinds of events after which the producer stops until it is resumed."""
+
+URGENT = "PRIORITIZED_EVENT_BUFFER"
+"""The kind of events that overtake everything that waits in a queue."""
+
+LAST = "END_OF_PARTITION"
+"""The event after which nothing is sent."""
+
+PLAIN = ("EVENT_BUFFER", "END_OF_DATA", "END_OF_SEGMENT", "RECOVERY_METADATA", "UNALIGNED_WATERMARK_EVENT", LAST)
+"""Kinds of events that travel like data and stop nobody."""
+
+KINDS = (*DATA, URGENT, *BLOCKING, *PLAIN)
+"""Kinds of messages: those of `Buffer.DataType`."""
+
+
+class Producer(Model):
+    """A reader of one subpartition and the queue that it reads, or the stored partition."""
+
+    exclusive: int = 1
+    """Receive buffers that the channel has for itself: the initial credit."""
+    pipelined: bool = True
+    """Whether the producer hands out its buffers while it writes them; else they come from a stored partition."""
+    produced: int = 3
+    """Messages that the producer makes at most."""
+
+    def name_kinds(self, kinds: tuple[str, ...]) -> None:
+        """The kinds of messages there are."""
+        self.kinds = kinds
+        self.data = tuple(k for k in DATA if k in kinds)
+        self.blocking = tuple(k for k in BLOCKING if k in kinds)
+
+    def flushes(self, s: Any) -> Any:
+        """Whether a buffer that is written to may go out in parts: each may, `produced` in all."""
+        return s.sent < s.made
+
+    def repeats(self, s: Any) -> Any:
+        """Whether a backlog may be told of again: not while the last message that does is on its way."""
+        return all(m.what == "BUFFER" for m in s.down)
+
+    @action(kind="kinds")
+    def enqueue(self, s: Any, kind: str) -> None:
+        """The task hands over a buffer, which it may still be writing to, or an event."""
+        require(self.pipelined)
+        require(not s.finished)
+        require(not s.abandoned)
+        require(s.made < self.produced)
+        s.made += 1
+        if kind == URGENT:
+            s.urgent.push(kind)
+        else:
+            s.queue.push(kind)
+        if kind in self.data:
+            s.stock += 1
+        if kind == LAST:
+            s.finished = True
+
+    @action
+    def abandon(self, s: Any) -> None:
+        """The partition is given up with all that is queued; no event tells of it."""
+        require(len(s.urgent) + len(s.queue) > 0)
+        require(not s.abandoned)
+        s.abandoned = True
+        s.urgent.clear()
+        s.queue.clear()
+
+    @action
+    def accept(self, s: Any) -> None:
+        """The request for the subpartition arrives; its initial credit counts from now on."""
+        require(s.requests > 0)
+        s.requests -= 1
+        s.opened = True
+        s.credits = self.exclusive
+
+    @action(fairness=WEAK)
+    def add_credit(self, s: Any) -> None:
+        """Announced credits arrive, each announcement by itself and in their order."""
+        require(len(s.up) > 0)
+        s.credits += s.up.pop()
+        if s.ahead > 0:
+            s.ahead -= 1
+
+    @action(fairness=WEAK)
+    def restart(self, s: Any) -> None:
+        """The consumer's wish to go on arrives, after all credits that were announced before it."""
+        require(s.resuming)
+        require(s.ahead == 0)
+        require(s.blocked)
+        s.resuming = False
+        s.blocked = False
+        if self.exclusive == 0:
+            s.credits = 0
+
+    @action(size="size", backlog="amount", skipped="dropped", kept=[False, True], fairness=WEAK)
+    def send_data(self, s: Any, size: int, backlog: int, skipped: int, kept: bool) -> None:
+        """A buffer goes out for a credit. Empty finished ones before it are `skipped`; one still written to is `kept`."""
+        require(self.pipelined)
+        self.may_send(s)
+        require(len(s.urgent) == 0)
+        self.skip(s, skipped)
+        require(len(s.queue) > 0)
+        require(s.queue.head in self.data)
+        require(s.credits > 0)
+        require(size > 0 or self.exclusive == 0)
+        kind = s.queue.head
+        s.credits -= 1
+        if kept:
+            require(len(s.queue) == 1)
+            require(self.flushes(s))
+        else:
+            s.queue.pop()
+            s.stock -= 1
+        require(self.states(s, backlog))
+        self.put(s, kind, size, backlog, 1)
+
+    @action(size="size", backlog="amount", skipped="dropped", fairness=WEAK)
+    def send_event(self, s: Any, size: int, backlog: int, skipped: int) -> None:
+        """An event goes out, for nothing. After one of a blocking kind only urgent ones go until the consumer resumes."""
+        require(self.pipelined)
+        require(s.opened)
+        require(not s.closed)
+        if len(s.urgent) > 0:
+            require(skipped == 0)
+            kind = s.urgent.pop()
+            require(self.states(s, backlog))
+            self.put(s, kind, size, backlog, 1)
+        else:
+            require(not s.blocked)
+            self.skip(s, skipped)
+            require(len(s.queue) > 0)
+            require(s.queue.head not in self.data)
+            kind = s.queue.pop()
+            if kind in self.blocking:
+                require(backlog == 0)
+                s.blocked = True
+            else:
+                require(self.states(s, backlog))
+            self.put(s, kind, size, backlog, 1)
+
+    @action(kind="kinds", size="size", backlog="amount", pieces="pieces", fairness=WEAK)
+    def send_stored(self, s: Any, kind: str, size: int, backlog: int, pieces: int) -> None:
+        """A message of a stored partition goes out; several buffers may share one, and it costs one credit."""
+        require(not self.pipelined)
+        self.may_send(s)
+        require(not s.finished)
+        require(s.made < self.produced)
+        s.made += 1
+        if kind in self.data:
+            require(s.credits > 0)
+            s.credits -= 1
+        else:
+            require(pieces == 1)
+        if kind in self.blocking:
+            require(backlog == 0)
+            s.blocked = True
+        if kind == LAST:
+            s.finished = True
+        self.put(s, kind, size, backlog, pieces)
+
+    @action(backlog="amount", fairness=WEAK)
+    def tell_backlog(self, s: Any, backlog: int) -> None:
+        """Without credit from the start, what waits must be told by a message of its own."""
+        require(self.exclusive == 0)
+        self.may_send(s)
+        require(s.credits == 0)
+        require(backlog > 0)
+        if self.pipelined:
+            require(len(s.urgent) == 0)
+            require(len(s.queue) > 0 and s.queue.head in self.data)
+            require(self.states(s, backlog))
+        require(self.repeats(s))
+        s.down.push({"what": "BACKLOG", "kind": self.kinds[0], "seq": 0, "size": 0, "backlog": backlog, "pieces": 1})
+
+    @action
+    def close(self, s: Any) -> None:
+        """The reader is dropped; what was not sent is not sent any more."""
+        require(s.opened)
+        s.closed = True
+
+    def may_send(self, s: Any) -> None:
+        """What every message of the producer needs that is not urgent."""
+        require(s.opened)
+        require(not s.closed)
+        require(not s.blocked)
+
+    def skip(self, s: Any, number: int) -> None:
+        """Finished buffers that hold nothing any more leave the queue unsent."""
+        for _ in range(number):
+            require(len(s.queue) > 0)
+            require(s.queue.head in self.data)
+            s.queue.pop()
+            s.stock -= 1
+
+    def states(self, s: Any, backlog: Any) -> Any:
+        """Whether a backlog can be stated: all data that wait, or all but the last, which may not be finished."""
+        if s.blocked or len(s.queue) == 0:
+            return backlog == 0
+        if s.stock == 0 or s.queue[len(s.queue) - 1] not in self.data:
+            return backlog == s.stock
+        return backlog == s.stock or backlog == s.stock - 1
+
+    def put(self, s: Any, kind: Any, size: Any, backlog: Any, pieces: Any) -> None:
+        """A message goes out under the next number, or numbers."""
+        s.down.push({"what": "BUFFER", "kind": kind, "seq": s.sent, "size": size, "backlog": backlog, "pieces": pieces})
+        s.sent += pieces

@@ -1,0 +1,142 @@
+"""What records of credit-based flow control say of a channel's state: single numbers, messages, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from streamproof.conformance.binding import Demand, Look
+from streamproof_specs.flink.credit_records import Recorded
+
+ANY = 1 << 40
+"""More than any counter."""
+
+# --- demands
+
+
+def says(record: Recorded, field: str, what: str, value: Callable[[Look], Any]) -> Demand:
+    """A number or name of the record must be what the machine has."""
+    given = record.event.args.get(field)
+    return Demand(
+        lambda look: f"{what} is {given}, but it must be {value(look)}",
+        lambda look: value(look) == given,
+        lambda look: f"{record.name}({field}={value(look)})",
+    )
+
+
+def there(what: str, test: Callable[[Look], Any]) -> Demand:
+    """What must have come from the other end."""
+    return Demand(what, lambda look: bool(test(look)))
+
+
+def head(look: Look) -> Mapping[str, Any]:
+    """The first message on its way to the consumer, by field."""
+    return named(look, "down", look("down")[0])
+
+
+def named(look: Look, queue: str, value: Any) -> Mapping[str, Any]:
+    """An element of a queue of records, or of an optional record, by field."""
+    return dict(zip(look.fields(queue), value, strict=True))
+
+
+def next_kind(look: Look) -> str:
+    """The kind of what the task would take next, NONE where there is nothing."""
+    for queue in ("first", "inbox"):
+        if look(queue):
+            return str(named(look, queue, look(queue)[0])["kind"])
+    return "NONE" if look("barrier") is None else str(named(look, "barrier", look("barrier"))["kind"])
+
+
+def queued(look: Look) -> int:
+    """How many messages were received and not taken."""
+    return len(look("first")) + len(look("inbox")) + (look("barrier") is not None)
+
+
+# --- counters
+
+COUNTERS: dict[str, dict[str, Callable[[Look], Any]]] = {
+    "c.": {
+        "unannounced": lambda look: look("unannounced"),
+        "excl": lambda look: look("free"),
+        "float": lambda look: look("borrowed"),
+        "required": lambda look: look("required"),
+        "waiting": lambda look: look("waiting"),
+        "queued": queued,
+        "next_seq": lambda look: look("expected"),
+        "released": lambda look: look("released"),
+    },
+    "p.": {
+        "credits": lambda look: look("credits"),
+        "backlog_now": lambda look: look("stock"),
+        "queue": lambda look: len(look("urgent")) + len(look("queue")),
+        "blocked": lambda look: look("blocked"),
+    },
+}
+"""What the counters of a record are in the machine."""
+
+_WORDS = {
+    "unannounced": "credit gained and not announced",
+    "excl": "the number of free exclusive buffers",
+    "float": "the number of free floating buffers",
+    "required": "the number of buffers required",
+    "waiting": "whether the channel waits for a floating buffer",
+    "queued": "the number of messages received and not taken",
+    "next_seq": "the next sequence number",
+    "released": "whether the channel is released",
+    "credits": "the credit left",
+    "backlog_now": "the number of data buffers queued",
+    "queue": "the length of the queue",
+    "blocked": "whether the producer is stopped",
+}
+
+
+def counters(record: Recorded, slack: Mapping[str, int] = MappingProxyType({})) -> list[Demand]:
+    """What a record says of counters, each as a demand. `slack` is how far each may be off, read while it changed."""
+    args = record.event.args
+    found: dict[str, Any] = {f: args[f] for f in COUNTERS[record.name[:2]] if f in args}
+    if "next_seq" in args:
+        found.setdefault("released", False)
+    if "queue" in args:
+        found.setdefault("blocked", False)
+    return [_counter(record, f, value, slack.get(f, 0)) for f, value in found.items()]
+
+
+def torn(record: Recorded) -> dict[str, int]:
+    """The counters that a call changes in several steps, and by how much: what is read meanwhile may lie between."""
+    match record.name:
+        case "c.float_request":
+            return {"float": record.number("got") or 0}
+        case "c.float_offered":
+            return {"float": ANY}
+        case "c.float_release" | "c.release_buffers" | "c.release":
+            return {"float": ANY, "excl": ANY, "queued": ANY}
+        case "p.send":
+            return {"queue": 1, "backlog_now": 1}
+        case "p.release":
+            return {"queue": ANY}
+        case _:
+            return {}
+
+
+def _counter(record: Recorded, field: str, given: Any, slack: int) -> Demand:
+    value = COUNTERS[record.name[:2]][field]
+    forgotten = field == "backlog_now" and given == 0
+
+    def agrees(look: Look) -> bool:
+        there = value(look)
+        return (
+            there == given
+            or (slack > 0 and there - slack <= given <= there + slack)
+            or (forgotten and bool(look("abandoned")))
+        )
+
+    return Demand(
+        lambda look: f"{_WORDS[field]} is recorded as {_shown(given)}, but it must be {_shown(value(look))}",
+        agrees,
+        lambda look: f"{record.name}({field}={_shown(value(look))})",
+    )
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
