@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise, product
 from random import Random
 from typing import Any
 
@@ -13,14 +13,14 @@ import pytest
 from streamproof.exchange import spin
 from streamproof.exchange.spin_run import installed
 from streamproof.explicit import explore
-from streamproof.system import Kind, ModelError, System
+from streamproof.system import EvaluationError, Interpreter, Kind, ModelError, System
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, Step, changed, joined, side_by_side
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Property, Variable
 from streamproof.system.reference import reference
-from streamproof.system.sorts import RangeSort
+from streamproof.system.sorts import RangeSort, values
 from streamproof.system.substitute import Substitution
 from streamproof.system.testing import random_system, temporal_system
 
@@ -272,6 +272,45 @@ def test_spin_agrees_on_compositions(panel: Any) -> None:
             referee.compare(panel.spun(system, spin.Options(hash_bits=12, depth=100_000, optimise="-O0")))
             compared += 1
     assert compared >= 3
+
+
+def test_a_joint_step_is_enabled_where_both_are() -> None:
+    """Of machines with nothing in common: each does in a joint step what it does alone, and both must be able to."""
+    taken = refused = 0
+    for one, other in pairs(most=20):
+        mine, theirs = one.instances[0], other.instances[-1]
+        both = joined(side_by_side("whole", [one, other]), [Joint("go", ((Step((), mine),), (Step((), theirs),)))])
+        steps = [i for i in both.instances if i.action == "go"]
+        for left in product(*(values(v.sort) for v in one.variables)):
+            for right in islice(product(*(values(v.sort) for v in other.variables)), 12):
+                try:
+                    parts = Interpreter(one).take(mine, left), Interpreter(other).take(theirs, right)
+                except EvaluationError:
+                    continue
+                after = None if None in parts else (*parts[0], *parts[1])
+                found = [Interpreter(both).take(i, (*left, *right)) for i in steps]
+                assert found == [after] or (after is None and not found)
+                taken, refused = taken + (after is not None), refused + (after is None)
+            if taken + refused > 6_000:
+                break
+    assert taken > 300
+    assert refused > 100
+
+
+def test_every_part_starts_in_one_of_its_first_states() -> None:
+    """What one machine says of its first states holds in the whole, wherever it stands."""
+    narrowed = 0
+    for system in sound():
+        first = list(Interpreter(system).initial_states())
+        named_first = zip(system.variables, first[0], strict=True)
+        only = replace(
+            system, initially=b.and_(b.eq(b.var(v.name, v.sort), b.const(v.sort, x)) for v, x in named_first)
+        )
+        for order in ([IDLE, only], [only, IDLE]):
+            starts = list(Interpreter(side_by_side("whole", order)).initial_states())
+            assert starts == [(2, *first[0]) if order[0] is IDLE else (*first[0], 2)]
+        narrowed += len(first) > 1
+    assert narrowed > 5
 
 
 def test_what_happens_together_is_not_done_alone() -> None:
