@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO
 
-from streamproof.exchange.files import write_text
+from streamproof.exchange.files import write_bytes, write_text
 from streamproof.system.errors import SystemFailure
 from streamproof.system.records import dataclass
 
@@ -82,10 +82,14 @@ class Folder:
 
     def write(self, name: str, text: str, about: str) -> Path:
         """Write a file called `name` that shows `about`; raises `SystemFailure` over a file that is not its own."""
+        return self.write_bytes(name, text.encode("utf-8"), about)
+
+    def write_bytes(self, name: str, data: bytes, about: str) -> Path:
+        """As `write`, for any data."""
         self.expect_writable([name])
         # The list first: a file that is listed and missing does no harm, one that is there and unlisted would.
         self._note({**self._ours(), name: about})
-        write_text(self.path / name, text)
+        write_bytes(self.path / name, data)
         self.written[name] = about
         return self.path / name
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ from streamproof.system.version import VERSION
 if TYPE_CHECKING:
     from streamproof.pipeline.sweeps.deciding import Record
     from streamproof.pipeline.sweeps.points import Job, Plan, Point
+    from streamproof.report.sweep import SweepReport
 
 PROCESSES = 2
 MAX_STATES = 10_000_000
@@ -123,7 +126,7 @@ def command(
     kinds = properties_of(plan)
     expect_json_writable(json_to)
     folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")
-    folder.expect_writable([POINTS, *FILES])
+    folder.expect_writable([POINTS, *FILES.values()])
     limits = {"max_states": max_states, "timeout": timeout}
     with Status(live=not quiet) as status:
         run = _Run(plan, tuple(kinds), limits, folder, again, status, jobs, master or ("local[*]" if spark else None))
@@ -134,6 +137,8 @@ def command(
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]
     words += [word for name in properties for word in ("--property", name)]
+    words += ["--max-states", str(max_states)] if max_states != MAX_STATES else []
+    words += ["--timeout", f"{timeout:g}"] if timeout != TIMEOUT else []
     report = SweepReport(
         model=plan.target.name,
         axes={axis.name: axis.values for axis in plan.axes},
@@ -148,13 +153,27 @@ def command(
         interrupted=explored.interrupted,
         reused=explored.reused,
     )
+    report = _written(report, folder)
     if json_to is not None:
         write_json(report.to_json(), json_to)
     print_lines(sweep_lines(report, maps=not quiet), people(json_to))
     return report.exit_code
 
 
-FILES: tuple[str, ...] = ()
+FILES = {"table": "points.parquet", "map": "map.svg", "answer": "sweep.json"}
+"""What is in the folder beside `POINTS`, by what it shows."""
+
+
+def _written(report: SweepReport, folder: Folder) -> SweepReport:
+    """The report with the files that show it, which are written."""
+    from streamproof.pipeline.sweeps.tables import parquet
+    from streamproof.report.sweep_svg import render_sweep
+
+    report = replace(report, files={shows: str(folder.path / name) for shows, name in FILES.items()})
+    folder.write_bytes(FILES["table"], parquet(report), "table")
+    folder.write(FILES["map"], render_sweep(report), "map")
+    folder.write(FILES["answer"], json.dumps(report.to_json(), indent=2, allow_nan=False) + "\n", "answer")
+    return report
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class Boundary:
     smallest: bool = True
     because: str = ""
     proof: str | None = None
-    """The command that could prove, for all sizes, what is only known of the points; None: it is not of a kind for that."""
+    """The command that tries to prove for every size all that holds at every point as this does; None: none can."""
 
     @property
     def changes(self) -> bool:

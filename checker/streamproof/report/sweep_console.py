@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamproof.report.console import PLAIN_WIDTH
 from streamproof.report.sweep import Boundary, Mark, SweepReport
@@ -45,14 +45,15 @@ def sweep_lines(report: SweepReport, *, maps: bool = True) -> Iterator[Line]:
     if report.fixed:
         yield line(", ".join(f"{name}={shown(value)}" for name, value in report.fixed.items()), indent=2)
     yield from _stand_ins(report)
-    for boundary in report.boundaries:
-        uneven = boundary.changes or boundary.undecided
+    uneven = [boundary for boundary in report.boundaries if boundary.changes or boundary.undecided]
+    for boundary in uneven:
         yield BLANK
-        if maps and uneven:
+        if maps:
             yield from _map(report, boundary)
         else:
             yield line(Span(_title(boundary), "title"))
         yield from _amounts_to(boundary)
+    yield from _everywhere([boundary for boundary in report.boundaries if boundary not in uneven])
     yield from _left_open(report)
     yield from _outcome(report)
 
@@ -108,7 +109,7 @@ def _band(placed: Layout, panels: tuple[Panel, ...], width: int, wide: int, labe
 def _amounts_to(boundary: Boundary) -> Iterator[Line]:
     """In words: where it holds."""
     decided = boundary.holds + boundary.violated
-    if boundary.formula is not None and boundary.changes:
+    if boundary.formula is not None:
         yield line("holds where ", Span(boundary.formula, "good"), indent=2)
         yield line(
             f"true of the {boundary.holds} points where it holds, false of the {boundary.violated} others", indent=4
@@ -116,22 +117,30 @@ def _amounts_to(boundary: Boundary) -> Iterator[Line]:
         if not boundary.smallest:
             yield line("a smaller formula may exist: the search for one was given up", indent=4)
         for other in boundary.others:
-            yield line(f"these points say as much of: {other}", indent=4)
+            yield line(f"so is: {other}", indent=4)
     elif boundary.changes:
         yield line(f"holds at {boundary.holds} and not at {boundary.violated} points: {boundary.because}", indent=2)
-    elif boundary.holds:
-        yield line(f"holds at {_every(decided, boundary)}", indent=2)
-    elif boundary.violated:
-        yield line(f"violated at {_every(decided, boundary)}", indent=2)
+    elif boundary.holds or boundary.violated:
+        word = "holds" if boundary.holds else "violated"
+        yield line(f"{word} at all {decided} points that were decided", indent=2)
     if boundary.undecided:
         yield line(f"undecided at {boundary.undecided}", indent=2)
-    if boundary.proof is not None:
-        yield line(f"proved for every size, or not: {boundary.proof}", indent=4)
 
 
-def _every(decided: int, boundary: Boundary) -> str:
-    which = " that were decided" if boundary.undecided else ""
-    return f"all {decided} points{which}" if decided > 1 else f"the only point{which}"
+def _everywhere(same: Sequence[Boundary]) -> Iterator[Line]:
+    """The properties that have one answer at every point, and how to have it for every size."""
+    groups: dict[tuple[str | None, bool, int], list[str]] = {}
+    for boundary in same:
+        key = (boundary.variant, boundary.holds > 0, boundary.holds + boundary.violated)
+        groups.setdefault(key, []).append(boundary.name)
+    for (variant, holds, count), names in groups.items():
+        what = Span("holds" if holds else "violated", "good" if holds else "failed")
+        where = f" at all {count} points" if count > 1 else " at the only point"
+        yield BLANK
+        yield line(what, f"{where}{f' of variant {variant}' if variant else ''}: {', '.join(names)}")
+        proofs = [b.proof for b in same if b.variant == variant and b.name in names and b.proof is not None]
+        if proofs:
+            yield line(f"to prove it for every size that the model allows: {proofs[0]}", indent=2)
 
 
 def _left_open(report: SweepReport) -> Iterator[Line]:

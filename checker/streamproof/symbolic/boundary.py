@@ -27,7 +27,7 @@ CLAUSES = (1, 2, 3, 4)
 ALTERNATIVES = 8
 """Formulas of the same size that are looked for, of each form."""
 COEFFICIENTS = (1, -1, 2, -2, 3, -3)
-EFFORT = 40_000_000
+EFFORT = 5_000_000
 """What Z3 may do for one question, in its own unit, so that the answer does not depend on the machine's speed."""
 
 
@@ -236,14 +236,14 @@ def _terms(names: Sequence[str]) -> list[Term]:
 
 
 def _sums(terms: Sequence[Term]) -> Iterator[tuple[tuple[int, Term], ...]]:
-    """The sums that atoms compare: of three terms at most one is a product, and large coefficients are for two terms."""
+    """The sums that atoms compare: at most one term is a product, and large coefficients are for two terms."""
     for term in terms:
         yield from (((coefficient, term),) for coefficient in (1, -1))
     for pair in combinations(terms, 2):
-        products = sum(term.second is not None for term in pair)
-        for one, other in product(COEFFICIENTS if products < 2 else (1, -1), repeat=2):
-            if min(abs(one), abs(other)) == 1:
-                yield (one, pair[0]), (other, pair[1])
+        if sum(term.second is not None for term in pair) < 2:
+            for one, other in product(COEFFICIENTS, repeat=2):
+                if min(abs(one), abs(other)) == 1:
+                    yield (one, pair[0]), (other, pair[1])
     for three in combinations(terms, 3):
         if sum(term.second is not None for term in three) < 2:
             yield from (tuple(zip(signs, three, strict=True)) for signs in product((1, -1), repeat=3))
@@ -285,7 +285,7 @@ class _Shape:
     ) -> None:
         self._atoms = [candidate.atom for candidate in candidates]
         self._any_clause = any_clause
-        self._solver = z3.Solver()
+        self._solver = z3.SolverFor("QF_FD")
         self._solver.set("random_seed", 1)
         self._solver.set("rlimit", effort)
         self._chosen = [[z3.Bool(f"{clause}-{at}") for at in range(len(candidates))] for clause in range(clauses)]

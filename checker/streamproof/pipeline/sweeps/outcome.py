@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from streamproof.language.model import Model
 from streamproof.pipeline.sweeps.deciding import Record
 from streamproof.pipeline.sweeps.points import Plan, Point
 from streamproof.report.sweep import Answer, Boundary, Mark, PointReport
+from streamproof.report.sweep_maps import shown
 from streamproof.system.model import Kind
 
 PROVABLE = (Kind.INVARIANT.value, Kind.STEP.value, Kind.DEADLOCK.value)
@@ -71,7 +73,7 @@ def boundaries(
             if any(mark != "refused" for _, mark in marks):
                 progress(f"looking for a formula of {name}")
                 found.append(_boundary(plan, variant, name, kind, marks))
-    return tuple(found)
+    return _with_proofs(plan, found)
 
 
 def _boundary(
@@ -80,9 +82,8 @@ def _boundary(
     holds = sum(mark == "holds" for _, mark in marks)
     violated = sum(mark == "violated" for _, mark in marks)
     undecided = sum(mark in ("inconclusive", "error", "open") for _, mark in marks)
-    proof = _proof(plan, variant, name, kind) if holds and not violated else None
     if not (holds and violated):
-        return Boundary(variant, name, kind, holds, violated, undecided, None, proof=proof)
+        return Boundary(variant, name, kind, holds, violated, undecided, None)
     from streamproof.symbolic.boundary import separate
 
     decided = [(_named(plan, point), mark == "holds") for point, mark in marks if mark in ("holds", "violated")]
@@ -98,22 +99,31 @@ def _boundary(
         tuple(map(str, found.others)),
         found.smallest,
         found.because,
-        proof,
     )
 
 
 def _named(plan: Plan, point: PointReport) -> dict[str, Any]:
     """The values of the axes by name; True and False are words, there is nothing between them."""
     named = zip(plan.axes, point.values, strict=True)
-    return {axis.name: str(value).lower() if isinstance(value, bool) else value for axis, value in named}
+    return {axis.name: shown(value) if isinstance(value, bool) else value for axis, value in named}
 
 
-def _proof(plan: Plan, variant: str | None, name: str, kind: str) -> str | None:
-    """The command that tries to prove for every size what holds at all points explored; None: not of this kind."""
-    model: type[Model] = plan.target.variant(variant)
-    limits = model.parameter_limits()
-    free = [axis.name for axis in plan.axes if axis.name in limits and type(axis.values[0]) is int]
-    if kind not in PROVABLE or not free:
-        return None
-    which = f" --variant {variant}" if variant else ""
-    return f"streamproof prove {plan.target.text}{which} --any {','.join(free)} --property {name}"
+def _with_proofs(plan: Plan, found: Sequence[Boundary]) -> tuple[Boundary, ...]:
+    """The same with the command that tries to prove for every size what holds at every point explored."""
+    free = [axis.name for axis in plan.axes if type(axis.values[0]) is int]
+    told = []
+    for variant in plan.variants:
+        known = plan.target.variant(variant).parameter_limits()
+        every = ",".join(name for name in free if name in known)
+        names = [b.name for b in found if b.variant == variant and _could_be_proved(b)]
+        words = ["streamproof", "prove", plan.target.text, *(["--variant", variant] if variant else []), "--any", every]
+        words += [word for name, value in plan.fixed.items() for word in ("-p", f"{name}={shown(value)}")]
+        command = shlex.join([*words, *(word for name in names for word in ("--property", name))])
+        told += [
+            replace(b, proof=command) if every and _could_be_proved(b) else b for b in found if b.variant == variant
+        ]
+    return tuple(told)
+
+
+def _could_be_proved(boundary: Boundary) -> bool:
+    return boundary.kind in PROVABLE and boundary.holds > 0 and not (boundary.violated or boundary.undecided)
