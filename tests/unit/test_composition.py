@@ -365,6 +365,35 @@ def test_hidden_is_internal() -> None:
             model.system()
 
 
+class Sealed(Model):
+    """A lane of which nothing is seen but what its own helpers tell."""
+
+    def parts(self):
+        """All its variables are hidden."""
+        return Parts(lane=part(Lane(), hide=["held", "pool", "ticks", "tick"])).block("lane.pop")
+
+    @action
+    def empty(self, s):
+        """What is in it goes out."""
+        require(self.lane.loaded(s.lane))
+        self.lane.pop(s.lane)
+
+    @invariant
+    def within(self, s):
+        """It is as full as it says."""
+        return self.lane.loaded(s.lane) == self.lane.full(s.lane)
+
+
+def test_helpers_of_a_part_see_what_is_hidden() -> None:
+    """A rule of the composite may call those of a part all of whose variables are hidden."""
+    system = Sealed.system()
+    assert [v.name for v in system.variables] == ["lane.held", "lane.pool", "lane.ticks"]
+    assert [a.name for a in system.actions] == ["empty", "lane.push", "lane.tick"]
+    assert [a.name for a in system.actions if a.internal] == ["lane.tick"]
+    assert explore(system).finding("within").verdict is Verdict.HOLDS
+    assert walked(Sealed()) > 50
+
+
 class Nested(Model):
     """Composites within a composite, with other names."""
 

@@ -13,7 +13,7 @@ from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
 from streamproof.language.temporal import formula, is_formula
-from streamproof.language.terms import Cell, Ref, Several, StateRef, Term, describe, is_expr, known, symbolic
+from streamproof.language.terms import Cases, Cell, Ref, Several, StateRef, Term, describe, is_expr, known, symbolic
 from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -215,6 +215,12 @@ class Lowering(Functions):
                 f"cannot assign to a part of {describe(owner)} that is only a value here",
                 loc=loc,
                 remedy="assign the whole record to the place it lies in",
+            )
+        if isinstance(owner, Cases):
+            raise ModelError(
+                f"cannot assign to {text(node)!r}: which part it is depends on the state",
+                loc=loc,
+                remedy="loop over the parts, and assign under an if",
             )
         raise ModelError(
             f"cannot assign to an attribute of {describe(owner)}",

@@ -78,16 +78,13 @@ class Names:
                     yield from members
 
     def leaves(self) -> Iterator[Leaf]:
-        """Every variable in it, those of parts included."""
-        for entry in self.entries.values():
-            match entry:
-                case Leaf():
-                    yield entry
-                case Names():
-                    yield from entry.leaves()
-                case Family(members=members):
-                    for member in members:
-                        yield from member.leaves()
+        """Every variable in it, those of parts included, and those that are hidden: its parts' own helpers read them."""
+        inside = self.inside or self
+        for entry in inside.entries.values():
+            if isinstance(entry, Leaf):
+                yield entry
+        for part in inside.parts():
+            yield from part.leaves()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
