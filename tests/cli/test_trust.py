@@ -71,7 +71,7 @@ def test_a_reduced_search_has_certificates_for_behaviours_only(streamproof: Any)
     why = "a search reduced by partial order does not have all states: leave that out"
     assert f"no certificate for neighbours_never_eat_together: {why}" in done.out
     assert "certificate of 0 of 2 verdicts" in done.out
-    done = streamproof("prove", "reference.ewd840", "--any", "--certificate", "a")
+    done = streamproof("prove", "reference.ewd840", "--any", "n", "--certificate", "a")
     assert (done.code, "a proof for every size has no certificate" in done.err) == (2, True)
 
 

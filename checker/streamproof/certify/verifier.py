@@ -235,8 +235,7 @@ class Endless:
         todo = [node for node in begin if not self.true(self.tableau.formula, node)]
         for node in todo:  # which grows
             if node not in self.edges:
-                here = self.verifier.states[node[0]], guesses[node[1]]
-                then = [number for number, guess in enumerate(guesses) if self.tableau.fits(here, guess)]
+                then = self.tableau.after((self.verifier.states[node[0]], guesses[node[1]]))
                 follow = {node[0]: 0, **self.verifier.follow[node[0]]}
                 self.edges[node] = [((to, number), takes) for to, takes in follow.items() for number in then]
                 todo += (to for to, _ in self.edges[node] if to not in self.edges)

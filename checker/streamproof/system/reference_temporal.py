@@ -110,6 +110,7 @@ class Tableau:
         self.owed: tuple[Obligation, ...] = obligations(system)
         self.guesses: tuple[Guess, ...] = tuple(product((False, True), repeat=len(self.untils) + len(self.steps)))
         self._known: dict[tuple[State, Formula], bool] = {}
+        self._after: dict[tuple[Guess, tuple[bool, ...]], tuple[int, ...]] = {}
 
     def true(self, formula: Formula, node: Node) -> bool:
         """Whether a plain formula is true at a node, if what is guessed there is right."""
@@ -136,6 +137,13 @@ class Tableau:
             node[1][at] == (self.true(until.right, node) or (self.true(until.left, node) and then[at]))
             for at, until in enumerate(self.untils)
         )
+
+    def after(self, node: Node) -> tuple[int, ...]:
+        """The numbers of the guesses that may follow a node."""
+        key = node[1], tuple(self.true(part, node) for until in self.untils for part in (until.left, until.right))
+        if key not in self._after:
+            self._after[key] = tuple(n for n, guess in enumerate(self.guesses) if self.fits(node, guess))
+        return self._after[key]
 
 
 class _Search:
