@@ -145,7 +145,7 @@ def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Li
 
 def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
     """The properties that a composite has from its parts; those of several parts of one name are one."""
-    from streamproof.language.composite import inherited
+    from streamproof.language.carried import inherited
 
     found: dict[str, Listed] = {}
     for name, part, functions, deeper in inherited(model, carries):

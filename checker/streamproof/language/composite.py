@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from streamproof.language.carried import Carried, by_part, carried_over, stated
 from streamproof.language.compile import DEADLOCK, TERMINATION, Reader, Within
 from streamproof.language.composition import Together
-from streamproof.language.layout import Machine, Seen, laid_out, near, places_of, way
-from streamproof.language.model import Model, Spec
+from streamproof.language.layout import laid_out
+from streamproof.language.machines import Machine, Seen, below, near, places_of, way
+from streamproof.language.model import Model
 from streamproof.language.patterns import Given, Named, Pattern, parsed
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, Step, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr
-from streamproof.system.formula import AndF, Formula
-from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
-
-Carried = Mapping[str, Any]
+from streamproof.system.model import Action, Check, Instance, Kind, Property, System
 
 
 class CompositeReader:
@@ -51,7 +49,7 @@ class CompositeReader:
     def read(self, machine: Machine, extra: tuple[Callable[..., Any], ...], carries: Carried) -> System:
         """The system of one machine in its place, its parts included."""
         composite = machine.parts is not None
-        carries = _known(machine, carries)
+        carries = by_part(machine, carries)
         parts = [self._part(child, name, carries.get(name)) for name, child in below(machine)]
         reader = self._reader(machine)
         own = reader.run(extra, False)
@@ -67,7 +65,7 @@ class CompositeReader:
         return reader
 
     def _part(self, child: Machine, name: str, carried: Any) -> tuple[str, Machine, System]:
-        functions, deeper = _functions(child, carried)
+        functions, deeper = stated(child, carried)
         return name, child, self.read(child, functions, deeper)
 
     def _composed(self, machine: Machine, own: System, below: Sequence[tuple[str, Machine, System]]) -> System:
@@ -83,8 +81,8 @@ class CompositeReader:
         system = joined(whole, [self._joint(machine, whole, j) for j in parts.joint], blocked)
         order = {name: at for at, name in enumerate(self.whole.declared)}
         ends = [end for end in (own.terminal, whole.terminal) if end is not None]
-        carried = dict(_carried(below, lambda s: s.properties))
-        lemmas = dict(_carried(below, lambda s: s.lemmas))
+        carried = dict(carried_over(below, lambda s: s.properties))
+        lemmas = dict(carried_over(below, lambda s: s.lemmas))
         return replace(
             system,
             variables=tuple(sorted(system.variables, key=lambda v: order[v.name])),
@@ -183,13 +181,6 @@ def within(machine: Machine, whole: Machine) -> Within:
     return Within(declared, machine.loc, machine.inside, machine.called, tuple(taken), parts is not None)
 
 
-def below(machine: Machine) -> Iterator[tuple[str, Machine]]:
-    """The parts of a composite, those of one name one after the other."""
-    for name, members in machine.below.items():
-        for member in members.values():
-            yield name, member
-
-
 def _action(
     machine: Machine, whole: System, owner: Machine, name: str, loc: Loc | None
 ) -> tuple[Action | None, tuple[Instance, ...]]:
@@ -260,114 +251,3 @@ def arguments(parameters: tuple[str, ...], pattern: Pattern, loc: Loc | None) ->
             remedy=f"write {shown!r}: a name becomes a parameter of the joint action",
         )
     return found
-
-
-# --- properties of parts
-
-
-def inherited(model: Model, carries: Carried) -> Iterator[tuple[str, Model, tuple[Callable[..., Any], ...], Carried]]:
-    """The parts of a composite, each with its name, the properties stated outside its model, and what is for its parts."""
-    machine = laid_out(model)
-    known = _known(machine, carries)
-    for name, child in below(machine):
-        functions, deeper = _functions(child, known.get(name))
-        yield name, child.model, functions, deeper
-
-
-def _known(machine: Machine, carries: Carried) -> dict[str, Any]:
-    """What is carried over, by the part that it is for; deeper places are kept for that part."""
-    found: dict[str, Any] = {}
-    for path, what in carries.items():
-        name, _, deeper = path.partition(".")
-        if name not in machine.below:
-            owner = machine.path or type(machine.model).title()
-            known = list(machine.below)
-            raise ModelError(
-                f"carries={{{path!r}: ...}} of a Spec: {owner} has no part {name!r}",
-                loc=machine.parts.loc if machine.parts else machine.loc,
-                remedy=near(name, known, f"its parts: {', '.join(known) or 'none'}"),
-            )
-        before = found.get(name, ((), {}))
-        found[name] = (before[0], {**before[1], deeper: what}) if deeper else ((*before[0], what), before[1])
-    return found
-
-
-def _functions(child: Machine, carried: Any) -> tuple[tuple[Callable[..., Any], ...], Carried]:
-    """The properties stated outside a part's model, and what goes on to its own parts."""
-    if carried is None:
-        return (), {}
-    functions: list[Callable[..., Any]] = []
-    deeper = dict(carried[1])
-    for what in carried[0]:
-        if isinstance(what, Spec):
-            if not isinstance(child.model, what.model):
-                raise ModelError(
-                    f"{child.path} is a {type(child.model).__name__}, and the Spec that is carried for it is "
-                    f"about {what.model.__name__}",
-                    loc=child.loc,
-                    remedy=f"give the Spec of {type(child.model).__name__}",
-                )
-            functions += what.properties
-            deeper = {**what.carries, **deeper}
-        else:
-            functions += [what] if callable(what) else what
-    return tuple(functions), deeper
-
-
-def _carried(
-    below: Sequence[tuple[str, Machine, System]], of: Callable[[System], Iterable[Property]]
-) -> Iterator[tuple[str, Property]]:
-    """The properties of the parts, as ones of the whole; those of several parts of one name become one."""
-    families: dict[str, list[tuple[str, Property]]] = {}
-    for name, child, system in below:
-        note = child.path[child.path.rindex(name) :] if child.path.endswith("]") else ""
-        for prop in of(system):
-            families.setdefault(f"{name}.{prop.name}", []).append((note, _stuttering(prop, system)))
-    for name, members in families.items():
-        yield name, _merged(name, members)
-
-
-def _stuttering(prop: Property, system: System) -> Property:
-    """A property of steps as one of a part: of the steps that change something of it."""
-    if prop.kind is not Kind.STEP:
-        return prop
-    same = b.and_(_same(v) for v in system.variables)
-    return replace(
-        prop,
-        expr=b.or_((same, prop.expr)),
-        conjuncts=tuple(replace(c, expr=b.or_((same, c.expr))) for c in prop.conjuncts),
-    )
-
-
-def _same(variable: Variable) -> Expr:
-    return b.eq(b.next_(variable.name, variable.sort), b.var(variable.name, variable.sort))
-
-
-def _merged(name: str, members: Sequence[tuple[str, Property]]) -> Property:
-    first = members[0][1]
-    if len(members) == 1 and not members[0][0]:
-        return replace(first, name=name)
-    noted = [
-        replace(p, conjuncts=tuple(replace(c, text=_noted(c.text, note)) for c in p.conjuncts)) for note, p in members
-    ]
-    conjuncts = tuple(c for p in noted for c in p.conjuncts)
-    formulas: list[Formula] = [p.formula for p in noted if p.formula is not None]
-    expr = b.and_(p.expr for p in noted)
-    if first.kind is Kind.REACHABLE:
-        expr = b.or_(p.expr for p in noted)
-        conjuncts = (Conjunct(expr, name, first.loc),)
-    return replace(
-        first,
-        name=name,
-        expr=expr,
-        conjuncts=conjuncts,
-        checks=tuple(c for p in noted for c in p.checks),
-        formula=AndF(tuple(formulas)) if formulas else None,
-        views=tuple(
-            (f"{note}: {text}", term) for (note, _), p in zip(members, noted, strict=True) for text, term in p.views
-        ),
-    )
-
-
-def _noted(text: str, note: str) -> str:
-    return f"{text}  [{note}]"

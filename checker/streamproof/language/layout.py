@@ -6,10 +6,8 @@ that they have in the whole. Nothing here knows steps; `composite` puts them tog
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import field
 from typing import Any
 
 from streamproof.language.amounts import Amount, ranging
@@ -17,64 +15,19 @@ from streamproof.language.compile import declared
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
 from streamproof.language.frames import ordinary
+from streamproof.language.machines import Machine, near, places_of
 from streamproof.language.model import Model, class_place, marked
-from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment, parsed
+from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.scopes import Entry, Family, Leaf, Names, Variables
 from streamproof.language.sources import place
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.records import dataclass
 
 MOST_LEVELS = 12
 """The most levels of parts within parts."""
 ATTRIBUTE = "_parts_read"
 """Where a model keeps its parts once they have been asked for: asking again would make other ones."""
-
-
-@dataclass(eq=False, slots=True)
-class Machine:
-    """One model in its place."""
-
-    model: Model
-    path: str
-    own: Mapping[str, Decl]
-    """What it declares itself, by the name that its own rules use."""
-    loc: Loc | None
-    parts: Parts | None = None
-    below: dict[str, dict[Any, Machine]] = field(default_factory=dict)
-    """Its parts by name and key; the key of a single one is None."""
-    inside: Names = field(default_factory=lambda: Names("", {}, {}))
-    outside: Names = field(default_factory=lambda: Names("", {}, {}))
-    declared: dict[str, Decl] = field(default_factory=dict)
-    """Every variable in it, by its name in the system, in order."""
-    actions: tuple[str, ...] = ()
-    """The actions that it has itself, joint ones included, by its own names for them."""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    internal: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Actions in it that cannot be named: by their name in the system, the path of what hides them, and where."""
-
-    @property
-    def prefix(self) -> str:
-        """What stands before the names of what is in it."""
-        return f"{self.path}." if self.path else ""
-
-    def called(self, action: str) -> str:
-        """What an action of the machine itself is called in the system."""
-        return self.prefix + self.renamed.get(action, action)
-
-    def own_name(self, name: str, at: Machine) -> str:
-        """What the machine itself calls what is `name` for a composition `at` above it, or for itself."""
-        return name if at is self else next((old for old, new in self.renamed.items() if new == name), name)
-
-    def actions_at(self, at: Machine) -> tuple[str, ...]:
-        """Its own actions as a composition `at` above it calls them, or as itself does."""
-        return tuple(n if at is self else self.renamed.get(n, n) for n in self.actions)
-
-    def children(self) -> Iterator[Machine]:
-        """Its parts, in order."""
-        for members in self.below.values():
-            yield from members.values()
 
 
 def is_composite(model: Model) -> bool:
@@ -280,116 +233,6 @@ def _masked(names: Names, hidden: Mapping[tuple[str, str], str]) -> Names:
     )
 
 
-# --- places
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Seen:
-    """A machine that a pattern leads to: what is seen of it there, and the parameters that the way to it fixes."""
-
-    machine: Machine
-    names: Names
-    binding: Mapping[str, Any]
-
-
-def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[Seen]]:
-    """The machines that a pattern of a step leads to: one list for each that takes part, of its choices.
-
-    Raises `ModelError` for parts that are not there, not told apart, or hidden.
-    """
-    found = [[Seen(machine, machine.inside, {})]]
-    for segment in pattern.way:
-        going: list[list[Seen]] = []
-        for choices in found:
-            every = [(seen, key, m, n) for seen in choices for key, m, n in _members(seen, segment.name, loc)]
-            wanted = _refused(segment, [key for _, key, _, _ in every], pattern, loc)
-            match wanted:
-                case Named(name):
-                    free = [row for row in every if row[0].binding.get(name, row[1]) == row[1]]
-                    going.append([Seen(m, n, {**seen.binding, name: key}) for seen, key, m, n in free])
-                case All():
-                    for key in dict.fromkeys(key for _, key, _, _ in every):
-                        going.append([Seen(m, n, seen.binding) for seen, k, m, n in every if k == key])
-                case Given(value):
-                    chosen = [row for row in every if _same(row[1], value)]
-                    going.append([Seen(m, n, seen.binding) for seen, _, m, n in chosen])
-                case None:
-                    going.append([Seen(m, n, seen.binding) for seen, _, m, n in every])
-        found = going
-    return found
-
-
-def places_of(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[tuple[Machine, str]]:
-    """The machines in which a name is, with the name that it has there itself; several parts without brackets mean all.
-
-    Raises `ModelError` for what is not there, or hidden.
-    """
-    if pattern.args is not None:
-        raise ModelError(f"{pattern.text!r} is a step, not a name", loc=loc, remedy="leave out the parentheses")
-    if pattern.parameters:
-        raise ModelError(
-            f"{pattern.text!r} has a parameter", loc=loc, remedy="leave out the brackets to mean all of them"
-        )
-    found = [Seen(machine, machine.inside, {})]
-    for segment in pattern.way:
-        every = [row for seen in found for row in _members(seen, segment.name, loc)]
-        index = _refused(segment, [key for key, _, _ in every], pattern, loc) if segment.index is not None else None
-        found = [Seen(m, n, {}) for key, m, n in every if not isinstance(index, Given) or _same(key, index.value)]
-    for seen in found:
-        owner, known, actions = seen.machine, seen.names.entries, seen.machine.actions_at(machine)
-        if pattern.name in seen.names.hidden:
-            seen.names.find(pattern.name, loc)
-        if pattern.name not in known and pattern.name not in actions:
-            where, both = owner.path or type(machine.model).__name__, [*known, *actions]
-            raise ModelError(
-                f"{where} has no variable or action {pattern.name!r}",
-                loc=loc,
-                remedy=near(pattern.name, both, f"it has {', '.join(both)}"),
-            )
-        yield owner, owner.own_name(pattern.name, machine)
-
-
-def _members(at: Seen, name: str, loc: Loc | None) -> list[tuple[Any, Machine, Names]]:
-    """The parts of one name, with their keys and what is seen of them."""
-    machine = at.machine
-    if name not in machine.below:
-        owner, known = machine.path or type(machine.model).__name__, list(machine.below)
-        raise ModelError(
-            f"{owner} has no part {name!r}",
-            loc=loc,
-            remedy=near(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
-        )
-    match at.names.find(name, loc):
-        case Names() as names:
-            return [(None, machine.below[name][None], names)]
-        case Family(keys, members):
-            return [(key, machine.below[name][key], names) for key, names in zip(keys, members, strict=True)]
-        case Leaf():
-            raise ModelError(f"{name} is a variable", loc=loc, remedy="name a part")
-
-
-def _refused(segment: Segment, keys: list[Any], pattern: Pattern, loc: Loc | None) -> Index:
-    """What stands in the brackets behind a part. Raises `ModelError` where it does not fit the part."""
-    name, index = segment.name, segment.index
-    if None in keys:
-        if index is not None:
-            raise ModelError(f"{name} in {pattern.text!r} is one part", loc=loc, remedy="leave out the brackets")
-    elif index is None:
-        raise ModelError(
-            f"{name} in {pattern.text!r} is several parts",
-            loc=loc,
-            remedy=f"write {name}[{keys[0]!r}], {name}[i] or {name}[:]",
-        )
-    elif isinstance(index, Given) and not any(_same(key, index.value) for key in keys):
-        shown = ", ".join(repr(k) for k in dict.fromkeys(keys))
-        raise ModelError(f"{name} has no part {index.value!r}", loc=loc, remedy=f"its keys are {shown}")
-    return index
-
-
-def _same(key: Any, value: Any) -> bool:
-    return type(key) is type(value) and bool(key == value)
-
-
 def _leaves(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[Leaf]:
     for owner, name in places_of(machine, pattern, loc):
         entry = owner.inside.entries.get(name)
@@ -397,9 +240,3 @@ def _leaves(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[Lea
             what = "a part" if entry is not None else "an action"
             raise ModelError(f"{pattern.text} is {what}", loc=loc, remedy="only variables are shared")
         yield entry
-
-
-def near(name: str, known: list[str], otherwise: str) -> str:
-    """The name that probably was meant, as a remedy."""
-    found = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {found[0]!r}?" if found else otherwise

@@ -7,8 +7,9 @@ from itertools import product
 from typing import Any
 
 from streamproof.language.compile import Within, reached
-from streamproof.language.composite import arguments, below, within
-from streamproof.language.layout import Machine, laid_out, way
+from streamproof.language.composite import arguments, within
+from streamproof.language.layout import laid_out
+from streamproof.language.machines import Machine, below, way
 from streamproof.language.model import Model, marked
 from streamproof.language.native import READ_ONLY, Native, Root
 from streamproof.language.patterns import Given, parsed
