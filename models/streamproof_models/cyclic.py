@@ -98,6 +98,15 @@ class Cyclic(Model):
         self.last = self.operators - 1
         self.inner = range(1, self.operators)
         self.threshold = self.utilised or self.buffers
+        self.most = self.records + self.barriers
+        self.spilling = self.feedback == "spilling"
+
+    @property
+    def entry(self) -> str:
+        """What the policy says of the forward input in words of `cyclic_counts`."""
+        if self.policy == "feedback-first":
+            return "not-waiting"
+        return "not-full" if "utilised" in self.policy and self.threshold <= self.buffers else "any"
 
     def parts(self) -> Parts:
         """The operators, the channel in front of each, and the feedback edge: what they do together is said by the rules."""
@@ -129,9 +138,9 @@ class Cyclic(Model):
         """The parameters of the feedback edge."""
         return {
             "buffers": self.buffers,
-            "most": self.records + self.barriers,
+            "most": self.most,
             "rounds": self.rounds,
-            "spilling": self.feedback == "spilling",
+            "spilling": self.spilling,
         }
 
     def state(self) -> State:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, invariant, leads_to, measure, reachable, temporal
+from streamproof import Spec, invariant, leads_to, measure, reachable, refines, temporal
 from streamproof_models.cyclic import Cyclic
+from streamproof_models.cyclic_counts import CyclicCounts
 from streamproof_models.cyclic_variants import (  # noqa: F401  (declaring a variant registers it)
     AlignedBarriers,
     BarrierOvertakes,
@@ -36,6 +37,29 @@ def conserved(m: Cyclic, s: Any) -> Any:
     held = sum(operator.copies + (operator.task == "LEAVE") for operator in s.operator)
     held_barriers = sum(operator.task == "BARRIER" for operator in s.operator)
     return s.unborn + records + held == m.records and s.untriggered + barriers + held_barriers == m.barriers
+
+
+def counted(m: Cyclic, s: Any) -> Any:
+    """Only numbers looked at, it is the loop of which more is proved for every capacity."""
+    return {
+        "unborn": min(s.unborn + s.untriggered, m.most),  # where something is there twice, `conserved` says so
+        "queue": [len(channel.items) for channel in s.channel],
+        "held": [operator.copies + (operator.task in ("LEAVE", "BARRIER")) for operator in s.operator],
+        "memory": len(s.back.memory),
+        "disk": min(len(s.back.disk), m.most),
+    }
+
+
+refines(
+    CyclicCounts,
+    counted,
+    operators="operators",
+    buffers="buffers",
+    amplification="amplification",
+    records="most",
+    spilling="spilling",
+    entry="entry",
+)
 
 
 @temporal
@@ -118,6 +142,7 @@ SPEC = Spec(
     ),
     properties=(
         conserved,
+        counted,
         forward_served,
         feedback_served,
         unblocked,
@@ -159,17 +184,22 @@ SPEC = Spec(
             "checkpoints_complete": "violated",
             "deadlock": "violated",
         },
-        "one-too-many": {"channel.within_capacity": "violated", "back.within_capacity": "violated"},
+        "one-too-many": {
+            "channel.within_capacity": "violated",
+            "back.within_capacity": "violated",
+            "counted": "violated",
+        },
         "spill-dropped": {
             "conserved": "violated",
+            "counted": "violated",
             "back.in_order": "violated",
             "checkpoints_complete": "violated",
             "spills": "violated",
         },
-        "spill-overtaken": {"back.in_order": "violated", "checkpoints_complete": "violated"},
-        "barrier-overtakes": {"back.in_order": "violated"},
+        "spill-overtaken": {"back.in_order": "violated", "counted": "violated", "checkpoints_complete": "violated"},
+        "barrier-overtakes": {"back.in_order": "violated", "counted": "violated"},
         "spill-newest-first": {"back.in_order": "violated", "checkpoints_complete": "violated"},
-        "spill-read-twice": {"conserved": "violated", "back.in_order": "violated"},
+        "spill-read-twice": {"conserved": "violated", "counted": "violated", "back.in_order": "violated"},
         "spill-forgotten": {
             "forward_served": "violated",
             "feedback_served": "violated",

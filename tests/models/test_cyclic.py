@@ -49,12 +49,12 @@ LENGTHS = {
     "forward-first": {"feedback_served": 13, "checkpoints_complete": 9},
     "strict-turns": {"forward_served": 4, "feedback_served": 8, "checkpoints_complete": 4, "deadlock": 4},
     "aligned-barriers": {"forward_served": 1, "feedback_served": 9, "checkpoints_complete": 1, "deadlock": 1},
-    "one-too-many": {"channel.within_capacity": 2, "back.within_capacity": 6},
-    "spill-dropped": {"back.in_order": 6, "conserved": 6, "checkpoints_complete": 12},
-    "spill-overtaken": {"back.in_order": 10, "checkpoints_complete": 33},
-    "barrier-overtakes": {"back.in_order": 12},
+    "one-too-many": {"channel.within_capacity": 2, "back.within_capacity": 6, "counted": 2},
+    "spill-dropped": {"back.in_order": 6, "conserved": 6, "counted": 6, "checkpoints_complete": 12},
+    "spill-overtaken": {"back.in_order": 10, "counted": 10, "checkpoints_complete": 33},
+    "barrier-overtakes": {"back.in_order": 12, "counted": 12},
     "spill-newest-first": {"back.in_order": 11, "checkpoints_complete": 39},
-    "spill-read-twice": {"back.in_order": 8, "conserved": 8},
+    "spill-read-twice": {"back.in_order": 8, "conserved": 8, "counted": 8},
     "spill-forgotten": {"forward_served": 12, "feedback_served": 8, "checkpoints_complete": 12},
 }
 """Steps of the counterexamples."""
@@ -74,9 +74,9 @@ def test_every_expected_verdict_is_established(variant: str | None) -> None:
 
 
 def test_every_property_has_a_variant_that_breaks_it() -> None:
-    """No property is true whatever the rules are."""
+    """No property is true whatever the rules are, but that the loop starts empty."""
     broken = {name for expected in SPEC.expected.values() for name in expected}
-    assert broken == {p.name for p in find("cyclic").properties()}
+    assert broken | {"counted_start"} == {p.name for p in find("cyclic").properties()}
 
 
 @pytest.mark.parametrize(

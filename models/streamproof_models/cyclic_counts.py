@@ -1,0 +1,198 @@
+"""The loop with finite buffers as numbers only, for proofs about every capacity and every number of records.
+
+Nothing but how many items are where is left of `cyclic`: kinds, order and rounds are forgotten, and the entry may read either
+input. Whatever a policy allows is allowed here; and a policy that always reads one of the inputs that have something makes
+nothing stuck that is not stuck here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import Array, Model, Range, State, action, require
+
+ENTRIES = ("any", "not-full", "not-waiting")
+
+
+class CyclicCounts(Model):
+    """How many items are where in a loop of operators with a feedback edge."""
+
+    name = "cyclic_counts"
+
+    operators: int = 2
+    """Operators in the loop; the first is the entry."""
+    buffers: int = 1
+    """Items that each channel can hold; the feedback edge holds as many in memory."""
+    amplification: int = 2
+    """Records that an operator sends on for one that it takes, at most."""
+    records: int = 4
+    """Records that exist at a time, at most."""
+    spilling: bool = True
+    """Whether the feedback edge has a disk."""
+    entry: str = "any"
+    """When the entry reads its forward input: at any time (any), not while all buffers of the feedback edge are in use
+    (not-full), or only while nothing waits on it (not-waiting)."""
+
+    check_deadlock = False
+    """That nothing is stuck is an invariant here, and a stronger one: see `moves`."""
+
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+        "operators": (2, None),
+        "buffers": (1, None),
+        "amplification": (1, None),
+        "records": (1, None),
+    }
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "small": {},
+        "medium": {"operators": 4, "buffers": 4, "records": 14},
+    }
+
+    def setup(self) -> None:
+        """The operators behind the entry, and those in front of another."""
+        if self.entry not in ENTRIES:
+            raise ValueError(f"{self.entry!r} is none of {', '.join(ENTRIES)}")
+        self.last = self.operators - 1
+        self.inner = range(1, self.operators)
+        self.front = range(self.operators - 1)
+
+    def state(self) -> State:
+        """Nothing is under way. Every number may be as large as the number of records: that it is not is a property."""
+        count = Range(0, self.records)
+        return State(
+            unborn=Range(0, self.records, init=self.records),
+            queue=Array(self.operators, count),
+            held=Array(self.operators, count),
+            memory=count,
+            disk=count,
+        )
+
+    @action
+    def offer(self, s: Any) -> None:
+        """The source has a record."""
+        require(s.unborn > 0)
+        require(s.queue[0] < self.buffers)
+        s.unborn -= 1
+        s.queue[0] += 1
+
+    def work(self, s: Any, i: int, more: Any) -> None:
+        """Operator `i` makes one more than `more` of a record."""
+        require(s.held[i] == 0)
+        require(s.unborn >= more)
+        s.unborn -= more
+        s.held[i] = more + 1
+
+    @action(more="amplification")
+    def read_forward(self, s: Any, more: Any) -> None:
+        """The entry reads its forward input."""
+        require(s.queue[0] > 0)
+        require(self.opens(s))
+        self.work(s, 0, more)
+        s.queue[0] -= 1
+
+    def opens(self, s: Any) -> Any:
+        """Whether the entry may read its forward input."""
+        if self.entry == "not-full":
+            return s.memory < self.buffers
+        if self.entry == "not-waiting":
+            return s.memory + s.disk == 0
+        return True
+
+    @action(more="amplification")
+    def read_feedback(self, s: Any, more: Any) -> None:
+        """The entry reads what came back."""
+        require(s.memory > 0)
+        self.work(s, 0, more)
+        s.memory -= 1
+
+    @action(i="inner", more="amplification")
+    def read_next(self, s: Any, i: int, more: Any) -> None:
+        """An operator behind the entry reads its input."""
+        require(s.queue[i] > 0)
+        self.work(s, i, more)
+        s.queue[i] -= 1
+
+    @action(i="operators")
+    def leave(self, s: Any, i: int) -> None:
+        """What an operator holds leaves the loop, of several copies one."""
+        require(s.held[i] > 0)
+        s.held[i] -= 1
+        s.unborn += 1
+
+    @action(i="front")
+    def send(self, s: Any, i: int) -> None:
+        """An operator writes to the channel behind it."""
+        require(s.held[i] > 0)
+        require(s.queue[i + 1] < self.buffers)
+        s.held[i] -= 1
+        s.queue[i + 1] += 1
+
+    @action
+    def send_back(self, s: Any) -> None:
+        """The last operator writes to the feedback edge: to memory, or to disk if there is no room or something on it."""
+        require(s.held[self.last] > 0)
+        s.held[self.last] -= 1
+        if not self.spilling:
+            require(s.memory < self.buffers)
+            s.memory += 1
+        elif s.memory < self.buffers and s.disk == 0:
+            s.memory += 1
+        else:
+            s.disk += 1
+
+    @action
+    def read_back(self, s: Any) -> None:
+        """The oldest item on disk goes to a buffer that has become free."""
+        require(s.disk > 0)
+        require(s.memory < self.buffers)
+        s.disk -= 1
+        s.memory += 1
+
+    def inside(self, s: Any) -> Any:
+        """Records in the loop, behind the forward input."""
+        return sum(s.queue[i] for i in self.inner) + sum(s.held[i] for i in range(self.operators)) + s.memory + s.disk
+
+    def moves(self, s: Any) -> Any:
+        """Whether some step is possible that is nobody's free decision: no record has to leave for it."""
+        reads = s.held[0] == 0 and (s.memory > 0 or (s.queue[0] > 0 and self.opens(s)))
+        back = s.held[self.last] > 0 and (self.spilling or s.memory < self.buffers)
+        return (
+            (s.unborn > 0 and s.queue[0] < self.buffers)
+            or reads
+            or any(s.held[i] == 0 and s.queue[i] > 0 for i in self.inner)
+            or any(s.held[i] > 0 and s.queue[i + 1] < self.buffers for i in self.front)
+            or back
+            or (s.disk > 0 and s.memory < self.buffers)
+        )
+
+
+class BoundedCounts(CyclicCounts, variant="bounded"):
+    """No disk: what an operator has made must find a buffer."""
+
+    spilling: bool = False
+
+
+class UngatedCounts(CyclicCounts, variant="bounded-unamplified"):
+    """No disk and no amplification, and the entry reads its forward input although the feedback edge is full."""
+
+    spilling: bool = False
+    amplification: int = 1
+
+
+class GatedCounts(UngatedCounts, variant="bounded-gated"):
+    """No disk and no amplification, and the entry lets nothing in while the feedback edge is full."""
+
+    entry: str = "not-full"
+
+
+class FirstCounts(CyclicCounts, variant="feedback-first"):
+    """A disk, no amplification, and the entry lets nothing in while something waits on the feedback edge."""
+
+    amplification: int = 1
+    entry: str = "not-waiting"
+
+
+class AmplifiedCounts(CyclicCounts, variant="feedback-first-amplified"):
+    """The same, and one record may become two."""
+
+    entry: str = "not-waiting"

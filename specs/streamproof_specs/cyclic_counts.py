@@ -1,0 +1,71 @@
+"""What is proved of a loop for every capacity, every number of records and every amplification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import Spec, invariant, lemma
+from streamproof_models.cyclic_counts import (  # noqa: F401  (declaring a variant registers it)
+    AmplifiedCounts,
+    BoundedCounts,
+    CyclicCounts,
+    FirstCounts,
+    GatedCounts,
+    UngatedCounts,
+)
+
+
+@invariant
+def conserved(m: CyclicCounts, s: Any) -> Any:
+    """Every record is in one place."""
+    return s.unborn + sum(s.queue[i] + s.held[i] for i in range(m.operators)) + s.memory + s.disk == m.records
+
+
+@invariant
+def within_capacity(m: CyclicCounts, s: Any) -> Any:
+    """No channel holds more than it has buffers."""
+    return all(s.queue[i] <= m.buffers for i in range(m.operators)) and s.memory <= m.buffers
+
+
+@invariant
+def never_stuck(m: CyclicCounts, s: Any) -> Any:
+    """Something can always happen, though no operator lets a record go."""
+    return m.moves(s)
+
+
+@invariant
+def spill_bounded(m: CyclicCounts, s: Any) -> Any:
+    """Where the entry lets nothing in while something waits, the disk never takes more than the rest of the loop can hold."""
+    return m.entry != "not-waiting" or s.disk <= (m.operators - 1) * m.buffers + m.operators
+
+
+@lemma
+def place_left(m: CyclicCounts, s: Any) -> Any:
+    """Without a disk and without amplification, a loop that lets nothing in while the feedback edge is full is never full."""
+    return m.entry != "not-full" or m.inside(s) < m.operators * m.buffers + m.operators
+
+
+@lemma
+def few_inside(m: CyclicCounts, s: Any) -> Any:
+    """Without amplification, a loop that lets nothing in while something waits holds what its channels and operators can."""
+    return m.entry != "not-waiting" or m.inside(s) <= (m.operators - 1) * m.buffers + m.operators
+
+
+@lemma
+def one_held(m: CyclicCounts, s: Any) -> Any:
+    """No operator holds more than it makes of one record."""
+    return all(s.held[i] <= m.amplification for i in range(m.operators))
+
+
+SPEC = Spec(
+    CyclicCounts,
+    properties=(conserved, within_capacity, never_stuck, spill_bounded, place_left, few_inside, one_held),
+    expected={
+        "bounded": {"never_stuck": "violated"},
+        "bounded-unamplified": {"never_stuck": "violated"},
+        "bounded-gated": {},
+        "feedback-first": {},
+        "feedback-first-amplified": {"spill_bounded": "violated"},
+    },
+    variant_parameters={"feedback-first-amplified": {"records": 6}},
+)

@@ -1,0 +1,73 @@
+"""The loop as numbers: explored where it is small, and proved for every capacity."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from streamproof.cli.app import run
+from streamproof.explicit import explore
+from streamproof.system import Verdict
+from streamproof_specs.cyclic_counts import SPEC
+
+COUNTS = {
+    None: (115, {}),
+    "bounded": (54, {"never_stuck": 8}),
+    "bounded-unamplified": (31, {"never_stuck": 14}),
+    "bounded-gated": (30, {}),
+    "feedback-first": (64, {}),
+    "feedback-first-amplified": (252, {"spill_bounded": 14}),
+}
+"""Distinct states, and steps of the counterexamples."""
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """With a disk nothing is stuck; without one it depends on amplification and on what the entry lets in."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    traces = {f.property: f.trace for f in result.findings if f.verdict is Verdict.VIOLATED}
+    lengths = {name: len(t.steps) for name, t in traces.items() if t is not None}
+    assert (result.counts.distinct, lengths) == COUNTS[variant]
+
+
+@pytest.mark.parametrize("operators", [2, 3])
+@pytest.mark.parametrize(
+    ("variant", "free"),
+    [
+        (None, "buffers,records,amplification"),
+        ("bounded-gated", "buffers,records"),
+        ("feedback-first", "buffers,records"),
+    ],
+    ids=str,
+)
+def test_what_is_proved_for_every_capacity(variant: str | None, free: str, operators: int, tmp_path: Any) -> None:
+    """A disk keeps the loop moving, so does an entry that does not read past a full feedback edge; one that reads past no
+    waiting item bounds what the disk takes: for any numbers of buffers and records."""
+    out = tmp_path / "proof.json"
+    chosen = [] if variant is None else ["--variant", variant]
+    words = ["prove", "cyclic_counts", *chosen, "-p", f"operators={operators}", "--any", free]
+    assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
+    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    assert told == dict.fromkeys(("conserved", "within_capacity", "never_stuck", "spill_bounded"), ("holds", "any"))
+
+
+@pytest.mark.parametrize(
+    ("variant", "free", "broken"),
+    [
+        ("bounded", "buffers,records,amplification", "never_stuck"),
+        ("bounded-unamplified", "buffers,records", "never_stuck"),
+        ("feedback-first-amplified", "buffers,records", "spill_bounded"),
+    ],
+)
+def test_what_a_variant_breaks_is_not_proved(variant: str, free: str, broken: str, tmp_path: Any) -> None:
+    """The prover does not believe what the search refutes."""
+    out = tmp_path / "proof.json"
+    words = ["prove", "cyclic_counts", "--variant", variant, "--any", free, "--timeout", "20"]
+    assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) != 0
+    told = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
+    assert told[broken] in ("violated", "inconclusive")
+    assert told["conserved"] == "holds"
