@@ -132,7 +132,7 @@ def command(
         run = _Run(plan, tuple(kinds), limits, folder, again, status, jobs, master or ("local[*]" if spark else None))
         explored = run.explored(people(json_to))
         points = point_reports(plan, explored.records, tuple(kinds))
-        found = boundaries(plan, points, kinds, status)
+        found = boundaries(plan, points, kinds, status, formulas=not explored.interrupted)
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]

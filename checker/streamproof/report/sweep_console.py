@@ -122,7 +122,8 @@ def _amounts_to(boundary: Boundary) -> Iterator[Line]:
         yield line(f"holds at {boundary.holds} and not at {boundary.violated} points: {boundary.because}", indent=2)
     elif boundary.holds or boundary.violated:
         word = "holds" if boundary.holds else "violated"
-        yield line(f"{word} at all {decided} points that were decided", indent=2)
+        where = f"all {decided} points that were" if decided > 1 else "the only point that was"
+        yield line(f"{word} at {where} decided", indent=2)
     if boundary.undecided:
         yield line(f"undecided at {boundary.undecided}", indent=2)
 

@@ -2,7 +2,7 @@
 
 The formula is of a template: a disjunction of conjunctions, or a conjunction of disjunctions, of *atoms*. An atom compares a
 sum of up to three terms, each a parameter, a product of two, or ``(a - 1) * b``, with small coefficients, with a constant; or
-it says that a parameter is, or is not, one of its words. Which atoms there are is found by trying all of them on the points;
+it says that a parameter has, or has not, one value. Which atoms there are is found by trying all of them on the points;
 which of them make a formula of so many clauses is a question to Z3, asked for one clause, two and so on, and again for a
 smaller formula of as many until there is none.
 
@@ -24,6 +24,8 @@ Value: TypeAlias = int | str
 Values: TypeAlias = Mapping[str, Value]
 
 CLAUSES = (1, 2, 3, 4)
+MOST_SIZE = 24
+"""Parameters, values and numbers in a formula: a longer one lists points, and generalises nothing."""
 ALTERNATIVES = 8
 """Formulas of the same size that are looked for, of each form."""
 COEFFICIENTS = (1, -1, 2, -2, 3, -3)
@@ -41,8 +43,8 @@ class Term:
 
     @property
     def size(self) -> int:
-        """Parameters and numbers in it."""
-        return 1 if self.second is None else 2 + bool(self.less)
+        """Parameters and numbers in it, and one more for a product: what is linear comes first."""
+        return 1 if self.second is None else 3 + bool(self.less)
 
     def at(self, values: Values) -> int:
         """Its value."""
@@ -95,23 +97,23 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An atom: a parameter is the word, or is not."""
+    """An atom: a parameter has the value, or has not."""
 
     name: str
-    word: str
+    value: Value
     is_it: bool
 
     @property
     def size(self) -> int:
-        """As written."""
-        return 2
+        """As written, and one more for a number: comparisons come first, which say something of other numbers too."""
+        return 2 if isinstance(self.value, str) else 3
 
     def at(self, values: Values) -> bool:
         """Whether it is true."""
-        return (values[self.name] == self.word) is self.is_it
+        return (values[self.name] == self.value) is self.is_it
 
     def __str__(self) -> str:
-        return f"{self.name} {'==' if self.is_it else '!='} {self.word}"
+        return f"{self.name} {'==' if self.is_it else '!='} {self.value}"
 
 
 Atom: TypeAlias = Comparison | Choice
@@ -178,7 +180,8 @@ def separate(points: Sequence[tuple[Values, bool]], effort: int = EFFORT) -> Sep
     found = _fewest_clauses(_useful(inside, outside), len(inside), len(outside), effort)
     for formula in (found.formula, *found.others) if found.formula is not None else ():
         # The question to Z3 speaks of tables; this speaks of the points themselves.
-        assert all(formula.at(values) is mark for values, mark in points), f"{formula} does not agree with its points"
+        if any(formula.at(values) is not mark for values, mark in points):
+            raise AssertionError(f"{formula} does not agree with its points")
     return found
 
 
@@ -217,10 +220,10 @@ def _atoms(points: Sequence[Values]) -> Iterator[tuple[Atom, int]]:
     """Every atom of the template that is true of some of the points and not of all, with a bit for each where it is."""
     names = [name for name in points[0] if len({values[name] for values in points}) > 1]
     words = [name for name in names if any(isinstance(values[name], str) for values in points)]
-    for name in words:
-        for word in dict.fromkeys(str(values[name]) for values in points):
-            for is_it in (True, False):
-                choice = Choice(name, word, is_it)
+    for name in names:
+        for is_it in (True, False):
+            for value in dict.fromkeys(values[name] for values in points):
+                choice = Choice(name, value, is_it)
                 yield choice, _bits([choice.at(values) for values in points])
     tables = {term: [term.at(values) for values in points] for term in _terms([n for n in names if n not in words])}
     for pairs in _sums(list(tables)):
@@ -263,7 +266,7 @@ def _fewest_clauses(candidates: Sequence[_Candidate], inside: int, outside: int,
         best: list[Formula] = []
         sure = True
         for shape in shapes:
-            found, proved = shape.smallest(min((formula.size for formula in best), default=None))
+            found, proved = shape.smallest(min((formula.size for formula in best), default=MOST_SIZE))
             sure &= proved
             if found and best and found[0].size < best[0].size:
                 best = []
@@ -274,7 +277,7 @@ def _fewest_clauses(candidates: Sequence[_Candidate], inside: int, outside: int,
             return Separation(ordered[0], tuple(ordered[1:]), sure)
         if not sure:
             return Separation(None, because=f"the search for one of {clauses} clauses was given up")
-    return Separation(None, because=f"the template has none of up to {CLAUSES[-1]} clauses")
+    return Separation(None, because=f"the template has none of up to {CLAUSES[-1]} clauses and size {MOST_SIZE}")
 
 
 class _Shape:
@@ -309,11 +312,10 @@ class _Shape:
         """The atoms that decide a clause by themselves at a point: the false ones of a conjunction, or the true ones."""
         return tuple(n for n, truth in enumerate(truths) if bool(truth >> at & 1) is not self._any_clause)
 
-    def smallest(self, at_most: int | None) -> tuple[list[Formula], bool]:
+    def smallest(self, at_most: int) -> tuple[list[Formula], bool]:
         """The smallest formulas, up to `ALTERNATIVES`, of this size at most; and whether none that is smaller was missed."""
         weights = [(chosen[at], atom.size) for chosen in self._chosen for at, atom in enumerate(self._atoms)]
-        if at_most is not None:
-            self._solver.add(z3.PbLe(weights, at_most))
+        self._solver.add(z3.PbLe(weights, at_most))
         best: list[list[int]] = []
         while (answer := self._solver.check()) == z3.sat:
             best = self._taken()

@@ -64,26 +64,31 @@ def boundaries(
     points: Sequence[PointReport],
     properties: Mapping[str, str],
     progress: Callable[[str], None] = lambda text: None,
+    *,
+    formulas: bool = True,
 ) -> tuple[Boundary, ...]:
-    """Where each property holds, of the model and of each variant, with a formula where that changes."""
+    """Where each property holds, of the model and of each variant; with `formulas`, as a formula where that changes."""
     found = []
     for variant in plan.variants:
         for name, kind in properties.items():
             marks = [(point, point.answers[name].mark) for point in points if point.variant == variant]
             if any(mark != "refused" for _, mark in marks):
                 progress(f"looking for a formula of {name}")
-                found.append(_boundary(plan, variant, name, kind, marks))
+                found.append(_boundary(plan, variant, name, kind, marks, formulas))
     return _with_proofs(plan, found)
 
 
 def _boundary(
-    plan: Plan, variant: str | None, name: str, kind: str, marks: Sequence[tuple[PointReport, Mark]]
+    plan: Plan, variant: str | None, name: str, kind: str, marks: Sequence[tuple[PointReport, Mark]], formulas: bool
 ) -> Boundary:
     holds = sum(mark == "holds" for _, mark in marks)
     violated = sum(mark == "violated" for _, mark in marks)
     undecided = sum(mark in ("inconclusive", "error", "open") for _, mark in marks)
     if not (holds and violated):
         return Boundary(variant, name, kind, holds, violated, undecided, None)
+    if not formulas:
+        because = "no formula was looked for, the sweep was ended"
+        return Boundary(variant, name, kind, holds, violated, undecided, None, because=because)
     from streamproof.symbolic.boundary import separate
 
     decided = [(_named(plan, point), mark == "holds") for point, mark in marks if mark in ("holds", "violated")]
