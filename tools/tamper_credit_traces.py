@@ -162,7 +162,7 @@ def _soon(record: Recorded, rejection: dict[str, Any], records: dict[str, list[R
     That is so for the next record in the same thread of the channel, for the one that contains it or follows it, and for
     the first that answers it at the other end."""
     mine = [r for r in records.get(record.event.process, []) if r.done > record.done]
-    near = {r.event.line for r in mine[:4]} | {
+    near = {r.event.line for r in mine[:8]} | {
         r.event.line for r in records.get(record.event.process, []) if record.begun <= r.done <= record.done
     }
     if rejection["file"] == record.event.file:

@@ -49,9 +49,9 @@ class CreditChannel(Producer):
         "floating": (0, None),
     }
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "small": {"produced": 1},
-        "medium": {"produced": 2},
-        "large": {"produced": 3, "overtaking": True},
+        "small": {},
+        "medium": {"overtaking": True, "threads": 2},
+        "large": {"produced": 3},
     }
 
     def setup(self) -> None:
@@ -101,7 +101,7 @@ class CreditChannel(Producer):
             ready=Bool(),
             free=Range(0, self.exclusive),
             borrowed=Range(0, most),
-            required=Range(-long, long + self.exclusive, init=0),
+            required=Range(-long * 2, long + self.exclusive, init=0),
             waiting=Bool(),
             unannounced=Range(0, most),
             expected=Range(0, long * 2),
@@ -441,6 +441,30 @@ class CreditChannel(Producer):
     def over(self, s: Any) -> Any:
         """Both ends are gone."""
         return s.closed and s.released
+
+
+class DoubledCredit(CreditChannel, variant="doubled-credit"):
+    """An announcement counts twice."""
+
+    def worth(self, s: Any, n: Any) -> Any:
+        """Twice, as far as the machine can count."""
+        return min(2 * n, self.most() - s.credits)
+
+
+class Unpaid(CreditChannel, variant="unpaid"):
+    """Data are sent whether there is credit or not."""
+
+    def may_pay(self, s: Any) -> Any:
+        """Always."""
+        return True
+
+
+class BarrierPasses(CreditChannel, variant="barrier-passes"):
+    """A blocking event stops nobody."""
+
+    def stops(self) -> bool:
+        """Never."""
+        return False
 
 
 class RecordedChannel(CreditChannel):

@@ -35,7 +35,7 @@ class Producer(Model):
     """Receive buffers that the channel has for itself: the initial credit."""
     pipelined: bool = True
     """Whether the producer hands out its buffers while it writes them; else they come from a stored partition."""
-    produced: int = 3
+    produced: int = 2
     """Messages that the producer makes at most."""
 
     def name_kinds(self, kinds: tuple[str, ...]) -> None:
@@ -90,7 +90,7 @@ class Producer(Model):
     def add_credit(self, s: Any) -> None:
         """Announced credits arrive, each announcement by itself and in their order."""
         require(len(s.up) > 0)
-        s.credits += s.up.pop()
+        s.credits += self.worth(s, s.up.pop())
         if s.ahead > 0:
             s.ahead -= 1
 
@@ -114,10 +114,10 @@ class Producer(Model):
         self.skip(s, skipped)
         require(len(s.queue) > 0)
         require(s.queue.head in self.data)
-        require(s.credits > 0)
+        require(self.may_pay(s))
         require(size > 0 or self.exclusive == 0)
         kind = s.queue.head
-        s.credits -= 1
+        s.credits = max(s.credits - 1, 0)
         if kept:
             require(len(s.queue) == 1)
             require(self.flushes(s))
@@ -146,7 +146,7 @@ class Producer(Model):
             kind = s.queue.pop()
             if kind in self.blocking:
                 require(backlog == 0)
-                s.blocked = True
+                s.blocked = self.stops()
             else:
                 require(self.states(s, backlog))
             self.put(s, kind, size, backlog, 1)
@@ -160,13 +160,13 @@ class Producer(Model):
         require(s.made < self.produced)
         s.made += 1
         if kind in self.data:
-            require(s.credits > 0)
-            s.credits -= 1
+            require(self.may_pay(s))
+            s.credits = max(s.credits - 1, 0)
         else:
             require(pieces == 1)
         if kind in self.blocking:
             require(backlog == 0)
-            s.blocked = True
+            s.blocked = self.stops()
         if kind == LAST:
             s.finished = True
         self.put(s, kind, size, backlog, pieces)
@@ -190,6 +190,18 @@ class Producer(Model):
         """The reader is dropped; what was not sent is not sent any more."""
         require(s.opened)
         s.closed = True
+
+    def may_pay(self, s: Any) -> Any:
+        """Whether there is a credit for a data message."""
+        return s.credits > 0
+
+    def worth(self, s: Any, n: Any) -> Any:
+        """What an announcement of so many credits adds."""
+        return n
+
+    def stops(self) -> bool:
+        """Whether a blocking event stops the producer."""
+        return True
 
     def may_send(self, s: Any) -> None:
         """What every message of the producer needs that is not urgent."""

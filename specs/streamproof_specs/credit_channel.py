@@ -9,7 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from streamproof import Spec, invariant, step
-from streamproof_models.credit_channel import CreditChannel
+from streamproof_models.credit_channel import (  # noqa: F401  (declaring a variant registers it)
+    BarrierPasses,
+    CreditChannel,
+    DoubledCredit,
+    Unpaid,
+)
 
 
 def settled(m: CreditChannel, s: Any) -> Any:
@@ -50,4 +55,12 @@ def numbered(m: CreditChannel, s: Any, t: Any) -> Any:
     return t.sent >= s.sent and t.expected >= s.expected and t.expected <= t.sent
 
 
-SPEC = Spec(CreditChannel, properties=(conserved, no_overflow, nothing_behind_a_barrier, numbered))
+SPEC = Spec(
+    CreditChannel,
+    properties=(conserved, no_overflow, nothing_behind_a_barrier, numbered),
+    expected={
+        "doubled-credit": {"conserved": "violated", "no_overflow": "violated"},
+        "unpaid": {"conserved": "violated", "no_overflow": "violated"},
+        "barrier-passes": {"nothing_behind_a_barrier": "violated"},
+    },
+)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -32,3 +36,26 @@ def flink_credit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def flink_more(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of recorded runs in which Flink does what is rare, one folder for each run. Read only."""
     return _unpack("more", tmp_path_factory.mktemp("flink"))
+
+
+@pytest.fixture(scope="session")
+def flink_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of traces that the bundled agent recorded, one folder for each run. Read only."""
+    return _unpack("agent", tmp_path_factory.mktemp("flink"))
+
+
+@pytest.fixture(scope="session")
+def tool_module() -> Callable[[str], ModuleType]:
+    """Imports a script of `tools/` by its name."""
+
+    def imported(name: str) -> ModuleType:
+        path = Path(__file__).parents[2] / "tools" / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
+
+    return imported

@@ -16,7 +16,7 @@ from typing import Any
 
 from streamproof.conformance.binding import Demand, Look, Move, Observation, Span
 from streamproof_models.credit_channel import BARRIER, DATA, KINDS, URGENT
-from streamproof_specs.flink.credit_demands import counters, head, named, next_kind, queued, says, there, torn
+from streamproof_specs.flink.credit_demands import ANY, counters, head, named, next_kind, queued, says, there, torn
 from streamproof_specs.flink.credit_records import Recorded
 
 Way = tuple[Move, ...]
@@ -46,6 +46,8 @@ class Call:
     outer: Recorded | None
     before: int
     thread: int
+    emptying: bool = False
+    """Whether it was made while the buffers of its own channel were given back, one by one."""
 
     @property
     def begun(self) -> int:
@@ -345,6 +347,11 @@ def _release(r: Reading, call: Call) -> list[Effect]:
     ]
 
 
+def _empty(r: Reading, call: Call) -> list[Effect]:
+    # Buffers go back one by one, and what they make happen elsewhere happens in between.
+    return [Effect(call.begun, call.record.done, ((Move("empty"),),))]
+
+
 def _plain(action: str) -> Callable[[Reading, Call], list[Effect]]:
     """A call that is one action without arguments."""
     return lambda r, call: [Effect(call.begun, call.acted, ((Move(action),),))]
@@ -376,7 +383,7 @@ _READERS: dict[str, Callable[[Reading, Call], list[Effect]]] = {
     "c.float_release": _plain("drain"),
     "c.resume": _resume,
     "c.release": _release,
-    "c.release_buffers": _plain("empty"),
+    "c.release_buffers": _empty,
 }
 
 
@@ -435,8 +442,8 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
         beside = [
             other for thread, acts in threads.items() if thread != call.thread for other in acts.beside(opens, closes)
         ]
-        if beside:
-            slack: Counter[str] = Counter()
+        if beside or call.emptying:
+            slack: Counter[str] = Counter({"excl": ANY, "float": ANY} if call.emptying else {})
             for record in {id(other): other for other in beside}.values():
                 slack.update(torn(record))
             together: list[tuple[Demand, ...]] = [(d,) for d in (*counters(call.record, slack), *finished(call))]

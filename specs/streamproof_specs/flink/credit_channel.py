@@ -81,7 +81,15 @@ class _Channel:
     def _call(self, record: Recorded, threads: dict[tuple[str, str], int]) -> Call:
         place = self.nesting[record.event.process][record.done]
         thread = threads.setdefault((record.event.process, record.thread), len(threads))
-        return Call(record, place.inner, place.outer, place.before, thread)
+        return Call(record, place.inner, place.outer, place.before, thread, self._emptying(record, place))
+
+    def _emptying(self, record: Recorded, place: Nesting) -> bool:
+        around = place.outer
+        while around is not None:
+            if around.name == "c.release_buffers" and around.channel == record.channel:
+                return True
+            around = self.nesting[record.event.process][around.done].outer
+        return False
 
     def _checked(self, span: Span) -> Span:
         event = span.observation.event
