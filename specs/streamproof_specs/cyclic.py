@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, invariant, leads_to, measure, reachable, refines, temporal
-from streamproof_models.cyclic import Cyclic
+from streamproof import Spec, Sweep, invariant, leads_to, measure, reachable, refines, temporal
+from streamproof_models.cyclic import FEEDBACK, POLICIES, Cyclic
 from streamproof_models.cyclic_counts import CyclicCounts
 from streamproof_models.cyclic_variants import (  # noqa: F401  (declaring a variant registers it)
     AlignedBarriers,
@@ -223,4 +223,14 @@ SPEC = Spec(
         "spill-forgotten": {"buffers": 1},
         "feedback-first-in-memory": {"buffers": 1},
     },
+    sweeps=Sweep(
+        axes={
+            "policy": POLICIES,
+            "feedback": FEEDBACK,
+            "buffers": (1, 2),
+            "amplification": (1, 2),
+            "records": range(2, 6),
+        },
+        properties=("conserved", "forward_served", "feedback_served", "unblocked", "checkpoints_complete", "deadlock"),
+    ),
 )
