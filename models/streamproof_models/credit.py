@@ -298,15 +298,22 @@ class AnyBacklog(Credit, variant="any-backlog"):
             s.free[c] += 1
             self.promise(s, c)
 
-    @action(c="channels", fairness=WEAK)
+    @action(c="channels")
     def borrow(self, s: Any, c: int) -> None:
-        """A floating buffer is assigned to a channel."""
+        """A floating buffer is assigned to a channel, or not."""
         require(s.pool > 0)
         require(s.consumer[c] != "GONE")
         self.lend(s, 1)
         s.lent[c] += 1
         s.free[c] += 1
         s.unannounced[c] += 1
+
+    @action(c="channels")
+    def release(self, s: Any, c: int) -> None:
+        """A channel that is given up is as it was in the beginning."""
+        super().release(s, c)
+        s.credit[c] = self.exclusive
+        s.unannounced[c] = 0
 
 
 class NoCredit(Credit, variant="no-credit"):

@@ -1,0 +1,277 @@
+"""Credit-based flow control, message by message: several channels on one connection, which keeps the order of everything.
+
+Task managers have one connection for all channels between them. Down it go buffers, each with its channel, its number in
+that channel and what waits behind it; up it go announcements of credit, and the cancellation of a channel that was
+released. The machine of `credit` counts what is here in queues, and is what this one refines: seen through its counters,
+every step here is a step there, of a receiver that borrows and gives back as it likes.
+
+A channel is released at its receiver; what is on its way is thrown away when it arrives, and its sender goes on until the
+cancellation has come up the connection, behind the announcements before it.
+
+What is left out: contents, but for numbers; events (`credit_barriers` has them), partial buffers, several connections. An
+announcement of several credits is one message, whose credits the sender counts one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Array, Bool, Enum, Model, Queue, Range, Record, State, action, refines, require
+from streamproof_models.credit import Credit
+
+
+class CreditConnection(Model):
+    """Credit-based flow control of several channels, with the messages on their connection."""
+
+    name = "credit_connection"
+
+    channels: int = 2
+    """Channels that share the connection and the floating buffers."""
+    exclusive: int = 1
+    """Buffers that a channel has for itself."""
+    floating: int = 1
+    """Buffers that the channels share."""
+    depth: int = 1
+    """Buffers that each sender produces at most."""
+
+    check_deadlock = False
+    """A consumer may always stall, so nothing is ever stuck; what must happen is said by temporal properties."""
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+        "channels": (1, None),
+        "exclusive": (1, None),
+        "floating": (0, None),
+        "depth": (1, None),
+    }
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "small": {},
+        "medium": {"depth": 2},
+        "large": {"channels": 3, "floating": 2},
+    }
+
+    def state(self) -> State:
+        """The senders know of the exclusive buffers; nothing is on the connection."""
+        channel = range(self.channels)
+        which, most = Range(0, self.channels - 1), self.exclusive + self.floating
+        number = Range(0, self.depth)
+        return State(
+            # the senders
+            left=Array(channel, number, init=self.depth),
+            backlog=Array(channel, number),
+            credit=Array(channel, Range(0, most), init=self.exclusive),
+            sent=Array(channel, number),
+            cancelled=Array(channel, Bool()),
+            # the connection; an announcement of no credit cancels
+            down=Queue(Record(channel=which, number=number, behind=number), capacity=self.room()),
+            up=Queue(Record(channel=which, credits=Range(0, most)), capacity=self.channels * (most + 1)),
+            heard=Array(channel, Range(0, most)),
+            # the receivers
+            expected=Array(channel, number),
+            known=Array(channel, number),
+            free=Array(channel, Range(0, most), init=self.exclusive),
+            queued=Array(channel, Range(0, most)),
+            lent=Array(channel, Range(0, self.floating)),
+            unannounced=Array(channel, Range(0, most)),
+            consumer=Array(channel, Enum("LIVE", "STALLED", "GONE")),
+            pool=Range(0, self.floating, init=self.floating),
+        )
+
+    def room(self) -> int:
+        """Buffers that can be on the connection."""
+        return self.channels * (self.exclusive + self.floating)
+
+    def on_wire(self, s: Any, c: int) -> Any:
+        """How many of the buffers on the connection are of one channel."""
+        return sum(message.channel == c for message in s.down)
+
+    # --- the senders
+
+    @action(c="channels")
+    def produce(self, s: Any, c: int) -> None:
+        """A buffer is full and waits to be sent."""
+        require(s.left[c] > 0)
+        require(not s.cancelled[c])
+        s.left[c] -= 1
+        s.backlog[c] += 1
+
+    @action(c="channels", fairness=WEAK)
+    def send(self, s: Any, c: int) -> None:
+        """A buffer goes on the connection for a credit, with its number and how many wait behind it."""
+        require(s.credit[c] > 0)
+        s.credit[c] -= 1
+        self.put(s, c)
+
+    def put(self, s: Any, c: int) -> None:
+        """A buffer goes on the connection."""
+        require(s.backlog[c] > 0)
+        s.backlog[c] -= 1
+        s.down.push({"channel": c, "number": s.sent[c], "behind": s.backlog[c]})
+        s.sent[c] += 1
+
+    @action(fairness=WEAK)
+    def listen(self, s: Any) -> None:
+        """The next message from the receiver arrives, when all credits of the one before are counted."""
+        require(len(s.up) > 0)
+        require(all(credits == 0 for credits in s.heard))
+        c, credits = s.up.head.channel, s.up.head.credits
+        if credits > 0:
+            s.heard[c] = credits
+        else:
+            s.cancelled[c] = True
+            s.left[c] = 0
+            s.backlog[c] = 0
+            s.credit[c] = 0
+        s.up.pop()
+
+    @action(c="channels", fairness=WEAK)
+    def hear(self, s: Any, c: int) -> None:
+        """An announced credit is counted."""
+        require(s.heard[c] > 0)
+        s.heard[c] -= 1
+        s.credit[c] += 1
+
+    # --- the receivers
+
+    @action(c="channels", fairness=WEAK)
+    def receive(self, s: Any, c: int) -> None:
+        """The next buffer on the connection arrives and is filled into a free one."""
+        require(len(s.down) > 0)
+        require(s.down.head.channel == c)
+        require(s.consumer[c] != "GONE")
+        require(s.free[c] > 0)
+        s.free[c] -= 1
+        s.queued[c] += 1
+        s.known[c] = s.down.head.behind
+        self.take(s, c)
+
+    @action(c="channels", fairness=WEAK)
+    def discard(self, s: Any, c: int) -> None:
+        """The next buffer on the connection is for a channel that was released."""
+        require(len(s.down) > 0)
+        require(s.down.head.channel == c)
+        require(s.consumer[c] == "GONE")
+        self.take(s, c)
+
+    def take(self, s: Any, c: int) -> None:
+        """The next buffer is off the connection."""
+        s.down.pop()
+        s.expected[c] = min(s.expected[c] + 1, self.depth)
+
+    @action(c="channels", fairness=WEAK)
+    def consume(self, s: Any, c: int) -> None:
+        """A buffer has been read."""
+        require(s.consumer[c] == "LIVE")
+        require(s.queued[c] > 0)
+        s.queued[c] -= 1
+        if s.lent[c] > 0 and s.free[c] >= s.known[c] + self.exclusive:
+            s.lent[c] -= 1
+            s.pool += 1
+        else:
+            s.free[c] += 1
+            self.promise(s, c)
+
+    def promise(self, s: Any, c: int) -> None:
+        """A buffer that has become free is a credit to announce."""
+        s.unannounced[c] += 1
+
+    @action(c="channels", fairness=WEAK)
+    def borrow(self, s: Any, c: int) -> None:
+        """A floating buffer is assigned to a channel whose sender has more than its buffers can take."""
+        require(s.pool > 0)
+        require(s.consumer[c] != "GONE")
+        require(s.free[c] < s.known[c] + self.exclusive)
+        s.pool -= 1
+        s.lent[c] += 1
+        s.free[c] += 1
+        self.promise(s, c)
+
+    @action(c="channels", fairness=WEAK)
+    def announce(self, s: Any, c: int) -> None:
+        """All new credits of a channel go out in one message."""
+        require(s.unannounced[c] > 0)
+        s.up.push({"channel": c, "credits": s.unannounced[c]})
+        s.unannounced[c] = 0
+
+    @action(c="channels")
+    def stall(self, s: Any, c: int) -> None:
+        """A consumer stops reading, for ever."""
+        require(s.consumer[c] == "LIVE")
+        s.consumer[c] = "STALLED"
+
+    @action(c="channels")
+    def release(self, s: Any, c: int) -> None:
+        """A receiver gives a channel up, its floating buffers back, and tells the sender."""
+        require(s.consumer[c] != "GONE")
+        s.consumer[c] = "GONE"
+        s.pool += s.lent[c]
+        s.lent[c] = 0
+        s.known[c] = 0
+        s.free[c] = self.exclusive
+        s.queued[c] = 0
+        s.unannounced[c] = 0
+        s.up.push({"channel": c, "credits": 0})
+
+    # --- what is seen of it
+
+    @refines(  # type: ignore[untyped-decorator]
+        Credit,
+        variant="any-backlog",
+        channels="channels",
+        exclusive="exclusive",
+        floating="floating",
+        depth="depth",
+    )
+    def counted(self, s: Any) -> Any:
+        """Messages are counted, and a channel that was released is as in the beginning."""
+        channels = range(self.channels)
+        here = [s.consumer[c] != "GONE" for c in channels]
+        announced = [
+            s.heard[c] + sum(message.credits if message.channel == c else 0 for message in s.up) for c in channels
+        ]
+        return {
+            "left": [s.left[c] if here[c] else 0 for c in channels],
+            "backlog": [s.backlog[c] if here[c] else 0 for c in channels],
+            "credit": [s.credit[c] if here[c] else self.exclusive for c in channels],
+            "wire": [self.on_wire(s, c) if here[c] else 0 for c in channels],
+            "known": [0 for c in channels],
+            "announced": [announced[c] if here[c] else 0 for c in channels],
+        }
+
+
+class Reordering(CreditConnection, variant="reordering"):
+    """The connection does not keep the order, as if there were two."""
+
+    @action
+    def overtake(self, s: Any) -> None:
+        """The next buffer arrives after all others."""
+        require(len(s.down) > 1)
+        message = s.down.head
+        s.down.push({"channel": message.channel, "number": message.number, "behind": message.behind})
+        s.down.pop()
+
+    def room(self) -> int:
+        """One more is on its way while it is overtaken."""
+        return super().room() + 1
+
+
+class Lossy(CreditConnection, variant="lossy"):
+    """The connection loses buffers."""
+
+    @action
+    def lose(self, s: Any) -> None:
+        """The next buffer does not arrive."""
+        require(len(s.down) > 0)
+        s.down.pop()
+
+
+class NoCredits(CreditConnection, variant="no-credit"):
+    """Before 1.5: senders fill the connection, and a receiver without a buffer for what comes next stops reading it."""
+
+    @action(c="channels", fairness=WEAK)
+    def send(self, s: Any, c: int) -> None:
+        """A buffer goes on the connection as long as that has room."""
+        require(len(s.down) < self.room())
+        self.put(s, c)
+
+    def promise(self, s: Any, c: int) -> None:
+        """There are no credits."""

@@ -1,0 +1,245 @@
+"""Credit-based flow control with what fills its buffers: the machine of `credit`, and a writer beside each of its channels.
+
+A writer takes a buffer from its task's pool, which has as many as the receiver's gate may have, and waits where none is
+left. The buffer is part of the channel's queue from the beginning, but the network sees it when it is full, when the time
+is up that records may wait (an output flusher comes by every `timeout` ticks of a clock), or when an event follows it. A
+buffer that is flushed before it is full stays where it is: what it has is sent, and what is written to it afterwards must
+become visible again.
+
+What is left out: what is left out of `credit`; records that span buffers; the event itself, which costs nothing
+(`credit_barriers` has it); that the network notices late; buffers that were sent and that the network stack still has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Bool, Model, Parts, Range, State, action, each, require
+from streamproof_models.credit import Credit
+
+
+class Writer(Model):
+    """The buffer that records of one channel are written to."""
+
+    name = "writer"
+
+    records: int = 3
+    """Records that are written at most."""
+    size: int = 2
+    """Records that a buffer holds."""
+    timeout: int = 2
+    """Ticks that a record waits at most before the network sees it."""
+    events: int = 1
+    """Events that follow records, at most."""
+
+    check_deadlock = False
+
+    def state(self) -> State:
+        """There is no buffer."""
+        return State(
+            left=Range(0, self.records, init=self.records),
+            to_come=Range(0, self.events, init=self.events),
+            open=Bool(),
+            written=Range(0, self.size),
+            sent=Range(0, self.size),
+            visible=Bool(),
+            age=Range(0, self.timeout),
+        )
+
+    def hidden(self, s: Any) -> Any:
+        """Whether there are records that the network does not see."""
+        return s.open and s.written > s.sent and not s.visible
+
+    def wants(self, s: Any) -> Any:
+        """Whether there is a record and no buffer to write it to."""
+        return s.left > 0 and not s.open
+
+    @action
+    def write(self, s: Any) -> None:
+        """A record is written."""
+        require(s.left > 0)
+        require(s.open)
+        s.left -= 1
+        s.written += 1
+
+    def close(self, s: Any) -> None:
+        """Nothing more is written to the buffer; what it has not sent is sent as any other."""
+        s.open = False
+        s.written = 0
+        s.sent = 0
+        s.visible = False
+        s.age = 0
+
+    def give_up(self, s: Any) -> None:
+        """The channel is given up."""
+        self.close(s)
+        s.left = 0
+        s.to_come = 0
+
+
+class CreditFlush(Model):
+    """Credit-based flow control with writers, their pool, and the rules of flushing."""
+
+    name = "credit_flush"
+    flow: ClassVar[Credit]
+    """The channels."""
+    writer: ClassVar[tuple[Writer, ...]]
+    """The writer of each channel."""
+
+    channels: int = 1
+    """Channels that share the connection, the floating buffers, and the sender's pool."""
+    exclusive: int = 1
+    """Buffers that a channel has for itself."""
+    floating: int = 1
+    """Buffers that the channels share."""
+    records: int = 3
+    """Records for each channel, at most."""
+    size: int = 2
+    """Records that a buffer holds."""
+    timeout: int = 2
+    """Ticks that a record waits at most before the network sees it."""
+    events: int = 1
+    """Events on each channel, at most."""
+
+    check_deadlock = False
+    """A consumer may always stall, so nothing is ever stuck; what must happen is said by temporal properties."""
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+        "channels": (1, None),
+        "exclusive": (1, None),
+        "floating": (0, None),
+        "records": (1, None),
+        "size": (1, None),
+        "timeout": (1, None),
+        "events": (0, None),
+    }
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "small": {},
+        "medium": {"channels": 2, "records": 2, "events": 0},
+        "large": {"channels": 2, "records": 3},
+    }
+
+    def parts(self) -> Parts:
+        """The flow control, and a writer beside each of its channels."""
+        return Parts(flow=self.flow_control(), writer=each(self.channels, self.writer_of)).block(
+            "flow.produce", "flow.send", "flow.release", "writer.write"
+        )
+
+    def flow_control(self) -> Credit:
+        """The channels; no buffer becomes visible without a record."""
+        return Credit(channels=self.channels, exclusive=self.exclusive, floating=self.floating, depth=self.records)
+
+    def writer_of(self, c: int) -> Writer:
+        """The writer of a channel."""
+        return Writer(records=self.records, size=self.size, timeout=self.timeout, events=self.events)
+
+    def state(self) -> State:
+        """The ticks since the flusher came by."""
+        return State(clock=Range(0, self.timeout - 1))
+
+    def limit(self) -> int:
+        """Buffers of the sender's pool."""
+        return self.channels * self.exclusive + self.floating
+
+    def used(self, s: Any, c: int) -> Any:
+        """Buffers of the sender that a channel has; one that is visible and still written to is one, not two."""
+        return s.flow.backlog[c] + int(s.writer[c].open) - int(s.writer[c].visible)
+
+    def exhausted(self, s: Any) -> Any:
+        """Whether the sender's pool is empty."""
+        return sum(self.used(s, c) for c in range(self.channels)) >= self.limit()
+
+    @action(c="channels", fairness=WEAK)
+    def request(self, s: Any, c: int) -> None:
+        """A writer gets a buffer."""
+        require(self.writer[c].wants(s.writer[c]))
+        require(not self.exhausted(s))
+        s.writer[c].open = True
+
+    @action(c="channels")
+    def write(self, s: Any, c: int) -> None:
+        """A record is written; a buffer that is full is visible."""
+        self.writer[c].write(s.writer[c])
+        if s.writer[c].written == self.size:
+            self.finish(s, c)
+
+    def finish(self, s: Any, c: int) -> None:
+        """Nothing more is written to a buffer, and the network sees what it has."""
+        if self.writer[c].hidden(s.writer[c]):
+            self.flow.produce(s.flow, c)
+        self.writer[c].close(s.writer[c])
+
+    @action(fairness=WEAK)
+    def tick(self, s: Any) -> None:
+        """Time passes; when it is up the flusher makes visible what is not."""
+        for c in range(self.channels):
+            if self.writer[c].hidden(s.writer[c]):
+                s.writer[c].age = min(s.writer[c].age + 1, self.timeout)
+        if s.clock == self.timeout - 1:
+            for c in range(self.channels):
+                self.flush(s, c)
+        s.clock = (s.clock + 1) % self.timeout
+
+    def flush(self, s: Any, c: int) -> None:
+        """The network sees what was written, and the buffer goes on being written to."""
+        if self.writer[c].hidden(s.writer[c]):
+            self.flow.produce(s.flow, c)
+            s.writer[c].visible = True
+            s.writer[c].age = 0
+
+    @action(c="channels")
+    def event(self, s: Any, c: int) -> None:
+        """An event follows what was written."""
+        require(s.writer[c].to_come > 0)
+        require(s.flow.consumer[c] != "GONE")
+        s.writer[c].to_come -= 1
+        self.make_way(s, c)
+
+    def make_way(self, s: Any, c: int) -> None:
+        """The buffer ahead of an event is closed, so that neither waits."""
+        self.finish(s, c)
+
+    @action(c="channels", fairness=WEAK)
+    def send(self, s: Any, c: int) -> None:
+        """A visible buffer goes on the wire for a credit; if it is still written to, what it has now."""
+        if s.writer[c].visible and s.flow.backlog[c] == 1:
+            s.writer[c].sent = s.writer[c].written
+            s.writer[c].visible = False
+        self.flow.send(s.flow, c)
+
+    @action(c="channels")
+    def release(self, s: Any, c: int) -> None:
+        """A channel is given up, and its writer with it."""
+        self.flow.release(s.flow, c)
+        self.writer[c].give_up(s.writer[c])
+
+
+class OnlyWhenFull(CreditFlush, variant="only-when-full"):
+    """There is no flusher: a buffer is visible when it is full, or an event follows."""
+
+    def flush(self, s: Any, c: int) -> None:
+        """Nobody comes by."""
+
+
+class FlushedOnce(CreditFlush, variant="flushed-once"):
+    """The flusher passes over a buffer that it has flushed before."""
+
+    def flush(self, s: Any, c: int) -> None:
+        """Only what nothing was sent of is made visible."""
+        if s.writer[c].sent == 0:
+            super().flush(s, c)
+
+
+class EventWaits(CreditFlush, variant="event-waits"):
+    """An event waits with what is ahead of it for the flusher."""
+
+    def make_way(self, s: Any, c: int) -> None:
+        """The buffer ahead stays as it is."""
+
+
+class Unlimited(CreditFlush, variant="no-limit"):
+    """The writers take as many buffers as they like."""
+
+    def exhausted(self, s: Any) -> Any:
+        """Never."""
+        return False

@@ -1,0 +1,66 @@
+"""What must hold of flow control with writers: records become visible in time, and the sender's pool is enough and kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamproof import Spec, invariant, leads_to, step, temporal
+from streamproof_models.credit_flush import (  # noqa: F401  (declaring a variant registers it)
+    CreditFlush,
+    EventWaits,
+    FlushedOnce,
+    OnlyWhenFull,
+    Unlimited,
+)
+from streamproof_specs.credit import SPEC as FLOW
+
+
+@invariant
+def in_time(m: CreditFlush, s: Any) -> Any:
+    """No record waits as long as the timeout to be visible."""
+    return all(s.writer[c].age < m.timeout for c in range(m.channels))
+
+
+@invariant
+def sender_within_limit(m: CreditFlush, s: Any) -> Any:
+    """A task sends from no more buffers than its channels' exclusive ones and the floating ones at the other end."""
+    return sum(m.used(s, c) for c in range(m.channels)) <= m.channels * m.exclusive + m.floating
+
+
+@step
+def event_flushes(m: CreditFlush, s: Any, t: Any) -> Any:
+    """When an event follows, everything written before it is visible."""
+    return all(
+        t.writer[c].to_come == s.writer[c].to_come or not m.writer[c].hidden(t.writer[c]) for c in range(m.channels)
+    )
+
+
+@temporal
+def visible(m: CreditFlush, s: Any) -> Any:
+    """Every record becomes visible."""
+    return all(
+        leads_to(m.writer[c].hidden(s.writer[c]), not m.writer[c].hidden(s.writer[c])) for c in range(m.channels)
+    )
+
+
+@temporal
+def unblocked(m: CreditFlush, s: Any) -> Any:
+    """While all consumers read, a writer without a buffer gets one in the end."""
+    return all(
+        leads_to(m.writer[c].wants(s.writer[c]), not m.flow.all_read(s.flow) or not m.writer[c].wants(s.writer[c]))
+        for c in range(m.channels)
+    )
+
+
+SPEC = Spec(
+    CreditFlush,
+    properties=(in_time, sender_within_limit, event_flushes, visible, unblocked),
+    carries={"flow": FLOW},
+    expected={
+        "only-when-full": {"in_time": "violated", "visible": "violated"},
+        "flushed-once": {"in_time": "violated", "visible": "violated"},
+        "event-waits": {"event_flushes": "violated"},
+        "no-limit": {"sender_within_limit": "violated"},
+    },
+    variant_parameters={"flushed-once": {"size": 3}, "no-limit": {"size": 1}},
+)

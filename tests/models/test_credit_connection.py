@@ -1,0 +1,59 @@
+"""Flow control message by message: every expected verdict, with exact counts, and that it refines the machine of counters."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamproof.explicit import explore
+from streamproof.system import Verdict
+from streamproof_specs.credit_connection import SPEC
+
+COUNTS = {
+    None: (1228, 4625, 17),
+    "reordering": (448, 1356, 17),
+    "lossy": (187, 505, 15),
+    "no-credit": (7849, 36195, 19),
+}
+"""Distinct states, generated states and depth, at the parameters that a variant is refuted at."""
+
+
+@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """Buffers arrive in order and have a place, and the counters are those of `credit`; each broken rule shows."""
+    result = explore(SPEC.system(variant))
+    found = {f.property: "violated" if f.verdict is Verdict.VIOLATED else f.verdict.value for f in result.findings}
+    assert found == {name: SPEC.expectation(variant, name) for name in found}
+    assert set(found) >= {"counted_start", "counted", "counted_fairness"}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
+
+
+def test_every_property_has_a_variant_that_breaks_it() -> None:
+    """No property is true whatever the rules are."""
+    broken = {name for expected in SPEC.expected.values() for name in expected}
+    assert broken == {function.__name__ for function in SPEC.properties} | {"counted", "counted_fairness"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "distinct"),
+    [({"depth": 2}, 23617), ({"exclusive": 2, "floating": 0, "depth": 2}, 25183), ({"channels": 1, "depth": 3}, 463)],
+    ids=str,
+)
+def test_order_and_refinement_at_other_sizes(parameters: dict[str, int], distinct: int) -> None:
+    """With several buffers of a channel under way at once too, every step is one of the machine of counters."""
+    names = ("in_order", "nothing_lost", "no_overflow", "never_waits", "isolation", "counted_start", "counted")
+    result = explore(SPEC.system(**parameters), properties=names)
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert result.counts.distinct == distinct
+
+
+def test_one_stalled_channel_stops_the_connection_without_credit() -> None:
+    """In the end the next buffer is for the stalled channel, which has no room, and the other's is behind it."""
+    system = SPEC.system("no-credit")
+    stuck = explore(system, properties=("isolation",)).finding("isolation")
+    at = {v.name: k for k, v in enumerate(system.variables)}
+    last = stuck.trace.states[-1]
+    front = last[at["down"]][0][0]
+    assert last[at["consumer"]][front] == "STALLED"
+    assert last[at["free"]][front] == 0
+    assert last[at["consumer"]][1 - front] == "LIVE"
+    assert any(message[0] == 1 - front for message in last[at["down"]])
