@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import lzma
 import sys
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -283,7 +283,7 @@ def test_ranks_of_termination_must_fall(whole: Any) -> None:
         changed.evidence["ranks"]["termination"][at] = 0
         assert "the rank for termination does not fall" in _rejected(changed)
     text = json.dumps(whole.evidence | {"ranks": {"termination": [float("nan")] * len(ranks)}}).encode()
-    rest = json.dumps(whole.header).encode() + b"\n" + zlib.compress(text)
+    rest = json.dumps(whole.header).encode() + b"\n" + lzma.compress(text)
     assert "NaN" in _refused(MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest, whole.system)
 
 

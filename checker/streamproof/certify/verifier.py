@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zlib
+import lzma
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise, product
@@ -55,7 +55,7 @@ def parse(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
         reject("its checksum is another one: it was changed, or is incomplete")
     head, _, packed = rest.partition(b"\n")
-    header, evidence = (json.loads(part, parse_constant=reject) for part in (head, zlib.decompress(packed)))
+    header, evidence = (json.loads(part, parse_constant=reject) for part in (head, lzma.decompress(packed)))
     if set(header) != HEADER or set(evidence) != EVIDENCE:
         reject("its parts are not those of a certificate")
     return header, evidence
