@@ -141,7 +141,7 @@ def _everywhere(same: Sequence[Boundary]) -> Iterator[Line]:
         yield line(what, f"{where}{f' of variant {variant}' if variant else ''}: {', '.join(names)}")
         proofs = [b.proof for b in same if b.variant == variant and b.name in names and b.proof is not None]
         if proofs:
-            yield line(f"to prove it for every size that the model allows: {proofs[0]}", indent=2)
+            yield line(f"to try to prove it for every size that the model allows: {proofs[0]}", indent=2)
 
 
 def _left_open(report: SweepReport) -> Iterator[Line]:
