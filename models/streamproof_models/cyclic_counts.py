@@ -38,7 +38,7 @@ class CyclicCounts(Model):
     """That nothing is stuck is an invariant here, and a stronger one: see `moves`."""
 
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
-        "operators": (2, None),
+        "operators": (1, None),
         "buffers": (1, None),
         "amplification": (1, None),
         "records": (1, None),
