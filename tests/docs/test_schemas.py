@@ -91,6 +91,6 @@ def test_fields(more: str, command: str, table: str, tmp_path: Path) -> None:
 def test_every_json_verb_has_a_table() -> None:
     """The page describes the JSON of each verb that people are likely to read by machine, `check` with its other outputs."""
     assert [command.split()[1] for _, command, _ in TABLES] == [
-        "models", "check", "check", "compare", "sweep", "check", "prove", "simulate", "replay", "export", "measured.itf.json", "verdicts.json",
-        "counterexamples",
+        "models", "check", "check", "compare", "sweep", "check", "prove", "simulate", "replay", "export",
+        "measured.itf.json", "verdicts.json", "counterexamples",
     ]  # fmt: skip
