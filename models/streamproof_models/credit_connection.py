@@ -61,10 +61,11 @@ class CreditConnection(Model):
             credit=Array(channel, Range(0, most), init=self.exclusive),
             sent=Array(channel, number),
             cancelled=Array(channel, Bool()),
-            # the connection; an announcement of no credit cancels
+            # the connection; an announcement of no credit cancels, and how many are announced is counted beside
             down=Queue(Record(channel=which, number=number, behind=number), capacity=self.room()),
             up=Queue(Record(channel=which, credits=Range(0, most)), capacity=self.channels * (most + 1)),
             heard=Array(channel, Range(0, most)),
+            announced=Array(channel, Range(0, most)),
             # the receivers
             expected=Array(channel, number),
             known=Array(channel, number),
@@ -83,6 +84,10 @@ class CreditConnection(Model):
     def on_wire(self, s: Any, c: int) -> Any:
         """How many of the buffers on the connection are of one channel."""
         return sum(message.channel == c for message in s.down)
+
+    def on_way(self, s: Any, c: int) -> Any:
+        """How many credits of one channel are on the connection, or arrived and not counted."""
+        return s.heard[c] + sum(message.credits if message.channel == c else 0 for message in s.up)
 
     # --- the senders
 
@@ -128,6 +133,7 @@ class CreditConnection(Model):
         """An announced credit is counted."""
         require(s.heard[c] > 0)
         s.heard[c] -= 1
+        s.announced[c] -= 1
         s.credit[c] += 1
 
     # --- the receivers
@@ -190,6 +196,7 @@ class CreditConnection(Model):
         """All new credits of a channel go out in one message."""
         require(s.unannounced[c] > 0)
         s.up.push({"channel": c, "credits": s.unannounced[c]})
+        s.announced[c] += s.unannounced[c]
         s.unannounced[c] = 0
 
     @action(c="channels")
@@ -225,16 +232,13 @@ class CreditConnection(Model):
         """Messages are counted, and a channel that was released is as in the beginning."""
         channels = range(self.channels)
         here = [s.consumer[c] != "GONE" for c in channels]
-        announced = [
-            s.heard[c] + sum(message.credits if message.channel == c else 0 for message in s.up) for c in channels
-        ]
         return {
             "left": [s.left[c] if here[c] else 0 for c in channels],
             "backlog": [s.backlog[c] if here[c] else 0 for c in channels],
             "credit": [s.credit[c] if here[c] else self.exclusive for c in channels],
             "wire": [self.on_wire(s, c) if here[c] else 0 for c in channels],
             "known": [0 for c in channels],
-            "announced": [announced[c] if here[c] else 0 for c in channels],
+            "announced": [s.announced[c] if here[c] else 0 for c in channels],
         }
 
 
@@ -262,6 +266,17 @@ class Lossy(CreditConnection, variant="lossy"):
         """The next buffer does not arrive."""
         require(len(s.down) > 0)
         s.down.pop()
+
+
+class LostAnnouncements(CreditConnection, variant="lost-announcement"):
+    """The connection loses announcements."""
+
+    @action
+    def lose(self, s: Any) -> None:
+        """The next announcement does not arrive."""
+        require(len(s.up) > 0)
+        require(s.up.head.credits > 0)
+        s.up.pop()
 
 
 class NoCredits(CreditConnection, variant="no-credit"):

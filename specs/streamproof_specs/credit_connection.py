@@ -8,6 +8,7 @@ from streamproof import Spec, invariant, leads_to, temporal
 from streamproof_models.credit_connection import (  # noqa: F401  (declaring a variant registers it)
     CreditConnection,
     Lossy,
+    LostAnnouncements,
     NoCredits,
     Reordering,
 )
@@ -32,6 +33,12 @@ def earlier(s: Any, k: int, c: int) -> Any:
 def nothing_lost(m: CreditConnection, s: Any) -> Any:
     """What was sent on a channel has arrived or is on the connection."""
     return all(s.sent[c] == s.expected[c] + m.on_wire(s, c) for c in range(m.channels))
+
+
+@invariant
+def announcements_counted(m: CreditConnection, s: Any) -> Any:
+    """Credits that were announced and are not known are on the connection."""
+    return all(s.announced[c] == m.on_way(s, c) for c in range(m.channels))
 
 
 @invariant
@@ -63,10 +70,15 @@ def isolation(m: CreditConnection, s: Any) -> Any:
 
 SPEC = Spec(
     CreditConnection,
-    properties=(in_order, nothing_lost, no_overflow, never_waits, isolation),
+    properties=(in_order, nothing_lost, announcements_counted, no_overflow, never_waits, isolation),
     expected={
         "reordering": {"in_order": "violated"},
         "lossy": {"nothing_lost": "violated", "isolation": "violated", "counted": "violated"},
+        "lost-announcement": {
+            "announcements_counted": "violated",
+            "isolation": "violated",
+            "counted_fairness": "violated",
+        },
         "no-credit": {
             "no_overflow": "violated",
             "never_waits": "violated",
@@ -78,6 +90,7 @@ SPEC = Spec(
     variant_parameters={  # the smallest that show what breaks
         "reordering": {"channels": 1, "exclusive": 2, "depth": 2},
         "lossy": {"channels": 1, "depth": 2},
+        "lost-announcement": {"channels": 1, "depth": 2},
         "no-credit": {"depth": 2},
     },
 )

@@ -12,6 +12,7 @@ COUNTS = {
     None: (1228, 4625, 17),
     "reordering": (448, 1356, 17),
     "lossy": (187, 505, 15),
+    "lost-announcement": (199, 537, 16),
     "no-credit": (7849, 36195, 19),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted at."""
