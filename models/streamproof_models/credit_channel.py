@@ -377,12 +377,17 @@ class CreditChannel(Producer):
     # --- the consumer: the task
 
     @action(fairness=WEAK)
+    def poll_first(self, s: Any) -> None:
+        """The task takes what is urgent before all else."""
+        require(len(s.first) > 0)
+        s.first.pop()
+
+    @action(fairness=WEAK)
     def poll(self, s: Any) -> None:
-        """The task takes what comes next: what is urgent, then what was received in its order."""
-        require(len(s.first) + len(s.inbox) > 0 or s.barrier is not None)
-        if len(s.first) > 0:
-            s.first.pop()
-        elif len(s.inbox) > 0:
+        """The task takes what was received, in its order."""
+        require(len(s.first) == 0)
+        require(len(s.inbox) > 0 or s.barrier is not None)
+        if len(s.inbox) > 0:
             if s.inbox.head.own:
                 s.used += 1
             s.inbox.pop()
@@ -392,9 +397,9 @@ class CreditChannel(Producer):
 
     @action
     def poll_late(self, s: Any) -> None:
-        """A barrier that has waited too long overtakes what was received before it."""
+        """A barrier that has waited too long is urgent now, and overtakes what was received before it."""
         require(BARRIER in self.kinds)
-        require(len(s.inbox) > 0)
+        require(len(s.first) == 0)
         require(s.barrier is not None and s.barrier.kind == BARRIER)
         s.barrier = None
         s.stop = "HANDLED"

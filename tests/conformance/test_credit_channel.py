@@ -181,12 +181,13 @@ def test_a_rejection_names_file_line_and_rule(small: Path) -> None:
     """A credit that counts twice is rejected at its line, with what was announced."""
     file = small / "taskmanager-1.trace.jsonl"
     number = line_of(file, "p.credit_add")
-    edited(file, number, n=2)
+    announced = json.loads(file.read_text().splitlines()[number - 1])["n"]
+    edited(file, number, n=2 * announced)
     rejected = [r for r in verdicts(small) if r["verdict"] == "rejected"]
     assert len(rejected) == 1
     assert (rejected[0]["rejection"]["file"], rejected[0]["rejection"]["line"]) == (str(file), number)
-    assert rejected[0]["reason"] == "the credit added is 2, but it must be 1"
-    assert rejected[0]["rejection"]["nearest"] == "p.credit_add(n=1)"
+    assert rejected[0]["reason"] == f"the credit added is {2 * announced}, but it must be {announced}"
+    assert rejected[0]["rejection"]["nearest"] == f"p.credit_add(n={announced})"
 
 
 def test_a_record_that_stands_twice_is_rejected(small: Path) -> None:

@@ -308,24 +308,33 @@ def _poll(r: Reading, call: Call) -> list[Effect]:
         nothing = Demand("something was received and waits to be taken", lambda look: queued(look) == 0)
         return [Effect(call.begun, call.acted, before=(nothing,))]
 
+    urgent = record.text("type") == URGENT
+
     def taken(look: Look) -> Mapping[str, Any]:
-        late = record.text("type") == BARRIER and look("barrier") is not None
-        if late and named(look, "barrier", look("barrier"))["seq"] == record.number("seq"):
-            return named(look, "barrier", look("barrier"))
-        for queue in ("first", "inbox"):
+        for queue in ("first",) if urgent else ("first", "inbox"):
             if look(queue):
                 return named(look, queue, look(queue)[0])
         return {} if look("barrier") is None else named(look, "barrier", look("barrier"))
 
+    def kind(look: Look) -> Any:
+        # A barrier that has become urgent is of another kind from then on.
+        found = taken(look).get("kind")
+        return URGENT if urgent and found == BARRIER else found
+
     before = [
         says(record, "seq", "the sequence number taken", lambda look: taken(look).get("seq")),
-        says(record, "type", "the kind taken", lambda look: taken(look).get("kind")),
+        says(record, "type", "the kind taken", kind),
     ]
-    if record.text("type") != URGENT:
+    if not urgent:
         before.append(says(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
-    after = says(record, "next", "what is next", next_kind)
+
+    def due(look: Look) -> str:
+        late = look("barrier") is not None and named(look, "barrier", look("barrier"))["kind"] == BARRIER
+        return URGENT if late and record.text("next") == URGENT else next_kind(look)
+
+    after = says(record, "next", "what is next", due)
     awaits = there("nothing was received that could be taken", lambda look: queued(look) > 0)
-    ways = ((Move("poll"),), (Move("poll_late"),))
+    ways: tuple[Way, ...] = ((Move("poll_first"),), (Move("poll_late"),)) if urgent else ((Move("poll"),),)
     return [Effect(call.begun, call.acted, ways, tuple(before), (after,), awaits)]
 
 

@@ -16,7 +16,7 @@ from streamproof.conformance.flink import find_runs
 from streamproof.language.grounding import Rules
 from streamproof.system import InputError
 from streamproof.system.errors import Loc
-from streamproof_models.credit_channel import RecordedChannel
+from streamproof_models.credit_channel import URGENT, RecordedChannel
 from streamproof_specs.flink.credit_calls import Call, Reading, spans
 from streamproof_specs.flink.credit_records import (
     Nesting,
@@ -66,7 +66,7 @@ class _Channel:
             return Case(self.id, title, (), False, (unjudged,))
         reading = self._reading()
         network = next((r for r in self.of("c.") if r.name in ARRIVING), None)
-        threads = {} if network is None else {(network.event.process, network.thread): 0}
+        threads = {} if network is None else {(network.event.process, network.thread, "c."): 0}
         accounts = tuple(spans(reading, [self._call(r, threads) for r in records]) for _, records in self._in_order())
         accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
         rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)))
@@ -78,9 +78,9 @@ class _Channel:
         """The producer's process first: it goes as far as it can before the consumer is asked."""
         return sorted(self.records.items(), key=lambda item: not any(r.name.startswith("p.") for r in item[1]))
 
-    def _call(self, record: Recorded, threads: dict[tuple[str, str], int]) -> Call:
+    def _call(self, record: Recorded, threads: dict[tuple[str, str, str], int]) -> Call:
         place = self.nesting[record.event.process][record.done]
-        thread = threads.setdefault((record.event.process, record.thread), len(threads))
+        thread = threads.setdefault((record.event.process, record.thread, record.name[:2]), len(threads))
         return Call(record, place.inner, place.outer, place.before, thread, self._emptying(record, place))
 
     def _emptying(self, record: Recorded, place: Nesting) -> bool:
@@ -120,6 +120,9 @@ class _Channel:
             return f"the record of {cut[0]} was cut: what is missing cannot be told from what did not happen"
         if any(r.event.args.get("thrown") is True for r in self.of("")):
             return "a call ended with an exception, after which what it did is not known"
+        urgent = [r.name for name in ("p.send", "p.enqueue") for r in self.of(name) if r.text("type") == URGENT]
+        if self.of("p.enqueue") and urgent.count("p.send") > urgent.count("p.enqueue"):
+            return "a barrier has overtaken what was queued before it at the producer, which is not followed"
         if not self.of("p.") and self.of("c.recv"):
             return "the producer's end is not recorded: give the traces of all processes"
         if not self.of("c.") and self.of("p.request"):

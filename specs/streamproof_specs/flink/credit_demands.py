@@ -103,20 +103,23 @@ def counters(record: Recorded, slack: Mapping[str, int] = MappingProxyType({})) 
 
 
 def torn(record: Recorded) -> dict[str, int]:
-    """The counters that a call changes in several steps, and by how much: what is read meanwhile may lie between."""
-    match record.name:
-        case "c.float_request":
-            return {"float": record.number("got") or 0}
-        case "c.float_offered":
-            return {"float": ANY}
-        case "c.float_release" | "c.release_buffers" | "c.release":
-            return {"float": ANY, "excl": ANY, "queued": ANY}
-        case "p.send":
-            return {"queue": 1, "backlog_now": 1}
-        case "p.release":
-            return {"queue": ANY}
-        case _:
-            return {}
+    """The counters that a call changes in several steps, and by how much: what is read meanwhile may be from between."""
+    return _STEPS.get(record.name, {})
+
+
+_STEPS: dict[str, dict[str, int]] = {
+    "c.recv": {"next_seq": 1},
+    "c.buffer_taken": {"required": 1, "float": 1, "excl": 1},
+    "c.float_request": {"required": ANY, "float": ANY, "waiting": 1},
+    "c.float_offered": {"float": ANY, "waiting": 1},
+    "c.excl_recycle": {"excl": 1, "float": 1},
+    "c.float_release": {"required": ANY, "float": ANY},
+    "c.release": {"queued": ANY},
+    "c.release_buffers": {"excl": ANY, "float": ANY},
+    "p.send": {"queue": 2, "backlog_now": 2, "blocked": 1},
+    "p.enqueue": {"queue": 1, "backlog_now": 1},
+    "p.release": {"queue": ANY},
+}
 
 
 def _counter(record: Recorded, field: str, given: Any, slack: int) -> Demand:

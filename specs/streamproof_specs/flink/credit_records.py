@@ -212,9 +212,10 @@ class Nesting:
 
 def nested(records: list[Recorded]) -> dict[int, Nesting]:
     """The place of each call of one process, by the moment at which it returned."""
-    threads: dict[str, list[Recorded]] = {}
+    # Tasks of one name share the name of their thread. What produces and what consumes never call each other.
+    threads: dict[tuple[str, bool], list[Recorded]] = {}
     for record in records:
-        threads.setdefault(record.thread, []).append(record)
+        threads.setdefault((record.thread, record.name.startswith("p.")), []).append(record)
     places: dict[int, Nesting] = {}
     for calls in threads.values():
         around: list[Recorded] = []

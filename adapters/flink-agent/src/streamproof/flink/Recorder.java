@@ -49,7 +49,9 @@ public final class Recorder {
         Line whole = new Line();
         whole.put("trace", line.channel()).put("process", process).put("seq", done).put("event", event);
         Line args = new Line();
-        args.put("ch", line.channel()).put("th", Thread.currentThread().getName());
+        // Tasks of one name have threads of one name: the number tells them apart.
+        Thread thread = Thread.currentThread();
+        args.put("ch", line.channel()).put("th", thread.getName() + " [" + thread.getId() + "]");
         args.put("ns", clock).put("ns0", begun[1]).put("q0", begun[0]);
         out.write(whole.with("args", args.and(line)).toString());
         out.write('\n');
