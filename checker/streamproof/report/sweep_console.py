@@ -81,9 +81,9 @@ def _map(report: SweepReport, boundary: Boundary) -> Iterator[Line]:
     label = max((len(word) for word in placed.rows), default=0)
     width = max(label + (wide + 1) * len(placed.columns), *(len(panel.title) for panel in placed.panels)) + _GAP
     beside = max(1, (PLAIN_WIDTH - 4) // width)
-    if placed.across:
-        down = f", rows: {placed.down}" if placed.down else ""
-        yield line(Span(f"columns: {placed.across}{down}", "faint"), indent=2)
+    told = [f"columns: {placed.across}" if placed.across else "", f"rows: {placed.down}" if placed.down else ""]
+    told.append(f"the same for every {', '.join(placed.alike)} explored" if placed.alike else "")
+    yield line(Span(", ".join(filter(None, told)), "faint"), indent=2)
     for first in range(0, len(placed.panels), beside):
         yield BLANK
         yield from _band(placed, placed.panels[first : first + beside], width, wide, label)

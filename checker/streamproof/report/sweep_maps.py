@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from streamproof.report.sweep import Mark, PointReport, SweepReport
+from streamproof.report.sweep import Mark, SweepReport
 from streamproof.system.records import dataclass
 
 SHORT = 3
@@ -14,10 +15,10 @@ SHORT = 3
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point of a map; `point` None: there is none."""
+    """One place of a map: its mark, and in words the values it stands for."""
 
     mark: Mark
-    point: PointReport | None
+    values: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,48 +31,60 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which axis goes where: `across` heads columns, `down` rows (None: there is one row), the others tell panels apart."""
+    """Which axis goes where: `across` heads columns, `down` rows (None: there is one row), the others tell panels apart.
+
+    `alike` are axes that make no difference at any point, and are left out.
+    """
 
     across: str | None
     columns: tuple[str, ...]
     down: str | None
     rows: tuple[str, ...]
     panels: tuple[Panel, ...]
+    alike: tuple[str, ...]
 
 
 def layout(report: SweepReport, prop: str, variant: str | None) -> Layout:
     """The map of a property of the model or of a variant.
 
-    Values that are long head rows. Numbers grow to the right and upwards, as in any diagram.
+    Columns are those of the longest axis whose values are short. Numbers grow to the right and upwards, as in any diagram.
     """
-    axes = dict(report.axes)
-    across = next((n for n, v in axes.items() if all(len(shown(x)) <= SHORT for x in v)), None)
+    marks = {p.values: p.answers[prop].mark for p in report.points if p.variant == variant}
+    names = list(report.axes)
+    alike = tuple(name for at, name in enumerate(names) if _makes_no_difference(marks, at))
+    axes = {name: values for name, values in report.axes.items() if name not in alike}
+    short = [name for name, values in axes.items() if all(len(shown(value)) <= SHORT for value in values)]
+    across = max(short, key=lambda name: len(axes[name]), default=None)
     rest = [name for name in axes if name != across]
-    down = next((n for n in rest if any(len(shown(x)) > SHORT for x in axes[n])), rest[0] if rest else None)
+    down = next((name for name in rest if name not in short), rest[0] if rest else None)
     others = [name for name in rest if name != down]
-    columns = axes[across] if across else ("",)
-    rows = axes[down] if down else ("",)
-    if down and all(isinstance(value, int) for value in rows):
+    columns = axes[across] if across is not None else ("",)
+    rows = axes[down] if down is not None else ("",)
+    if all(isinstance(value, int) for value in rows):
         rows = tuple(reversed(rows))
-    places = {point.values: point for point in report.points if point.variant == variant}
+    # Where an axis makes no difference any of its values will do.
+    usual = {name: report.axes[name][0] for name in alike}
+
+    def cell(chosen: Mapping[Any, Any]) -> Cell:
+        mark = marks.get(tuple({**usual, **chosen}[name] for name in names), "refused")
+        return Cell(mark, _told({name: chosen[name] for name in axes}))
+
     panels = []
     for combination in product(*(axes[name] for name in others)):
-        chosen: dict[str | None, Any] = dict(zip(others, combination, strict=True))
-        cells = tuple(
-            tuple(_cell(report, places, prop, {**chosen, across: column, down: row}) for column in columns)
-            for row in rows
-        )
-        panels.append(Panel(", ".join(f"{name}={shown(value)}" for name, value in chosen.items()), cells))
-    return Layout(across, tuple(map(shown, columns)), down, tuple(map(shown, rows)), tuple(panels))
+        chosen: dict[Any, Any] = dict(zip(others, combination, strict=True))
+        cells = tuple(tuple(cell({**chosen, across: column, down: row}) for column in columns) for row in rows)
+        panels.append(Panel(_told(chosen), cells))
+    return Layout(across, tuple(map(shown, columns)), down, tuple(map(shown, rows)), tuple(panels), alike)
 
 
-def _cell(
-    report: SweepReport, places: dict[tuple[Any, ...], PointReport], prop: str, chosen: dict[str | None, Any]
-) -> Cell:
-    point = places.get(tuple(chosen[name] for name in report.axes))
-    if point is None or prop not in point.answers:
-        return Cell("refused", point)
-    return Cell(point.answers[prop].mark, point)
+def _makes_no_difference(marks: Mapping[tuple[Any, ...], Mark], at: int) -> bool:
+    """Whether points that differ in one value only have the same mark."""
+    seen: dict[tuple[Any, ...], Mark] = {}
+    return all(seen.setdefault((*v[:at], *v[at + 1 :]), mark) == mark for v, mark in marks.items())
+
+
+def _told(chosen: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={shown(value)}" for name, value in chosen.items())
 
 
 def shown(value: Any) -> str:

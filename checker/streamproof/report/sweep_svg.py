@@ -128,9 +128,9 @@ class _Drawing:
         least = max((len(panel.title) for panel in placed.panels), default=0) * _LETTER
         width = max(label + _PITCH * len(placed.columns), least) + 26
         axes = (placed.down or "", placed.across or "")
-        if any(axes):
-            told = [f"{axes[1]} to the right" if axes[1] else "", f"{axes[0]} by row" if axes[0] else ""]
-            self._write(", ".join(filter(None, told)), "faint")
+        told = [f"{axes[1]} to the right" if axes[1] else "", f"{axes[0]} by row" if axes[0] else ""]
+        told.append(f"the same for every {', '.join(placed.alike)} explored" if placed.alike else "")
+        self._write(", ".join(filter(None, told)), "faint")
         beside = max(1, int((WIDTH - 2 * _EDGE) // width))
         titled = any(panel.title for panel in placed.panels)
         for first in range(0, len(placed.panels), beside):
@@ -162,8 +162,4 @@ class _Drawing:
 
 def _tells(cell: Cell) -> str:
     """A cell in words."""
-    if cell.point is None:
-        return ""
-    given = ", ".join(f"{name}={shown(value)}" for name, value in cell.point.parameters.items())
-    counted = f"; {cell.point.distinct:,} states" if cell.point.distinct is not None else ""
-    return f"{given}: {_WORDS[cell.mark]}{counted}"
+    return f"{cell.values}: {_WORDS[cell.mark]}" if cell.values else _WORDS[cell.mark]
