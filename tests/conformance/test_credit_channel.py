@@ -59,6 +59,22 @@ def test_traces_of_the_bundled_agent_are_event_logs(flink_agent: Path) -> None:
         assert {e.process for e in events} == {file.name.partition(".")[0]}
 
 
+def test_traces_in_outline_are_followed(flink_logs: Path, tmp_path: Path) -> None:
+    """A trace of the messages alone is accepted; a credit announced and not gained, or not added, is rejected at its line."""
+    records = verdicts(flink_logs / "x-agent-credit-1")
+    assert [(r["verdict"], r["events"]["matched"]) for r in records] == [("accepted", 216), ("accepted", 173)]
+    for name in ("taskmanager-0", "taskmanager-1"):
+        shutil.copy(flink_logs / "x-agent-credit-1" / f"{name}.trace.jsonl", tmp_path)
+    file = tmp_path / "taskmanager-1.trace.jsonl"
+    lines = file.read_text().splitlines()
+    number = next(n for n, line in enumerate(lines) if ".addCredit" in line)
+    file.write_text("\n".join(lines[:number] + lines[number + 1 :]) + "\n")
+    (rejected,) = [r for r in verdicts(tmp_path) if r["verdict"] == "rejected"]
+    assert rejected["rejection"]["file"] == str(file)
+    assert rejected["rejection"]["line"] == number + 1
+    assert rejected["reason"].startswith("the credit left is recorded as")
+
+
 def test_a_run_without_traces_is_inconclusive(flink_credit: Path) -> None:
     """Logs alone say nothing about credits, and the reason says what to do."""
     (record,) = verdicts(flink_credit / "z-2x2-e1-f0")

@@ -18,12 +18,14 @@ from streamproof.system import InputError
 from streamproof.system.errors import Loc
 from streamproof_models.credit_channel import URGENT, RecordedChannel
 from streamproof_specs.flink.credit_calls import Call, Reading, spans
+from streamproof_specs.flink.credit_outline import is_outline, outlines
 from streamproof_specs.flink.credit_records import (
     Nesting,
     Recorded,
     Recording,
     TraceRun,
     by_channel,
+    first_record,
     nested,
     read_recording,
     trace_runs,
@@ -152,24 +154,27 @@ class FlinkCreditChannel:
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path; a run that has logs only is one, too. Raises `InputError` where there is none."""
-        found = trace_runs(path)
+        found = trace_runs(path, is_outline)
         return list(found or [TraceRun(r.name, r.folder, ()) for r in find_runs(path)])
 
     def recognises(self, path: Path) -> bool:
         """Whether there are records under a path that this binding reads."""
-        return bool(trace_runs(path))
+        return bool(trace_runs(path, is_outline))
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per channel. Raises `InputError` for a job graph, which says nothing of channels."""
         if job_graph is not None:
             raise InputError(f"{job_graph}: a job graph says nothing about channels", remedy="leave out --job-graph")
-        recording = read_recording(run)
+        outlined, seen, unread = outlines([file for file in run.files if is_outline(first_record(file) or {})])
+        recording = read_recording(
+            replace(run, files=tuple(f for f in run.files if not is_outline(first_record(f) or {})))
+        )
         nesting = {process: nested(records) for process, records in recording.processes.items()}
         channels = dict(by_channel(recording))
         cases = tuple(_Channel(name, records, nesting, recording).case() for name, records in channels.items())
         events = tuple(merged([r for records in channels.values() for rs in records.values() for r in rs]))
-        problems = tuple(map(str, recording.problems))
-        return Plan(run.name, cases, events, 0, problems, unit="channel", nothing=UNRECORDED)
+        problems = tuple(map(str, (*recording.problems, *unread)))
+        return Plan(run.name, (*cases, *outlined), (*events, *seen), 0, problems, unit="channel", nothing=UNRECORDED)
 
 
 def channel_case(name: str, records: Mapping[str, Sequence[Recorded]], recording: Recording) -> Case:

@@ -10,7 +10,7 @@ import glob
 import json
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -83,7 +83,11 @@ class Recording:
         return tuple(Loc(p.file, p.line) for p in self.problems if p.line)
 
 
-def trace_runs(path: Path) -> list[TraceRun]:
+Other = Callable[[Mapping[str, Any]], bool]
+"""Whether a line is a record of another form."""
+
+
+def trace_runs(path: Path, other: Other = lambda record: False) -> list[TraceRun]:
     """The runs under a path: a trace file, a folder of them, a folder of such folders, a pattern. May be none.
 
     Raises `InputError` where the path does not exist."""
@@ -92,29 +96,34 @@ def trace_runs(path: Path) -> list[TraceRun]:
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
         if not found:
             raise InputError(f"nothing matches the pattern {text}", remedy="Traces are named *.jsonl or *.ndjson.")
-        runs = [run for match in found if match.is_dir() for run in _below(match)]
+        runs = [run for match in found if match.is_dir() for run in _below(match, other)]
         folders: dict[Path, list[Path]] = {}
         for match in found:
-            if not match.is_dir() and is_trace(match):
+            if not match.is_dir() and is_trace(match, other):
                 folders.setdefault(match.parent, []).append(match)
         return runs + [TraceRun(f.resolve().name, f, tuple(files)) for f, files in folders.items()]
     if path.is_dir():
-        return _below(path)
+        return _below(path, other)
     if path.exists():
-        return [TraceRun(path.name.partition(".")[0], path.parent, (path,))] if is_trace(path) else []
+        return [TraceRun(path.name.partition(".")[0], path.parent, (path,))] if is_trace(path, other) else []
     raise InputError(f"there is no file or folder {text}", remedy="Give a trace, a folder of traces, or a pattern.")
 
 
-def is_trace(file: Path) -> bool:
+def is_trace(file: Path, other: Other) -> bool:
     """Whether a file's first line is a record of credit-based flow control."""
+    record = first_record(file)
+    return record is not None and (other(record) or (_name(record).startswith(ENDS) and _name(record)[2:] != ""))
+
+
+def first_record(file: Path) -> Mapping[str, Any] | None:
+    """The first line of a file that may be a trace, if it is a JSON object."""
     if not file.name.endswith(ENDINGS):
-        return False
+        return None
     with closing(read_lines(file, lambda problem: None)) as lines:
         for raw in lines:
             if not raw.isspace():
-                record = _object(raw)
-                return record is not None and _name(record).startswith(ENDS) and _name(record)[2:3] != ""
-    return False
+                return _object(raw)
+    return None
 
 
 def read_recording(run: TraceRun) -> Recording:
@@ -125,11 +134,11 @@ def read_recording(run: TraceRun) -> Recording:
     return recording
 
 
-def _below(folder: Path) -> list[TraceRun]:
+def _below(folder: Path, other: Other) -> list[TraceRun]:
     runs = []
     for root, folders, names in os.walk(folder):
         folders.sort()
-        files = tuple(f for name in sorted(names) if (f := Path(root, name)).name.endswith(ENDINGS) and is_trace(f))
+        files = tuple(f for name in sorted(names) if is_trace(f := Path(root, name), other))
         if files:
             runs.append(TraceRun(Path(root).resolve().name, Path(root), files))
     return runs

@@ -1,0 +1,247 @@
+"""Traces that show a channel in outline: calls at its two ends as a general tracing agent records them, without what the
+buffers do in between.
+
+A line is a call (``ph`` is ``call``) with the state that it found, or its return (``ret``) with the state that it left. What
+the consumer gained is known from the credit that it has not announced; that it took buffers and messages is not recorded,
+and happens when it must.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from streamproof import action, require
+from streamproof.conformance.binding import Case, Demand, Move, Observation, Span, Task
+from streamproof.conformance.events import Event
+from streamproof.conformance.flink.logfiles import read_lines
+from streamproof.conformance.flink.records import Problem
+from streamproof.language.grounding import Rules
+from streamproof_models.credit_channel import BLOCKING, DATA, RecordedChannel
+from streamproof_specs.flink.credit_demands import head, says, there
+from streamproof_specs.flink.credit_records import Recorded
+
+CONSUMER = "RemoteInputChannel."
+PRODUCER = "CreditBasedSequenceNumberingViewReader."
+AMPLE = 1 << 40
+
+_BUFFER = re.compile(r"Buffer\[(?P<kind>\w+),(?P<size>\d+)\]")
+_SENT = re.compile(r"BufferAndAvailability\[(?P<backlog>\d+),\w+,(?P<seq>\d+),(?P<buffer>Buffer\[.*\])\]")
+
+
+class OutlinedChannel(RecordedChannel):
+    """A channel of which only the messages are seen."""
+
+    name = "credit_channel"
+
+    @action(n="amount")
+    def gain_unseen(self, s: Any, n: int) -> None:
+        """Buffers were lent or came back."""
+        require(s.ready)
+        s.borrowed += n
+        s.unannounced += n
+
+    @action
+    def settle(self, s: Any) -> None:
+        """What was told of the backlog has been dealt with."""
+        require(s.stated is not None)
+        s.stated = None
+
+    @action
+    def poll_all(self, s: Any) -> None:
+        """The task has taken all that was received."""
+        require(s.barrier is not None)
+        s.inbox.clear()
+        s.first.clear()
+        s.barrier = None
+        s.stop = "HANDLED"
+
+
+@lru_cache(maxsize=8)
+def outline_rules(exclusive: int) -> Rules:
+    """The machine of a channel with so many exclusive buffers."""
+    return Rules(OutlinedChannel(exclusive=exclusive, pipelined=False, threads=2, produced=AMPLE))
+
+
+def is_outline(record: Mapping[str, Any]) -> bool:
+    """Whether a line is one of such a trace."""
+    name = record.get("ev")
+    return "ph" in record and isinstance(name, str) and name.startswith((CONSUMER, PRODUCER))
+
+
+@dataclass(slots=True)
+class _End:
+    """The account of one process on one channel, as it is written. `known` is the credit that must be unannounced."""
+
+    spans: list[Span] = field(default_factory=list)
+    known: int = 0
+    found: int | None = None
+
+    def add(self, record: Recorded, ways: Sequence[tuple[Move, ...]], **more: Any) -> None:
+        """One more observation."""
+        observation = Observation(record.event, tuple(ways), **more)
+        self.spans.append(Span(observation, 2 * record.done, 2 * record.done + 1))
+
+
+def outlines(files: Sequence[Path]) -> tuple[list[Case], list[Event], list[Problem]]:
+    """The channels of these files, their events by time, and what could not be read."""
+    problems: list[Problem] = []
+    records: dict[str, list[Recorded]] = {}
+    initial: dict[str, int] = {}
+    for file in files:
+        for record in _read(file, problems):
+            records.setdefault(record.channel, []).append(record)
+            if "initial" in record.event.args:
+                initial.setdefault(record.channel, record.event.args["initial"])
+    cases = [_case(channel, calls, initial.get(channel, 0)) for channel, calls in records.items()]
+    events = [r.event for r in sorted((r for rs in records.values() for r in rs), key=lambda r: (r.ns, r.done))]
+    return cases, events, problems
+
+
+def _read(file: Path, problems: list[Problem]) -> Iterator[Recorded]:
+    process = file.name.partition(".")[0]
+    with closing(read_lines(file, problems.append)) as lines:
+        for number, raw in enumerate(lines, 1):
+            try:
+                line = json.loads(raw)
+            except ValueError:
+                problems.append(Problem(str(file), number, "the line is not a JSON object"))
+                continue
+            if isinstance(line, dict) and is_outline(line):
+                found = dict(re.findall(r"(\w+)=(\w+)", str(line.get("self"))))
+                channel = found.get("id") or found.get("receiver", "")
+                args: dict[str, Any] = {k: int(v) for k, v in found.items() if k in ("unannounced", "initial", "credits")}
+                args |= {"given": line["args"], "at": line["ph"]}
+                task = re.search(r"owner=(.*?)#", str(line.get("self")))
+                if task:
+                    args["task"] = task[1]
+                event = Event(channel, process, int(line["seq"]), line["ev"], args, file=str(file), line=number)
+                yield Recorded(event, channel, "", 2 * event.seq, event.seq, int(line["ts"]))
+
+
+def _case(channel: str, records: Sequence[Recorded], exclusive: int) -> Case:
+    ends: dict[str, _End] = {}
+    for record in records:
+        end = ends.setdefault(record.event.process, _End())
+        if record.name.startswith(PRODUCER):
+            _producer(end, record, exclusive)
+        else:
+            _consumer(end, record, exclusive)
+    title = next((str(r.event.args["task"]) for r in records if "task" in r.event.args), "a consumer")
+    rules = outline_rules(exclusive)
+    accounts = tuple(tuple(end.spans) for end in ends.values())
+    task = Task(channel, rules.system, spans=accounts, grounding=rules.instances)
+    return Case(channel, f"to {title}, in outline", (task,))
+
+
+def _with(record: Recorded, **args: Any) -> Recorded:
+    """The record with what its text says as fields."""
+    event = record.event
+    changed = Event(event.trace, event.process, event.seq, event.event, args, file=event.file, line=event.line)
+    return Recorded(changed, record.channel, "", record.begun, record.done, record.ns)
+
+
+def _producer(end: _End, record: Recorded, exclusive: int) -> None:
+    given, credits = record.event.args["given"], record.event.args.get("credits")
+    had = Demand(
+        lambda look: f"the credit left is recorded as {credits}, but it must be {look('credits')}",
+        lambda look: look("credits") == credits,
+    )
+    match record.name.removeprefix(PRODUCER), record.event.args["at"]:
+        case "requestSubpartitionViewOrRegisterListener" | "requestSubpartitionView", "call":
+            awaits = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
+            end.add(record, ((Move("accept"),),), demands=(had,), awaits=awaits)
+        case "getNextBuffer", "call":
+            end.add(record, ((),), before=(had,))
+        case "getNextBuffer", "ret":
+            sent = _SENT.search(str(given[0])) if given else None
+            buffer = _BUFFER.search(sent["buffer"]) if sent else None
+            if sent is None or buffer is None:
+                end.add(record, ((),), before=(had,))
+                return
+            due = says(
+                _with(record, seq=int(sent["seq"])), "seq", "the sequence number sent", lambda look: look("sent")
+            )
+            args = {"kind": buffer["kind"], "size": int(buffer["size"]), "backlog": int(sent["backlog"]), "pieces": 1}
+            end.add(record, ((Move("send_stored", args),),), before=(due,), demands=(had,))
+        case "addCredit", "call":
+            awaits = there("no announcement of credit is on its way", lambda look: bool(look("up")))
+            added = _with(record, n=int(given[0]))
+            same = says(added, "n", "the credit added", lambda look: look("up")[0])
+            end.add(record, ((Move("add_credit"),),), before=(had, same), awaits=awaits)
+        case "resumeConsumption", "call":
+            awaits = there("the consumer has not resumed", lambda look: look("resuming") and look("ahead") == 0)
+            end.add(record, ((Move("restart"),),), before=(had,), awaits=awaits)
+        case "releaseAllResources", "call":
+            end.add(record, ((Move("close"),),), before=(had,))
+
+
+def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
+    given, at = record.event.args["given"], record.event.args["at"]
+    unannounced = record.event.args.get("unannounced", 0)
+    name = record.name.removeprefix(CONSUMER)
+    if name == "getAndResetUnannouncedCredit" and at == "ret":
+        announced = _with(record, n=int(given[0]))
+        gained = _gained(end, announced.event.args["n"])
+        same = says(announced, "n", "the credit announced", lambda look: look("unannounced"))
+        end.add(record, ((Move("announce"),),), before=(same, *gained[1]))
+        end.known = 0
+        return
+    moves, less = _gained(end, unannounced)
+    match name:
+        case "requestSubpartitions" | "requestSubpartition":
+            end.add(record, ((Move("set_aside"), Move("request")),))
+        case "onBuffer":
+            buffer = _BUFFER.search(str(given[0]))
+            if buffer is not None:
+                _received(end, record, buffer, moves, less, exclusive)
+        case "onSenderBacklog":
+            told = _with(record, backlog=int(given[0]))
+            same = says(told, "backlog", "the backlog noted", lambda look: look("stated"))
+            end.add(record, ((*moves, Move("settle")),), before=(same, *less))
+        case "resumeConsumption":
+            end.add(record, ((*moves, Move("poll_all"), Move("resume", {"t": 1})),), before=less)
+        case "releaseAllResources":
+            gone = (Move("release"), Move("forget"), Move("empty"))
+            end.add(record, ((Move("forget"),), gone))
+        case _:
+            end.add(record, ((*moves,),), before=less)
+
+
+def _gained(end: _End, unannounced: int) -> tuple[tuple[Move, ...], tuple[Demand, ...]]:
+    """What must have been gained since the record before; a demand that fails where credit has gone."""
+    more, known = unannounced - end.known, end.known
+    end.known = unannounced
+    if more < 0:
+        text = f"the credit not announced is recorded as {unannounced}, but it must be at least {known}"
+        return (), (Demand(text, lambda look: False),)
+    return ((Move("gain_unseen", {"n": more}),) if more else ()), ()
+
+
+def _received(
+    end: _End,
+    record: Recorded,
+    buffer: re.Match[str],
+    moves: tuple[Move, ...],
+    less: tuple[Demand, ...],
+    exclusive: int,
+) -> None:
+    given, kind, size = record.event.args["given"], buffer["kind"], int(buffer["size"])
+    seen = _with(record, seq=int(given[1]), backlog=int(given[2]), type=kind)
+    due = (
+        says(seen, "seq", "the sequence number received", lambda look: head(look)["seq"]),
+        says(seen, "type", "the kind received", lambda look: head(look)["kind"]),
+        says(seen, "backlog", "the backlog received", lambda look: head(look)["backlog"]),
+    )
+    first: tuple[Move, ...] = (Move("take"),) if kind in DATA else ()
+    if kind in BLOCKING:
+        first = (Move("stop_coming"), *((Move("drain"),) if exclusive == 0 else ()))
+    awaits = there("no message is on its way to the consumer", lambda look: bool(look("down")))
+    ways = ((*moves, *first, Move("receive", {"size": size})),)
+    end.add(record, ways, before=(*due, *less), awaits=awaits)
