@@ -215,6 +215,54 @@ def test_points_that_the_model_refuses_are_left_out(streamproof: Any, burst: Pat
     assert [(p["holds"], p["undecided"]) for p in document["properties"]] == [(2, 0)]
 
 
+def test_a_composite_is_asked_where_it_allows_to_be(streamproof: Any, folder: Path) -> None:
+    """The properties of parts are known although the first point is none."""
+    words = ("cyclic", "-p", "policy=fair", "-p", "feedback=bounded", "-p", "records=2..3", "-p", "amplification=1")
+    document = answer(streamproof, *words, "-p", "buffers=0..1", "--property", "deadlock", "--property", "conserved")
+    assert verdicts(document) == {
+        (None, 0, 2): {"conserved": "refused", "deadlock": "refused"},
+        (None, 0, 3): {"conserved": "refused", "deadlock": "refused"},
+        (None, 1, 2): {"conserved": "holds", "deadlock": "holds"},
+        (None, 1, 3): {"conserved": "holds", "deadlock": "violated"},
+    }
+    assert formula_of(document, "deadlock") == "records <= 2"
+
+
+def test_what_holds_for_want_of_cases_is_told(streamproof: Any, folder: Path) -> None:
+    """A point at which a temporal property holds vacuously is counted apart."""
+    (folder / "late.py").write_text(LATE, encoding="utf-8")
+    document = answer(streamproof, "late.py", "-p", "limit=1..4")
+    assert [(p["name"], p["holds"], p["vacuous"]) for p in document["properties"]] == [
+        ("goes_on", 4, 2),
+        ("deadlock", 4, 0),
+    ]
+    done = streamproof("sweep", "late.py", "-p", "limit=1..4", "--jobs", "1", "-q")
+    assert "holds at all 4 points: goes_on, deadlock\n  goes_on vacuously at 2 of them\n" in done.out
+
+
+LATE = '''
+from streamproof import WEAK, Model, Range, State, action, leads_to, temporal
+
+
+class Late(Model):
+    """Counts around; from three on it is late."""
+
+    limit: int = 3
+
+    def state(self):
+        return State(n=Range(0, self.limit))
+
+    @action(fairness=WEAK)
+    def count(self, s):
+        s.n = (s.n + 1) % (self.limit + 1)
+
+    @temporal
+    def goes_on(self, s):
+        """It begins again when it is late."""
+        return leads_to(s.n >= 3, s.n == 0)
+'''
+
+
 def test_a_point_that_is_cut_is_inconclusive_and_in_no_formula(streamproof: Any, folder: Path) -> None:
     """With too few states allowed the sweep ends with 160, and only what was decided is generalised."""
     words = ("counter.py", "-p", "limit=1..9", "--property", "low", "--max-states", "2")
@@ -411,6 +459,7 @@ def test_the_table_has_a_row_for_each_point_and_property(streamproof: Any, burst
         (["counter.py", "-p", "limit=1..2", "--variant", "jump"], "counter has no variant 'jump'", "did you mean jumping?"),
         (["counter.py", "-p", "limit=1..2", "--size", "tiny"], "counter has no size 'tiny'", "its sizes: small, medium"),
         (["counter.py", "-p", "limit=1..2", "--master", "local"], "--master is of --spark", "add --spark"),
+        (["burst.py", "-p", "step=8,9"], "the model allows none of the points: burst does not allow step=9", "step is 1"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_message(streamproof: Any, burst: Path, words: list[str], message: str, remedy: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from streamproof.language.sweeping import Sweep
@@ -45,7 +45,8 @@ def plan_of(
             f"nothing varies: {target.name} has no axes of its own" if sweep is None else "nothing varies",
             remedy="give a parameter several values: -p name=0..3 or -p name=a,b",
         )
-    chosen = _properties(target, (None, *variants), {**fixed, **{a.name: a.values[0] for a in kept}}, properties)
+    chosen = _properties(target, (None, *variants), properties)
+    fixed = {name: value for name, value in fixed.items() if all(axis.name != name for axis in kept)}
     return Plan(target, kept, fixed, (None, *dict.fromkeys(variants)), chosen)
 
 
@@ -81,9 +82,7 @@ def _values(target: Target, name: str, words: str) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _properties(
-    target: Target, variants: Sequence[str | None], parameters: Mapping[str, Any], asked: Sequence[str]
-) -> tuple[str, ...] | None:
+def _properties(target: Target, variants: Sequence[str | None], asked: Sequence[str]) -> tuple[str, ...] | None:
     """The properties to decide. Raises `UsageError` for one that neither the model nor a variant asked about has."""
     sweep = target.spec.sweeps
     wanted = asked or (sweep.properties if sweep is not None else ())
@@ -91,7 +90,7 @@ def _properties(
         return None
     every: dict[str, None] = {}
     for variant in variants:
-        every |= dict.fromkeys(p.name for p in target.properties(variant, parameters))
+        every |= dict.fromkeys(p.name for p in target.properties(variant))
     for name in wanted:
         if name not in every:
             raise unknown(f"{target.name} has no property", name, every, "its properties")

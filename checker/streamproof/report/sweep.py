@@ -65,6 +65,8 @@ class Boundary:
     because: str = ""
     proof: str | None = None
     """The command that tries to prove for every size all that holds at every point as this does; None: none can."""
+    vacuous: int = 0
+    """Points at which it holds because what it takes for granted never happens."""
 
     @property
     def changes(self) -> bool:
@@ -131,6 +133,7 @@ class SweepReport:
                     "holds": b.holds,
                     "violated": b.violated,
                     "undecided": b.undecided,
+                    "vacuous": b.vacuous,
                     "formula": b.formula,
                     "smallest": b.smallest,
                     "others": list(b.others),

@@ -124,6 +124,8 @@ def _amounts_to(boundary: Boundary) -> Iterator[Line]:
         word = "holds" if boundary.holds else "violated"
         where = f"all {decided} points that were" if decided > 1 else "the only point that was"
         yield line(f"{word} at {where} decided", indent=2)
+    if boundary.vacuous:
+        yield line(f"vacuously at {boundary.vacuous} of them", indent=2)
     if boundary.undecided:
         yield line(f"undecided at {boundary.undecided}", indent=2)
 
@@ -139,6 +141,9 @@ def _everywhere(same: Sequence[Boundary]) -> Iterator[Line]:
         where = f" at all {count} points" if count > 1 else " at the only point"
         yield BLANK
         yield line(what, f"{where}{f' of variant {variant}' if variant else ''}: {', '.join(names)}")
+        for boundary in same:
+            if boundary.vacuous and boundary.variant == variant and boundary.name in names:
+                yield line(f"{boundary.name} vacuously at {boundary.vacuous} of them", indent=2)
         proofs = [b.proof for b in same if b.variant == variant and b.name in names and b.proof is not None]
         if proofs:
             yield line(f"to try to prove it for every size that the model allows: {proofs[0]}", indent=2)

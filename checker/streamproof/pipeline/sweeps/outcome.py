@@ -11,21 +11,35 @@ from streamproof.pipeline.sweeps.deciding import Record
 from streamproof.pipeline.sweeps.points import Plan, Point
 from streamproof.report.sweep import Answer, Boundary, Mark, PointReport
 from streamproof.report.sweep_maps import shown
-from streamproof.system.model import Kind
+from streamproof.system.errors import UsageError
+from streamproof.system.model import Kind, Property
 
 PROVABLE = (Kind.INVARIANT.value, Kind.STEP.value, Kind.DEADLOCK.value)
 """Kinds that ``prove --any`` proves."""
 
 
 def properties_of(plan: Plan) -> dict[str, str]:
-    """The properties that are asked about with their kinds, in the model's order; those of variants follow."""
-    points = plan.points()
+    """The properties that are asked about with their kinds, in the model's order; those of variants follow.
+
+    Raises `UsageError` where the model allows none of the points.
+    """
     found: dict[str, str] = {}
     for variant in plan.variants:
-        first = next(point for point in points if point.variant == variant)
-        listed = plan.target.properties(first.checked_as, first.parameters)
+        listed = _listed(plan, [point for point in plan.points() if point.variant == variant])
         found |= {p.name: p.kind.value for p in listed if plan.properties is None or p.name in plan.properties}
     return found
+
+
+def _listed(plan: Plan, points: Sequence[Point]) -> tuple[Property, ...]:
+    """The properties at the first point that the model allows."""
+    refused: UsageError | None = None
+    for point in points:
+        try:
+            return plan.target.system(point.checked_as, point.parameters).properties
+        except UsageError as refusal:
+            refused = refusal
+    assert refused is not None, "a sweep has points"
+    raise UsageError(f"the model allows none of the points: {refused.message}", remedy=refused.remedy)
 
 
 def point_reports(plan: Plan, records: Mapping[str, Record], properties: Sequence[str]) -> tuple[PointReport, ...]:
@@ -83,12 +97,13 @@ def _boundary(
 ) -> Boundary:
     holds = sum(mark == "holds" for _, mark in marks)
     violated = sum(mark == "violated" for _, mark in marks)
+    vacuous = sum(mark == "holds" and point.answers[name].vacuous for point, mark in marks)
     undecided = sum(mark in ("inconclusive", "error", "open") for _, mark in marks)
     if not (holds and violated):
-        return Boundary(variant, name, kind, holds, violated, undecided, None)
+        return Boundary(variant, name, kind, holds, violated, undecided, None, vacuous=vacuous)
     if not formulas:
         because = "no formula was looked for, the sweep was ended"
-        return Boundary(variant, name, kind, holds, violated, undecided, None, because=because)
+        return Boundary(variant, name, kind, holds, violated, undecided, None, because=because, vacuous=vacuous)
     from streamproof.symbolic.boundary import separate
 
     decided = [(_named(plan, point), mark == "holds") for point, mark in marks if mark in ("holds", "violated")]
@@ -104,6 +119,7 @@ def _boundary(
         tuple(map(str, found.others)),
         found.smallest,
         found.because,
+        vacuous=vacuous,
     )
 
 
