@@ -32,12 +32,12 @@ def found(mark: Any) -> Separation:
 
 @st.composite
 def terms(draw: st.DrawFn) -> Term:
-    """A parameter, a product of two, or a product with one less of the first."""
+    """A parameter, a product of two, or a product with one more or less of the first."""
     first = draw(st.sampled_from(NUMBERS))
     if draw(st.booleans()):
         return Term(first)
     second = draw(st.sampled_from([name for name in NUMBERS if name != first]))
-    return Term(first, second, draw(st.integers(0, 1)))
+    return Term(first, second, draw(st.integers(-1, 1)))
 
 
 @st.composite
@@ -85,6 +85,7 @@ def test_a_formula_of_the_template_is_recovered(formula: Formula) -> None:
         ("a >= b", 2, lambda p: p["a"] > p["b"] - 1),
         ("a + b <= 3", 3, lambda p: p["a"] + p["b"] <= 3),
         ("a >= b * c", 4, lambda p: p["a"] >= p["b"] * p["c"]),
+        ("2 * c > (a + 1) * b", 6, lambda p: 2 * p["c"] > (p["a"] + 1) * p["b"]),
         ("a > (b - 1) * c", 5, lambda p: p["a"] > (p["b"] - 1) * p["c"]),
         ("a >= 1 and word == left", 4, lambda p: p["a"] >= 1 and p["word"] == "left"),
         ("a >= 2 or word == left", 4, lambda p: p["a"] >= 2 or p["word"] == "left"),

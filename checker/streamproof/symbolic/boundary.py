@@ -1,10 +1,10 @@
 """The smallest formula over parameters that separates the points where something holds from those where it does not.
 
 The formula is of a template: a disjunction of conjunctions, or a conjunction of disjunctions, of *atoms*. An atom compares a
-sum of up to three terms, each a parameter, a product of two, or ``(a - 1) * b``, with small coefficients, with a constant; or
-it says that a parameter has, or has not, one value. Which atoms there are is found by trying all of them on the points;
-which of them make a formula of so many clauses is a question to Z3, asked for one clause, two and so on, and again for a
-smaller formula of as many until there is none.
+sum of up to three terms, each a parameter, a product of two, ``(a - 1) * b`` or ``(a + 1) * b``, with small coefficients,
+with a constant; or it says that a parameter has, or has not, one value. Which atoms there are is found by trying all of them
+on the points; which of them make a formula of so many clauses is a question to Z3, asked for one clause, two and so on, and
+again for a smaller formula of as many until there is none.
 
 What is found agrees with every point given, and says nothing of others: it is a generalisation, not a proof.
 """
@@ -35,24 +35,24 @@ EFFORT = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A parameter, ``first``; or the product ``first * second``, of which ``less`` is subtracted from the first factor."""
+    """A parameter, ``first``; or the product ``(first + more) * second``."""
 
     first: str
     second: str | None = None
-    less: int = 0
+    more: int = 0
 
     @property
     def size(self) -> int:
         """Parameters and numbers in it, and one more for a product: what is linear comes first."""
-        return 1 if self.second is None else 3 + bool(self.less)
+        return 1 if self.second is None else 3 + bool(self.more)
 
     def at(self, values: Values) -> int:
         """Its value."""
-        number = int(values[self.first]) - self.less
+        number = int(values[self.first]) + self.more
         return number if self.second is None else number * int(values[self.second])
 
     def __str__(self) -> str:
-        first = f"({self.first} - {self.less})" if self.less else self.first
+        first = f"({self.first} {'+' if self.more > 0 else '-'} {abs(self.more)})" if self.more else self.first
         return first if self.second is None else f"{first} * {self.second}"
 
 
@@ -234,7 +234,7 @@ def _atoms(points: Sequence[Values]) -> Iterator[tuple[Atom, int]]:
 
 def _terms(names: Sequence[str]) -> list[Term]:
     """The terms over parameters that are numbers, plain ones first."""
-    shifted = [Term(one, other, 1) for one in names for other in names if one != other]
+    shifted = [Term(one, other, more) for more in (-1, 1) for one in names for other in names if one != other]
     return [*map(Term, names), *(Term(one, other) for one, other in combinations(names, 2)), *shifted]
 
 
