@@ -43,7 +43,7 @@ OPEN: Mapping[Engine, frozenset[str]] = {
 }
 """Models and variants of which an engine leaves something open in this time; of all others it decides everything."""
 
-UNTOLD = ("credit_barriers", "credit_channel", "credit_locks", "cyclic")
+UNTOLD = ("credit_barriers", "credit_channel", "credit_connection", "credit_flush", "credit_locks", "cyclic")
 """Models with queues and some fifty leaves: how much of them is decided in this time is not told exactly."""
 
 
