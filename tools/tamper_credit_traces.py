@@ -224,7 +224,7 @@ def main() -> None:
         tampering, seen = Tampering.of(path), Counter[str]()
         for edit in tampering.edits():
             seen[edit.kind] += 1
-            if (seen[edit.kind] - 1 + options.every // 2) % options.every:
+            if (seen[edit.kind] - 1) % options.every:
                 continue
             outcome = tampering.outcome(edit)
             table[edit.kind]["hit" if outcome.hit else "elsewhere" if outcome.rejected else "missed"] += 1

@@ -112,7 +112,7 @@ def test_verdicts_are_written_as_json(streamproof: Any, validation: Any) -> None
     assert document["verdicts"] == records
     assert calls[0]["paths"] == [Path("runs")]
     assert (calls[0]["model"], calls[0]["events_dir"], calls[0]["events_format"]) == (
-        "failover",
+        None,
         Path("events"),
         "parquet",
     )

@@ -407,6 +407,8 @@ def finished(call: Call) -> list[Demand]:
         found.append(
             Demand("what was gained was not counted as credit", lambda look: look("owed")[call.thread] is None)
         )
+    if call.record.name == "p.cancel":
+        found.append(Demand("the reader was not released", lambda look: look("closed") or not look("opened")))
     if call.record.name == "c.blocked":
         found.append(
             Demand("the floating buffers were not given back", lambda look: look("stop") != "COMING" or look("drained"))
