@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from streamproof import Model, Queue, Range, State, action, require
-from streamproof.conformance.binding import Demand, Look, Move, Observation, Span, Task
+from streamproof.conformance.binding import Demand, Move, Observation, Span, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.language.grounding import Rules

@@ -28,14 +28,19 @@ def test_every_expected_verdict_is_established(variant: str | None) -> None:
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == COUNTS[variant]
 
 
+BATCH = {"exclusive": 0, "pipelined": False, "produced": 1, "threads": 2}
+NEVER_PAID = {"drain", "receive_empty", "hear_backlog", "tell_backlog"}
+"""What only a channel without exclusive buffers does."""
+
+
 @pytest.mark.parametrize(
     ("parameters", "never"),
     [
-        ({"exclusive": 0, "produced": 1}, {"send_stored", "poll_late"}),
-        ({"exclusive": 0, "pipelined": False, "produced": 1, "threads": 2}, {"abandon", "enqueue", "send_data", "send_event", "poll_late"}),
-        ({"overtaking": True, "produced": 1}, {"drain", "receive_empty", "hear_backlog", "send_stored", "tell_backlog", "poll_late"}),
+        ({"exclusive": 0, "produced": 1}, {"send_stored", "poll_late", "poll_first"}),
+        (BATCH, {"abandon", "enqueue", "send_data", "send_event", "poll_late", "poll_first"}),
+        ({"overtaking": True, "produced": 1}, {"send_stored", "poll_late", *NEVER_PAID}),
     ],
-)  # fmt: skip
+)
 def test_the_properties_hold_in_every_mode(parameters: dict[str, Any], never: set[str]) -> None:
     """Without exclusive buffers, from a stored partition, with urgent events: all holds, and each rule has its place."""
     result = explore(SPEC.system(None, **parameters))

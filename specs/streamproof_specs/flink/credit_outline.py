@@ -116,7 +116,9 @@ def _read(file: Path, problems: list[Problem]) -> Iterator[Recorded]:
             if isinstance(line, dict) and is_outline(line):
                 found = dict(re.findall(r"(\w+)=(\w+)", str(line.get("self"))))
                 channel = found.get("id") or found.get("receiver", "")
-                args: dict[str, Any] = {k: int(v) for k, v in found.items() if k in ("unannounced", "initial", "credits")}
+                args: dict[str, Any] = {
+                    k: int(v) for k, v in found.items() if k in ("unannounced", "initial", "credits")
+                }
                 args |= {"given": line["args"], "at": line["ph"]}
                 task = re.search(r"owner=(.*?)#", str(line.get("self")))
                 if task:
