@@ -65,6 +65,15 @@ def test_buffers_and_order_at_other_sizes(parameters: dict[str, int], distinct: 
     assert result.counts.distinct == distinct
 
 
+@pytest.mark.parametrize(("size", "distinct"), [("medium", 307188), ("large", 1785289)])
+def test_safety_at_larger_sizes(size: str, distinct: int) -> None:
+    """With more records, floating buffers and checkpoints the properties of states and steps hold."""
+    system = SPEC.system(**SPEC.model.sizes[size])
+    result = explore(system, properties=[p.name for p in system.properties if p.formula is None])
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert result.counts.distinct == distinct
+
+
 @pytest.mark.parametrize(("keeping", "verdict"), [(False, Verdict.HOLDS), (True, Verdict.VIOLATED)])
 def test_two_channels_that_wait_for_each_other(keeping: bool, verdict: Verdict) -> None:
     """Also with more to send: a stopped channel that keeps the only floating buffer never lets the checkpoint end."""
