@@ -49,7 +49,7 @@ class CreditChannel(Producer):
         "floating": (0, None),
     }
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "small": {},
+        "small": {"produced": 1},
         "medium": {"overtaking": True, "threads": 2},
         "large": {"produced": 3},
     }

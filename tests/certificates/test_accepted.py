@@ -18,6 +18,7 @@ from streamproof.system.testing import random_system, temporal_system
 SMALL: dict[str, dict[str, Any]] = {
     "credit": {"channels": 1},
     "credit_barriers": {"channels": 1},
+    "credit_channel": {"produced": 1},
     "credit_connection": {"channels": 1, "depth": 2},
     "credit_flush": {"records": 2, "events": 0},
     "credit_locks": {"jobs": "release0 recycle1"},
