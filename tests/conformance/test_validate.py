@@ -43,7 +43,7 @@ Edit = Callable[[str], str | None]
 
 def only(path: Path, **options: Any) -> dict[str, Any]:
     """The verdict on a run with one job."""
-    (record,) = validate_paths([path], **options)
+    (record,) = validate_paths([path], **{"model": "failover", **options})
     return record
 
 
