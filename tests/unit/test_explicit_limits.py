@@ -151,8 +151,8 @@ def test_memory_is_measured() -> None:
 
 @pytest.fixture
 def interrupt_soon() -> Iterator[None]:
-    """Ctrl-C half a second from now."""
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    """Ctrl-C in a moment."""
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     yield
     timer.cancel()
@@ -161,7 +161,7 @@ def interrupt_soon() -> Iterator[None]:
 @pytest.mark.usefixtures("interrupt_soon")
 def test_an_interrupt_gives_what_was_found_so_far() -> None:
     """Ctrl-C ends the search at a consistent point; violations found before are reported with their traces."""
-    result = explore(counters(8, 9))
+    result = explore(counters(8, 9), tier="python")
     assert (result.complete, result.stopped) == (False, "interrupted")
     assert _verdicts(result) == CUT
     assert result.counts.generated >= result.counts.distinct > 1
@@ -177,10 +177,10 @@ def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
         raise KeyboardInterrupt
 
     usual = signal.signal(signal.SIGINT, handler)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        result = explore(counters(8, 9))
+        result = explore(counters(8, 9), tier="python")
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, usual)
