@@ -81,6 +81,7 @@ def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     """A search has the same results with a thread that clears memory ahead of it, which ends with the search."""
     alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
     monkeypatch.setattr(ahead, "PAUSE", 0.0001)
+    monkeypatch.setattr(search, "READY_FROM", 0)
     monkeypatch.setattr(tiers, "_own_workers", lambda: 2)
     before = threading.active_count()
     assert outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled") == alone

@@ -44,6 +44,8 @@ BLOCK = 1 << 18
 """So many states are handed to compiled code at once when all are looked at."""
 TOGETHER = 1 << 24
 """From so many known states on, several workers are faster than one."""
+READY_FROM = 1 << 21
+"""From so many known states on, a second thread clears memory ahead of one worker; before, it is more of a hindrance."""
 SLICE_SECONDS = 0.1
 """Compiled code runs for about this long before limits and interrupts are looked at."""
 
@@ -217,8 +219,6 @@ class CompiledSearch:
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
-        if self.threads > 1:
-            self._ahead = Ahead(self.worker.table.coming, self.budget)
         try:
             self._run()
         finally:
@@ -316,8 +316,11 @@ class CompiledSearch:
         known = self.known
         self.worker.table.set(LAST=known)
         self.levels.append(0)
-        if self._team is None and self.threads > 1 and known >= self.together:
-            self._gather_team()
+        if self._team is None and self.threads > 1:
+            if known >= self.together:
+                self._gather_team()
+            elif self._ahead is None and known >= READY_FROM:
+                self._ahead = Ahead(self.worker.table.coming, self.budget)
         if self._team is not None:
             self._together(self._team)
         elif not self.stopped:
