@@ -50,6 +50,7 @@ from streamproof.exchange import tlc
 from streamproof.exchange.itf import itf_text, read_itf
 from streamproof.explicit import explore
 from streamproof.registry import Target, bundled, find
+from streamproof.symbolic import bmc, prove
 from streamproof.system import Fairness, Interpreter, Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.traces.labels import Label, matching
@@ -565,6 +566,28 @@ def test_machines_that_end_anywhere() -> None:
     assert explore(Both.system()).finding("deadlock").verdict is Verdict.HOLDS
     assert explore(Stuck.system()).finding("deadlock").verdict is Verdict.VIOLATED
     assert explore(Ending.system()).finding("deadlock").verdict is Verdict.HOLDS
+
+
+def test_parts_that_all_end_anywhere_hold_vacuously() -> None:
+    """Where every state is a declared end, each engine says that `deadlock` holds vacuously; elsewhere none does."""
+
+    class Anywhere(Source):
+        check_deadlock = False
+
+    class Both(Model):
+        def parts(self):
+            return Parts(a=Anywhere(items=1), b=Anywhere(items=1)).together("go", "a.emit", "b.emit")
+
+    class Half(Model):
+        def parts(self):
+            return Parts(a=Anywhere(items=1), b=Source(items=1)).together("go", "a.emit", "b.emit")
+
+    for model, vacuous in ((Both, True), (Half, False)):
+        system = model.system()
+        told = [explore(system, tier=tier).finding("deadlock") for tier in ("python", "compiled")]
+        told += [*prove(system, ["deadlock"]).findings, *bmc(system, 3, ["deadlock"]).findings]
+        assert [(f.verdict, f.vacuous) for f in told] == [(Verdict.HOLDS, vacuous)] * 4
+        assert all(f.because.startswith("vacuous: ") == vacuous for f in told)
 
 
 def test_first_states_of_parts() -> None:

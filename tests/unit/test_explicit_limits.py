@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -168,6 +169,23 @@ def test_an_interrupt_gives_what_was_found_so_far() -> None:
     assert sum(result.counts.levels) == result.counts.distinct == len(list(result.states()))
     assert result.finding("ends").because.startswith("interrupted after ")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_ends_the_compiled_search() -> None:
+    """Ctrl-C during compiled loops ends them at a consistent point too, and what was found is told with its traces."""
+    timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        result = explore(counters(8, 9), tier="compiled")
+    finally:
+        timer.cancel()
+    assert (result.complete, result.stopped) == (False, "interrupted")
+    assert _verdicts(result) == CUT
+    assert result.counts.generated >= result.counts.distinct > 1
+    assert sum(result.counts.levels) == result.counts.distinct
+    # Listing all of some million states would take a minute: the first ones show that the log can be read.
+    few = min(1_000, result.counts.distinct)
+    assert len(set(itertools.islice(result.states(), few))) == few
 
 
 def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:

@@ -10,6 +10,7 @@ from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness.findings import Temporal
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
+from streamproof.system import build as b
 from streamproof.system.errors import EvaluationError, TooLarge
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property
@@ -120,6 +121,9 @@ class _Judge:
             case Kind.REACHABLE:
                 return Finding(prop.name, prop.kind, Verdict.VIOLATED, None, f"true in none of {states}")
             case Kind.DEADLOCK:
+                if self.search.system.terminal is b.TRUE:
+                    because = f"vacuous: each of {states} is a declared end, so none can be stuck"
+                    return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
                 return _holds(prop, f"every one of {states} has a step or is a declared end")
             case Kind.TERMINATION:
                 return _holds(prop, f"no cycle among {states}")

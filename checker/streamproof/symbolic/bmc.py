@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.goals import ENDLESS, chosen, finding, goals
+from streamproof.symbolic.goals import ENDLESS, candid, chosen, finding, goals
 from streamproof.symbolic.search import Search
 from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
 from streamproof.system.errors import UsageError
@@ -67,7 +67,7 @@ def bmc(
         stopped = stop.why
     except KeyboardInterrupt:
         stopped = INTERRUPTED
-    found = tuple(verdict(search, prop, stopped) for prop in asked)
+    found = tuple(candid(system, verdict(search, prop, stopped)) for prop in asked)
     return Bounded(found, search.depth, search.exhausted, budget.queries, budget.elapsed, stopped == INTERRUPTED)
 
 

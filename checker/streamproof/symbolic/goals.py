@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.theory import Term
+from streamproof.system import build as b
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
@@ -79,6 +81,13 @@ def _event(encoding: Encoding, prop: Property) -> Term:
 def finding(prop: Property, verdict: Verdict, because: str) -> Finding:
     """A verdict without a trace."""
     return Finding(prop.name, prop.kind, verdict, None, because)
+
+
+def candid(system: System, found: Finding) -> Finding:
+    """The finding, said to hold vacuously where no behaviour could violate it: every state is a declared end."""
+    if found.kind is not Kind.DEADLOCK or found.verdict is not Verdict.HOLDS or system.terminal is not b.TRUE:
+        return found
+    return replace(found, because="vacuous: every state is a declared end, so none can be stuck", vacuous=True)
 
 
 ENDLESS = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 
 from streamproof.symbolic.discovery import Explored
-from streamproof.symbolic.goals import chosen
+from streamproof.symbolic.goals import candid, chosen
 from streamproof.symbolic.induction import Cti
 from streamproof.symbolic.portfolio import Engine, Lemma, Portfolio
 from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
@@ -103,10 +103,12 @@ def prove(
     except KeyboardInterrupt:
         portfolio.stop(INTERRUPTED)
         interrupted = True
-    return _answer(portfolio, asked, budget, interrupted)
+    return _answer(system, portfolio, asked, budget, interrupted)
 
 
-def _answer(portfolio: Portfolio, asked: tuple[Property, ...], budget: Budget, interrupted: bool) -> Proof:
+def _answer(
+    system: System, portfolio: Portfolio, asked: tuple[Property, ...], budget: Budget, interrupted: bool
+) -> Proof:
     """What was found, so far as it was found."""
     answers = {p: portfolio.finding(p) for p in asked}
     proofs = [attempt for _, attempt in portfolio.contributing]
@@ -117,7 +119,7 @@ def _answer(portfolio: Portfolio, asked: tuple[Property, ...], budget: Budget, i
     own = portfolio.first.lemmas
     confirmations = {attempt.confirmed for attempt in proofs}
     return Proof(
-        tuple(finding for finding, _ in answers.values()),
+        tuple(candid(system, finding) for finding, _ in answers.values()),
         {p.name: attempt.proven[p] for attempt in reversed(proofs) for p in asked if p in attempt.proven},
         tuple(_best([attempt.lemma(lemma) for attempt in reversed(attempts)]) for lemma in own),
         tuple(p.name for p in own if p in needed),
