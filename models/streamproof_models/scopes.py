@@ -2,7 +2,7 @@
 
 A stream has a scope: the chain of loops around it. The stream that a loop returns is one of the scope *around* the loop,
 whichever operator makes it, so an edge may leave loops, several at once, and enters one only at its head. That is why every
-graph made of loop functions obeys the rules of `ScopedGraph.validate`, and no other does (FLIP-15, "API Restrictions", part I).
+graph made of loop functions obeys the rules of `ScopedGraph.validate`, and no other does (FLIP-15, part I).
 
 Nothing is imported here, so models, generators and runtimes can share it.
 """
