@@ -41,6 +41,8 @@ COUNTED: list[Row] = [
     ("reference.ewd840", None, {"n": 3}),
     ("reference.ewd998", None, {"n": 2, "most": 2}),
     ("reference.hanoi", None, {"discs": 4}),
+    ("reference.huang", None, {"n": 3}),
+    ("reference.mattern", None, {"n": 2}),
     ("reference.missionaries_and_cannibals", None, {}),
     ("reference.token_ring", None, {"n": 4, "values": 4}),
     ("reference.two_phase_commit", None, {}),

@@ -16,6 +16,8 @@ from streamproof_models.reference.coffee_can import CoffeeCan
 from streamproof_models.reference.dining_philosophers import DiningPhilosophers
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.ewd998 import Ewd998
+from streamproof_models.reference.huang import Huang
+from streamproof_models.reference.mattern import Mattern
 from streamproof_models.reference.token_ring import TokenRing
 
 LIVE: list[tuple[type[Model], dict[str, Any], str]] = [
@@ -24,6 +26,8 @@ LIVE: list[tuple[type[Model], dict[str, Any], str]] = [
     (DiningPhilosophers, {}, "nobody_starves"),
     (Ewd840, {"n": 4}, "end_is_detected"),
     (Ewd998, {"n": 2}, "end_is_detected"),
+    (Huang, {"n": 3, "shares": 4}, "end_is_detected"),
+    (Mattern, {"n": 2, "messages": 2}, "end_is_detected"),
     (TokenRing, {"n": 4, "values": 4}, "stabilises"),
 ]
 

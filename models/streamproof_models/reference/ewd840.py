@@ -13,7 +13,6 @@ from streamproof import (
     Array,
     Bool,
     Enum,
-    Model,
     Range,
     State,
     action,
@@ -23,9 +22,10 @@ from streamproof import (
     require,
     temporal,
 )
+from streamproof_models.reference.counting import Counting
 
 
-class Ewd840(Model):
+class Ewd840(Counting):
     """Machine 0 sends a white token down the ring n-1, ..., 1; machines that may have woken a later one blacken it."""
 
     name = "reference.ewd840"
@@ -40,6 +40,7 @@ class Ewd840(Model):
             colour=Array(machine, Enum("white", "black", init=ANY)),
             token_at=Range(0, self.n - 1, init=ANY),
             token=Enum("white", "black", init="black"),
+            **self.counter(),
         )
 
     def setup(self):
@@ -53,6 +54,7 @@ class Ewd840(Model):
             require(s.token == "black")
         else:
             require(s.colour[0] == "black")
+        self.receive_control(s)
         s.token_at = self.n - 1
         s.token = "white"
         s.colour[0] = "white"
@@ -68,6 +70,7 @@ class Ewd840(Model):
             require(s.colour[i] == "black")
         else:
             require(s.token == "black")
+        self.receive_control(s)
         s.token_at = i - 1
         if s.colour[i] == "black":
             s.token = "black"
@@ -86,6 +89,10 @@ class Ewd840(Model):
         """A machine has nothing left to do."""
         require(s.active[i])
         s.active[i] = False
+
+    def ended(self, s):
+        """No machine is active."""
+        return not any(s.active)
 
     def detected(self, s):
         """What machine 0 takes as proof that the computation has ended."""

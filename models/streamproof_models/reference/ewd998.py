@@ -14,7 +14,6 @@ from streamproof import (
     Array,
     Bool,
     Enum,
-    Model,
     Range,
     State,
     action,
@@ -24,9 +23,10 @@ from streamproof import (
     require,
     temporal,
 )
+from streamproof_models.reference.counting import Counting
 
 
-class Ewd998(Model):
+class Ewd998(Counting):
     """As EWD 840, with a count of sent minus received messages at every machine; the token gathers the sum."""
 
     name = "reference.ewd998"
@@ -49,6 +49,7 @@ class Ewd998(Model):
             token_at=Range(0, self.n - 1, init=ANY),
             token=Enum("white", "black", init="black"),
             sum=Range(least, most * self.n, init=0),
+            **self.counter(),
         )
 
     @action(fairness=WEAK)
@@ -62,6 +63,7 @@ class Ewd998(Model):
             require(s.colour[0] == "black")
         else:
             require(s.counter[0] + s.sum > 0)
+        self.receive_control(s)
         s.token_at = self.n - 1
         s.token = "white"
         s.sum = 0
@@ -72,6 +74,7 @@ class Ewd998(Model):
         """A passive machine adds its counter to the token's, stains the token if black, and turns white."""
         require(s.token_at == i and not s.active[i])
         if s.sum + s.counter[i] <= self.most * self.n:
+            self.receive_control(s)
             s.token_at = i - 1
             s.sum += s.counter[i]
             if s.colour[i] == "black":

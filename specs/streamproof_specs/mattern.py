@@ -1,0 +1,15 @@
+"""What the variants of Mattern's four-counter method break."""
+
+from __future__ import annotations
+
+from streamproof import Spec
+from streamproof_models.reference.mattern import Mattern
+
+SPEC = Spec(
+    Mattern,
+    expected={
+        "two-counters": {"detection_is_right": "violated"},
+        "counts-the-active": {"detection_is_right": "violated"},
+        "gives-up": {"end_is_detected": "violated"},
+    },
+)
