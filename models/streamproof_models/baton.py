@@ -1,0 +1,351 @@
+"""Termination of a dataflow with loops: the TerminationAttempt baton of FLIP-15, part III, made sound.
+
+Records go along FIFO channels; an operator takes one, may hold it for as long as it likes, and sends any number on, as long as no
+more than `work` exist at a time. There is no limit on how long that goes on: what comes of a record is left open. Batons go along the
+same channels. The rules, explained in docs/protocols/baton.md:
+
+1. A source that has ended sends END on every output, and has terminated.
+2. An operator that is no head, with END on all inputs and nothing held, terminates and sends END.
+3. A head with END on all inputs, feedback left out, starts the first attempt of its scope: it sends a baton.
+4. Batons go only along edges that lead back to the head that they are on their way to, within its scope.
+5. An operator sends a baton on when it has it on all inputs that carry it; records behind it are not held up meanwhile.
+6. A baton sent on is BUSY when one of those received was, or the sender holds something: BUSY stays.
+7. The head of an inner loop sends a baton from outside around its loop first; when it is back, it sends it out of the loop, BUSY also when
+   the head has received a record in between.
+8. A head that has its own baton back, on all feedback inputs, IDLE, and has received no record in between, completes its
+   scope: it terminates and sends END.
+9. Else it starts the next attempt, with the next id; a baton with another id than the current one is ignored.
+10. Where a scope has several heads, each sends what it found around once more, and all decide by what comes back.
+11. END is never sent on a feedback edge. The loops in a completed scope get END like any other input, by rule 3.
+
+Of the five things that a TerminationAttempt has, scope, id and status are in the baton; the level of the last visited operator is
+known from the channel; that scopes are complete is what END says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Array, Bool, Enum, Model, Queue, Range, Record, State, action, choose, require, terminal
+from streamproof_models.baton_wiring import Baton as Kind
+from streamproof_models.baton_wiring import Wiring
+from streamproof_models.scoped_topologies import topology
+from streamproof_models.scopes import ROOT, ScopedGraph
+
+
+class Baton(Model):
+    """Termination of a dataflow with loops by passing a baton (FLIP-15)."""
+
+    name = "baton"
+
+    topology: str = "nested"
+    """The job graph: a name of the catalogue, or a graph as text."""
+    work: int = 1
+    """Records that exist at a time, at most."""
+    capacity: int = 0
+    """Records and batons that a channel holds; 0: as many as there can be."""
+    spilling: bool = True
+    """Whether feedback edges hold as many as there can be, whatever the capacity."""
+    hold: int = 0
+    """Records that an operator holds at a time, at most; 0: no limit."""
+    ids: int = 2
+    """Attempts are numbered modulo this; 1: they are not told apart."""
+
+    limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {
+        "work": (0, None),
+        "capacity": (0, None),
+        "hold": (0, None),
+        "ids": (1, None),
+    }
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "small": {},
+        "medium": {"work": 2},
+        "large": {"work": 3},
+    }
+
+    slack: ClassVar[int] = 1
+    """Batons that a channel without a limit has room for."""
+
+    # --- structure, computed once from the graph
+
+    def graph(self) -> ScopedGraph:
+        """The job graph."""
+        return topology(self.topology)
+
+    def setup(self) -> None:
+        """Subtasks, channels, and which baton goes where."""
+        self.wiring = wiring = Wiring(self.graph())
+        self.tasks, self.heads, self.sources = wiring.tasks, wiring.heads, wiring.sources
+        self.operators = tuple(t for t in self.tasks if t not in self.sources)
+        self.others = tuple(t for t in self.operators if t not in self.heads)
+        self.channels = tuple(wiring.links)
+        self.source = {name: link.source for name, link in wiring.links.items()}
+        self.target = {name: link.target for name, link in wiring.links.items()}
+        self.from_sources = tuple(c for c in self.channels if self.source[c] in self.sources)
+        self.from_operators = tuple(c for c in self.channels if c not in self.from_sources)
+        self.inputs = {t: wiring.inputs(t) for t in self.tasks}
+        self.outputs = {t: wiring.outputs(t) for t in self.tasks}
+        self.feedbacks = {
+            h: tuple(c for c in self.channels if wiring.links[c].feedback and self.target[c] == h) for h in self.heads
+        }
+        self.batons = {(c, str(b)): b for c, batons in self.carried().items() for b in batons}
+        self.kinds = tuple(sorted({kind for _, kind in self.batons}))
+        self.waiting = {
+            key: channels for key, channels in wiring.aligned.items() if self.aligns(*key) and len(channels) > 1
+        }
+        self.pieces = tuple(_at(c, b) for (_, b), channels in self.waiting.items() for c in channels)
+        self.groups = tuple(_at(t, b) for t, b in self.waiting)
+        self.limited = {
+            c: self.capacity > 0 and not (self.spilling and wiring.links[c].feedback) for c in self.channels
+        }
+        self.most_held = min(self.hold or self.work, self.work)
+
+    def carried(self) -> Mapping[str, tuple[Kind, ...]]:
+        """The batons that each channel carries."""
+        return self.wiring.carried
+
+    def aligns(self, task: str, baton: Kind) -> bool:
+        """Whether a subtask waits for that baton on all inputs that carry it."""
+        return True
+
+    def room(self, c: str) -> int:
+        """What a channel holds, batons included."""
+        return self.capacity if self.limited[c] else self.work + self.slack
+
+    def state(self) -> State:
+        """Everybody runs and nothing is under way."""
+        item = Record(kind=Enum("RECORD", "END", *self.kinds), busy=Bool(), id=Range(0, self.ids - 1))
+        declared: dict[str, Any] = {
+            "status": Array(self.tasks, Enum("RUNNING", "ATTEMPTING", "TERMINATED")),
+            "records": Range(0, self.work),
+            "lost": Bool(),
+        }
+        if self.operators:
+            declared["held"] = Array(self.operators, Range(0, self.most_held))
+            declared["channel"] = Array(self.channels, Queue(item, capacity=max(self.room(c) for c in self.channels)))
+        if self.heads:
+            declared["turn"] = Array(self.heads, Enum("NONE", "CLEAN", "DIRTY"))
+            declared["id"] = Array(self.heads, Range(0, self.ids - 1))
+        if self.groups:
+            declared["got"] = Array(self.pieces, Bool())
+            declared["busy"] = Array(self.groups, Bool())
+        return State(**declared)
+
+    # --- records
+
+    @action(c="from_sources")
+    def produce(self, s: Any, c: str) -> None:
+        """A source sends a record."""
+        require(s.status[self.source[c]] == "RUNNING")
+        require(s.records < self.work)
+        s.records += 1
+        self.push(s, c, "RECORD", False, 0)
+
+    @action(c="from_operators")
+    def emit(self, s: Any, c: str) -> None:
+        """An operator sends a record on for one that it holds; it may keep that one and send more."""
+        require(s.held[self.source[c]] > 0)
+        keep = choose([False, True])
+        if keep:
+            require(s.records < self.work)
+            s.records += 1
+        else:
+            s.held[self.source[c]] -= 1
+        self.push(s, c, "RECORD", False, 0)
+
+    @action(o="operators")
+    def finish(self, s: Any, o: str) -> None:
+        """An operator is done with a record that it holds."""
+        require(s.held[o] > 0)
+        s.held[o] -= 1
+        s.records -= 1
+
+    @action(c="channels", fairness=WEAK)
+    def receive(self, s: Any, c: str) -> None:
+        """An operator takes a record; one that has terminated loses it."""
+        target = self.target[c]
+        require(len(s.channel[c]) > 0)
+        require(s.channel[c].head.kind == "RECORD")
+        if s.status[target] == "TERMINATED":
+            s.lost = True
+            s.records -= 1
+        else:
+            require(s.held[target] < self.most_held)
+            s.held[target] += 1
+            if target in self.heads:
+                self.notice(s, c)
+        s.channel[c].pop()
+
+    def notice(self, s: Any, c: str) -> None:
+        """A head that waits for a baton remembers that it has received a record on channel `c`."""
+        if s.turn[self.target[c]] == "CLEAN":
+            s.turn[self.target[c]] = "DIRTY"
+
+    # --- END
+
+    @action(o="sources", fairness=WEAK)
+    def end(self, s: Any, o: str) -> None:
+        """A source has ended (rule 1)."""
+        require(s.status[o] == "RUNNING")
+        self.complete(s, o)
+
+    @action(o="others", fairness=WEAK)
+    def terminate(self, s: Any, o: str) -> None:
+        """An operator that gets nothing more, and holds nothing, terminates (rule 2)."""
+        require(s.status[o] == "RUNNING")
+        self.take_ends(s, o)
+        require(s.held[o] == 0)
+        self.complete(s, o)
+
+    @action(o="heads", fairness=WEAK)
+    def begin(self, s: Any, o: str) -> None:
+        """A head that gets nothing more from outside its loop starts the first attempt (rule 3)."""
+        require(s.status[o] == "RUNNING")
+        self.take_ends(s, o)
+        s.status[o] = "ATTEMPTING"
+        s.turn[o] = "CLEAN"
+        self.send_own(s, o, 1, s.held[o] > 0)
+
+    def take_ends(self, s: Any, o: str) -> None:
+        """Take END from all inputs, feedback left out."""
+        for c in self.inputs[o]:
+            require(len(s.channel[c]) > 0)
+            require(s.channel[c].head.kind == "END")
+            s.channel[c].pop()
+
+    def complete(self, s: Any, o: str) -> None:
+        """Terminate, and send END on all outputs, feedback left out."""
+        s.status[o] = "TERMINATED"
+        for c in self.outputs[o]:
+            self.push(s, c, "END", False, 0)
+
+    # --- batons
+
+    @action(c="channels", baton="kinds", fairness=WEAK)
+    def take(self, s: Any, c: str, baton: str) -> None:
+        """An operator takes a baton, and if it has it on all inputs that carry it, handles it (rule 5)."""
+        require((c, baton) in self.batons)
+        require(len(s.channel[c]) > 0)
+        require(s.channel[c].head.kind == baton)
+        target, kind = self.target[c], self.batons[c, baton]
+        busy, id = s.channel[c].head.busy, s.channel[c].head.id
+        s.channel[c].pop()
+        if s.status[target] != "TERMINATED":
+            if (target, kind) in self.waiting:
+                self.align(s, c, kind, busy, id)
+            else:
+                self.handle(s, c, kind, busy, id)
+
+    def align(self, s: Any, c: str, kind: Kind, busy: Any, id: Any) -> None:
+        """Remember that the baton has come on channel `c`; the last channel makes it complete."""
+        target = self.target[c]
+        channels, group = self.waiting[target, kind], _at(target, kind)
+        require(not s.got[_at(c, kind)])
+        if all(s.got[_at(other, kind)] for other in channels if other != c):
+            together = self.joined(s.busy[group], busy)
+            for other in channels:
+                s.got[_at(other, kind)] = False
+            s.busy[group] = False
+            self.handle(s, c, kind, together, id)
+        else:
+            s.got[_at(c, kind)] = True
+            s.busy[group] = self.joined(s.busy[group], busy)
+
+    def joined(self, first: Any, second: Any) -> Any:
+        """The status that batons of several inputs have together: BUSY stays (rule 6)."""
+        return first or second
+
+    def handle(self, s: Any, c: str, kind: Kind, busy: Any, id: Any) -> None:
+        """What an operator does with a baton that it has on all inputs that carry it; `c` is one of them."""
+        target = self.target[c]
+        if target not in self.heads:
+            self.send(s, target, kind, self.added(s, target, busy), id)
+        elif c not in self.feedbacks[target]:
+            self.enter(s, target, kind, busy, id)
+        elif kind.origin != self.wiring.scope(target):
+            self.leave(s, target, kind, busy, id)
+        else:
+            self.return_own(s, target, kind, busy, id)
+
+    def added(self, s: Any, o: str, busy: Any) -> Any:
+        """The status of a baton with the operator's own added (rule 6)."""
+        return busy or s.held[o] > 0
+
+    def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """The head of an inner loop sends a baton from outside around its loop (rule 7)."""
+        s.turn[o] = "CLEAN"
+        self.send(s, o, kind.entering(self.wiring.scope(o), 1), self.added(s, o, busy), id)
+
+    def leave(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """It has been around, so it goes out of the loop, with what the head knows of it (rule 7)."""
+        found = busy or self.dirty(s, o)
+        s.turn[o] = "NONE"
+        self.send(s, o, kind.around.entering(self.wiring.scope(o), 2), found, id)
+
+    def dirty(self, s: Any, o: str) -> Any:
+        """Whether a head has received a record since it sent the baton."""
+        return s.turn[o] == "DIRTY"
+
+    def return_own(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """A head has its own baton back (rules 8 to 10)."""
+        if s.status[o] == "ATTEMPTING" and self.current(s, o, id):
+            if kind.turns[-1] == 1:
+                found = busy or self.dirty(s, o)
+                if self.decides_alone(o):
+                    self.decide(s, o, found)
+                else:
+                    s.turn[o] = "NONE"
+                    self.send_own(s, o, 2, found)
+            else:
+                self.decide(s, o, busy)
+
+    def current(self, s: Any, o: str, id: Any) -> Any:
+        """Whether a baton is of the attempt that the head is making (rule 9)."""
+        return id == s.id[o]
+
+    def decides_alone(self, o: str) -> bool:
+        """Whether a head is the only one of its scope (rule 10)."""
+        return self.wiring.alone(o)
+
+    def decide(self, s: Any, o: str, busy: Any) -> None:
+        """The scope is complete, or there is another attempt (rules 8 and 9)."""
+        if busy:
+            s.id[o] = (s.id[o] + 1) % self.ids
+            s.turn[o] = "CLEAN"
+            self.send_own(s, o, 1, s.held[o] > 0)
+        else:
+            s.turn[o] = "NONE"
+            s.id[o] = 0
+            self.complete(s, o)
+
+    def send_own(self, s: Any, o: str, turn: int, busy: Any) -> None:
+        """A head sends a baton of its current attempt."""
+        self.send(s, o, self.wiring.own(o)[turn - 1], busy, s.id[o])
+
+    def send(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """Send a baton wherever it leads to the head that it is on its way to (rule 4)."""
+        for c, as_read in self.wiring.onward(o, kind):
+            self.push(s, c, str(as_read), busy, id)
+
+    def push(self, s: Any, c: str, kind: str, busy: Any, id: Any) -> None:
+        """Append to a channel that has room."""
+        require(len(s.channel[c]) < self.room(c))
+        s.channel[c].push({"kind": kind, "busy": busy, "id": id})
+
+    @terminal
+    def over(self, s: Any) -> Any:
+        """Everybody has terminated."""
+        return all(s.status[t] == "TERMINATED" for t in self.tasks)
+
+    def nested_scopes(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of heads, the first in a loop around the second's."""
+        scope = self.wiring.scope
+        return tuple(
+            (a, b) for a in self.heads for b in self.heads if scope(a) != ROOT and scope(a).is_outer_of(scope(b))
+        )
+
+
+def _at(place: str, baton: Kind) -> str:
+    """A baton at a channel or subtask."""
+    return f"{baton} at {place}"
