@@ -1,8 +1,8 @@
 """Termination of a dataflow with loops: the TerminationAttempt baton of FLIP-15, part III, made sound.
 
-Records go along FIFO channels; an operator takes one, may hold it for as long as it likes, and sends any number on, as long as no
-more than `work` exist at a time. There is no limit on how long that goes on: what comes of a record is left open. Batons go along the
-same channels. The rules, explained in docs/protocols/baton.md:
+Records go along FIFO channels; an operator takes one, may hold it for as long as it likes, and sends any number on, as long as
+no more than `work` exist at a time. There is no limit on how long that goes on: what comes of a record is left open. Batons go
+along the same channels. The rules, explained in docs/protocols/baton.md:
 
 1. A source that has ended sends END on every output, and has terminated.
 2. An operator that is no head, with END on all inputs and nothing held, terminates and sends END.
@@ -10,16 +10,16 @@ same channels. The rules, explained in docs/protocols/baton.md:
 4. Batons go only along edges that lead back to the head that they are on their way to, within its scope.
 5. An operator sends a baton on when it has it on all inputs that carry it; records behind it are not held up meanwhile.
 6. A baton sent on is BUSY when one of those received was, or the sender holds something: BUSY stays.
-7. The head of an inner loop sends a baton from outside around its loop first; when it is back, it sends it out of the loop, BUSY also when
-   the head has received a record in between.
+7. The head of an inner loop sends a baton from outside around its loop first; when it is back, it sends it out of the loop,
+   BUSY also when the head has received a record in between.
 8. A head that has its own baton back, on all feedback inputs, IDLE, and has received no record in between, completes its
    scope: it terminates and sends END.
 9. Else it starts the next attempt, with the next id; a baton with another id than the current one is ignored.
 10. Where a scope has several heads, each sends what it found around once more, and all decide by what comes back.
 11. END is never sent on a feedback edge. The loops in a completed scope get END like any other input, by rule 3.
 
-Of the five things that a TerminationAttempt has, scope, id and status are in the baton; the level of the last visited operator is
-known from the channel; that scopes are complete is what END says.
+Of the five things that a TerminationAttempt has, scope, id and status are in the baton; the level of the last visited operator
+is known from the channel; that scopes are complete is what END says.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class Baton(Model):
     """Whether feedback edges hold as many as there can be, whatever the capacity."""
     hold: int = 0
     """Records that an operator holds at a time, at most; 0: no limit."""
+    insist: bool = False
+    """Whether an operator says at once what becomes of a record, and one to be sent on is held until there is room."""
     ids: int = 2
     """Attempts are numbered modulo this; 1: they are not told apart."""
 
@@ -157,6 +159,7 @@ class Baton(Model):
     @action(o="operators")
     def finish(self, s: Any, o: str) -> None:
         """An operator is done with a record that it holds."""
+        require(not self.insist)
         require(s.held[o] > 0)
         s.held[o] -= 1
         s.records -= 1
@@ -167,20 +170,30 @@ class Baton(Model):
         target = self.target[c]
         require(len(s.channel[c]) > 0)
         require(s.channel[c].head.kind == "RECORD")
+        s.channel[c].pop()
         if s.status[target] == "TERMINATED":
             s.lost = True
             s.records -= 1
         else:
             require(s.held[target] < self.most_held)
-            s.held[target] += 1
+            if self.insist and self.used_up(target):
+                s.records -= 1
+            else:
+                s.held[target] += 1
             if target in self.heads:
-                self.notice(s, c)
-        s.channel[c].pop()
+                self.notice(s, target)
 
-    def notice(self, s: Any, c: str) -> None:
-        """A head that waits for a baton remembers that it has received a record on channel `c`."""
-        if s.turn[self.target[c]] == "CLEAN":
-            s.turn[self.target[c]] = "DIRTY"
+    def used_up(self, o: str) -> Any:
+        """Whether an operator makes nothing of the record that it takes; it has to where it has no output."""
+        if not any(self.source[c] == o for c in self.channels):
+            return True
+        nothing = choose([False, True])
+        return nothing
+
+    def notice(self, s: Any, o: str) -> None:
+        """A head that waits for a baton remembers that it has received a record."""
+        if s.turn[o] == "CLEAN":
+            s.turn[o] = "DIRTY"
 
     # --- END
 

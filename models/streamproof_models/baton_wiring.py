@@ -1,12 +1,12 @@
 """Where batons go in a scoped graph: subtasks, channels, and which baton each of them carries.
 
-An attempt has an origin, the scope of the head that makes it. On its way through an inner loop it makes two *turns*: in the first
-it asks everybody in the loop, in the second it carries the answer, what the inner head saw meanwhile included, out of the
-loop. `Baton.turns` has the turn for each level from the origin's on: of the origin itself the second is the confirmation
+An attempt has an origin, the scope of the head that makes it. On its way through an inner loop it makes two *turns*: in the
+first it asks everybody in the loop, in the second it carries the answer, what the inner head saw meanwhile included, out of
+the loop. `Baton.turns` has the turn for each level from the origin's on: of the origin itself the second is the confirmation
 that parallel heads need.
 
-A baton is on its way to a head: that of the innermost scope in which it makes its first turn. It is sent along edges that lead
-there within that scope, and nowhere else: who cannot answer is not asked.
+A baton is on its way to a head: that of the innermost scope in which it makes its first turn. It is sent along edges that
+lead there within that scope, and nowhere else: who cannot answer is not asked.
 """
 
 from __future__ import annotations
@@ -136,8 +136,7 @@ class Wiring:
             if link.feedback and target.scope == goal:
                 sent.append((name, baton.at(goal)))
             elif not link.feedback and goal.contains(target.scope) and target.name in self.leading[goal]:
-                if target.scope != goal or not self.graph.is_head(target):
-                    sent.append((name, baton.at(self.graph.stream_scope(link.edge))))
+                sent.append((name, baton.at(self.graph.stream_scope(link.edge))))
         return tuple(sent)
 
     @cached_property
@@ -180,6 +179,16 @@ class Wiring:
                 key = (self.links[name].target, baton)
                 found[key] = (*found.get(key, ()), name)
         return found
+
+    def meet(self, head: str, other: str) -> bool:
+        """Whether the batons of one head come to another of the same scope."""
+        scope = self.scope(head)
+        links = [n for n in self.links.values() if all(scope.contains(self.scope(t)) for t in (n.source, n.target))]
+        reached, before = {head}, -1
+        while len(reached) > before:
+            before = len(reached)
+            reached |= {link.target for link in links if link.source in reached}
+        return other in reached
 
     def reaching(self, task: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Subtasks from which a record can come to `task`, itself included, and channels in which one can."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamproof import Spec, always, eventually, invariant, leads_to, step, temporal
+from streamproof_models import baton_variants  # noqa: F401
 from streamproof_models.baton import Baton
 
 

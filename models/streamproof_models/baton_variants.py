@@ -1,0 +1,286 @@
+"""Other readings of FLIP-15's termination protocol, and rules left out: each variant changes one rule, `literal` several.
+
+Quoted words are those of the proposal, part III, with the number of the step where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from streamproof import WEAK, action, require
+from streamproof_models.baton import Baton
+from streamproof_models.baton_wiring import Baton as Kind
+
+
+class NoAlignment(Baton, variant="no-alignment"):
+    """Nobody in a loop waits for a baton on all inputs: each copy is sent on, and the first that is back decides."""
+
+    slack: ClassVar[int] = 3
+
+    def aligns(self, task: str, baton: Kind) -> bool:
+        """Nobody waits."""
+        return False
+
+
+class FirstEnd(Baton, variant="first-end"):
+    """Outside attempts nobody aligns: END on one input counts as END on all."""
+
+    def take_ends(self, s: Any, o: str) -> None:
+        """One will do."""
+        require(any(self.ended(s, c) for c in self.inputs[o]))
+
+    def ended(self, s: Any, c: str) -> Any:
+        """Whether END is next on a channel."""
+        return len(s.channel[c]) > 0 and s.channel[c].head.kind == "END"
+
+
+class FirstEntry(FirstEnd, variant="first-entry"):
+    """A head takes the first event "not associated with a StreamScope" (step 3.2) for all: it starts at END on one input."""
+
+    @action(o="others", fairness=WEAK)
+    def terminate(self, s: Any, o: str) -> None:
+        """Operators that are no heads wait for END on all inputs."""
+        for c in self.inputs[o]:
+            require(self.ended(s, c))
+        super().terminate(s, o)
+
+
+class NoDirtyCheck(Baton, variant="no-dirty-check"):
+    """A head does not mind what it has received since it sent the baton."""
+
+    def dirty(self, s: Any, o: str) -> Any:
+        """Never."""
+        return False
+
+
+class StatusDropped(Baton, variant="status-dropped"):
+    """An operator overwrites the status of a baton with its own: an IDLE one behind a BUSY one makes it IDLE."""
+
+    def joined(self, first: Any, second: Any) -> Any:
+        """The last one counts."""
+        return second
+
+    def added(self, s: Any, o: str, busy: Any) -> Any:
+        """The operator's own counts."""
+        return s.held[o] > 0
+
+
+class StaleAttempt(Baton, variant="stale-attempt"):
+    """A head does not compare ids."""
+
+    def current(self, s: Any, o: str, id: Any) -> Any:
+        """Any will do."""
+        return True
+
+
+class EagerRetry(Baton, variant="eager-retry"):
+    """A single head aborts its attempt as soon as it receives a record: the next baton overtakes the last one's return."""
+
+    ids: int = 4
+    slack: ClassVar[int] = 4
+
+    def notice(self, s: Any, o: str) -> None:
+        """Another attempt at once."""
+        if not self.wiring.alone(o):
+            super().notice(s, o)
+        elif s.status[o] == "ATTEMPTING":
+            self.decide(s, o, True)
+        else:
+            super().notice(s, o)
+
+
+class EagerRetryStale(EagerRetry, variant="eager-retry-stale"):
+    """As eager-retry, but ids are not compared: the return of an aborted attempt is taken for that of the current one."""
+
+    def current(self, s: Any, o: str, id: Any) -> Any:
+        """Any will do."""
+        return True
+
+
+class InnerFirst(Baton, variant="inner-first"):
+    """The head of an inner loop that gets a baton from outside completes its own scope first."""
+
+    slack: ClassVar[int] = 2
+
+    def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """The baton from outside waits for that, and is not needed when it is done."""
+        if s.status[o] == "RUNNING":
+            s.status[o] = "ATTEMPTING"
+            s.turn[o] = "CLEAN"
+            self.send_own(s, o, 1, s.held[o] > 0)
+
+
+class UncoordinatedHeads(Baton, variant="uncoordinated-heads"):
+    """Each of several heads of a scope decides alone when its baton is back."""
+
+    def decides_alone(self, o: str) -> bool:
+        """Always."""
+        return True
+
+
+class Timeout(Baton, variant="timeout"):
+    """What the proposal replaces: a head that has found its feedback inputs empty for a while terminates, however short the while."""
+
+    @action(o="heads")
+    def time_out(self, s: Any, o: str) -> None:
+        """Nothing more comes from outside, and nothing is there from the loop."""
+        require(s.status[o] == "ATTEMPTING")
+        require(s.held[o] == 0)
+        for c in self.feedbacks[o]:
+            require(len(s.channel[c]) == 0)
+        self.complete(s, o)
+
+
+class Unscoped(Baton, variant="unscoped"):
+    """A loop begins in another and is closed outside it, as the API before the proposal allowed."""
+
+    topology: str = "unscoped"
+
+
+class InnerForward(Baton, variant="inner-forward"):
+    """The head of an inner loop "will just add its status to the event and forward it downstream" (step 3.3)."""
+
+    def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """Out of the loop at once, without a turn around it."""
+        self.send(s, o, kind.entering(self.wiring.scope(o), 2), self.added(s, o, busy), id)
+
+
+class HeadUnasked(Baton, variant="head-unasked"):
+    """A head that starts an attempt does not add its own status: step 4 speaks of records received, not of records held."""
+
+    def send_own(self, s: Any, o: str, turn: int, busy: Any) -> None:
+        """The first baton is IDLE."""
+        super().send_own(s, o, turn, busy if turn == 2 else False)
+
+
+class UpstreamUnwaited(Baton, variant="upstream-unwaited"):
+    """An operator outside loops adds BUSY "to the event and broadcast[s] it" (step 3.1), and is not asked again."""
+
+    @action(o="others", fairness=WEAK)
+    def terminate(self, s: Any, o: str) -> None:
+        """END goes on with the status; the operator terminates when it is done."""
+        require(s.status[o] == "RUNNING")
+        self.take_ends(s, o)
+        s.status[o] = "ATTEMPTING" if s.held[o] > 0 else "TERMINATED"
+        for c in self.outputs[o]:
+            self.push(s, c, "END", s.held[o] > 0, 0)
+
+    @action(o="others", fairness=WEAK)
+    def retire(self, s: Any, o: str) -> None:
+        """It is done."""
+        require(s.status[o] == "ATTEMPTING")
+        require(s.held[o] == 0)
+        s.status[o] = "TERMINATED"
+
+    @action(o="heads", fairness=WEAK)
+    def begin(self, s: Any, o: str) -> None:
+        """The first attempt is BUSY when one of the events was."""
+        require(s.status[o] == "RUNNING")
+        busy = any(len(s.channel[c]) > 0 and s.channel[c].head.busy for c in self.inputs[o]) or s.held[o] > 0
+        self.take_ends(s, o)
+        s.status[o] = "ATTEMPTING"
+        s.turn[o] = "CLEAN"
+        self.send_own(s, o, 1, busy)
+
+
+class BlockingAlignment(Baton, variant="blocking-alignment"):
+    """An operator that waits for a baton takes no records from inputs where it has come, as checkpoint barriers are aligned."""
+
+    @action(c="channels", fairness=WEAK)
+    def receive(self, s: Any, c: str) -> None:
+        """Only while the channel's baton is not waited with."""
+        target = self.target[c]
+        for (task, kind), channels in self.waiting.items():
+            if task == target and c in channels:
+                require(not s.got[f"{kind} at {c}"])
+        super().receive(s, c)
+
+
+class Broadcast(Baton, variant="broadcast"):
+    """Batons are sent on every output (step 1: "broadcast"), also to operators that cannot answer; these drop them."""
+
+    slack: ClassVar[int] = 3
+
+    def carried(self) -> Mapping[str, tuple[Kind, ...]]:
+        """Every channel out of an operator that sends a baton carries it."""
+        found = {c: dict.fromkeys(batons) for c, batons in super().carried().items()}
+        self.strays: dict[tuple[str, Kind], tuple[str, ...]] = {}
+        for task in self.operators:
+            sent = dict.fromkeys(
+                step
+                for c, batons in super().carried().items()
+                if self.target[c] == task
+                for b in batons
+                for step in self.wiring.sent_for(c, b)
+            )
+            for kind in (*sent, *(self.wiring.own(task) if task in self.heads else ())):
+                leading = {c for c, _ in self.wiring.onward(task, kind)}
+                self.strays[task, kind] = tuple(c for c in self.outputs[task] if c not in leading)
+                for c in self.strays[task, kind]:
+                    found[c][kind] = None
+        return {c: tuple(batons) for c, batons in found.items()}
+
+    def send(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """Everywhere."""
+        super().send(s, o, kind, busy, id)
+        for c in self.strays[o, kind]:
+            self.push(s, c, str(kind), busy, id)
+
+    def handle(self, s: Any, c: str, kind: Kind, busy: Any, id: Any) -> None:
+        """Nothing, where it leads nowhere."""
+        if kind in self.wiring.carried[c]:
+            super().handle(s, c, kind, busy, id)
+
+
+class CompletedTogether(Baton, variant="completed-together"):
+    """A completed scope completes the loops in it: "all operators [...] terminate" (step 4.1.2), inner heads included."""
+
+    @action(o="heads", fairness=WEAK)
+    def begin(self, s: Any, o: str) -> None:
+        """Only the outermost head makes attempts."""
+        if self.wiring.scope(o).level == 1:
+            super().begin(s, o)
+        else:
+            require(s.status[o] == "RUNNING")
+            self.take_ends(s, o)
+            self.complete(s, o)
+
+
+class ScopeKept(Baton, variant="scope-kept"):
+    """An event keeps the scope that it has: step 3.2 associates one only with an event that has none, so the next head does nothing."""
+
+    @action(o="heads", fairness=WEAK)
+    def begin(self, s: Any, o: str) -> None:
+        """Only where no event can have passed another head."""
+        before, _ = self.wiring.reaching(o)
+        scope = self.wiring.scope(o)
+        require(
+            all(
+                t not in self.heads or self.wiring.scope(t) == scope or scope.is_outer_of(self.wiring.scope(t))
+                for t in before
+            )
+        )
+        super().begin(s, o)
+
+
+class Bounded(Baton, variant="bounded"):
+    """Feedback edges have buffers like every other channel, and no disk; an operator holds one record and insists on sending it."""
+
+    capacity: int = 1
+    hold: int = 1
+    spilling: bool = False
+    insist: bool = True
+
+
+class BoundedWithoutEnd(Bounded, variant="bounded-without-end"):
+    """The same while the sources have not ended: no baton is under way."""
+
+    @action(o="sources")
+    def end(self, s: Any, o: str) -> None:
+        """Never."""
+        require(False)
+
+
+class Literal(UpstreamUnwaited, InnerForward, UncoordinatedHeads, HeadUnasked, variant="literal"):
+    """The text at its word: upstream-unwaited, inner-forward, uncoordinated-heads and head-unasked together."""
