@@ -115,17 +115,10 @@ def test_several_workers_keep_to_the_limit_on_states(limit: int) -> None:
     assert found[2].stopped == "max_states"
 
 
-def _with_together(states: int) -> tuple[object, ...]:
-    """The defaults of a search that has several workers from so many states on."""
-    defaults = search.CompiledSearch.__init__.__defaults__ or ()
-    assert search.TOGETHER in defaults
-    return tuple(states if value == search.TOGETHER else value for value in defaults)
-
-
 def test_several_workers_are_the_same_as_one_on_a_larger_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """With turns of some thousand states, and when nothing is said and they begin in the middle."""
     system = TwoPhaseCommit.system(resource_managers=6)
-    monkeypatch.setattr(search.CompiledSearch.__init__, "__defaults__", _with_together(2_000))
+    monkeypatch.setattr(search, "TOGETHER", 2_000)
     alone = outcome(system, workers=1, tier="compiled")
     assert outcome(system, workers=2, tier="compiled") == alone
     assert outcome(system, workers=4, tier="compiled") == alone

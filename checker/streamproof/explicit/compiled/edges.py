@@ -12,7 +12,7 @@ from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.ahead import MOST, Ahead
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import build
-from streamproof.explicit.compiled.steps import conditions_code
+from streamproof.explicit.compiled.steps import conditions_code, module
 from streamproof.explicit.graph import StateGraph
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
@@ -93,8 +93,7 @@ def evaluate(search: CompiledSearch, conditions: Sequence[Expr]) -> npt.NDArray[
     result = np.zeros((len(conditions), search.known), dtype=np.bool_)
     if not conditions:
         return result
-    module = build(conditions_code(search.layout, conditions), ["judge"], optimise=False)
-    judge = module.function("judge", 3)
+    judge = build(module(conditions_code(search.layout, conditions)), ["judge"], optimise=False).function("judge", 3)
     buffer = np.zeros((CHUNK, len(conditions)), dtype=np.bool_)
     for first in range(0, search.known, CHUNK):
         n = min(CHUNK, search.known - first)

@@ -47,8 +47,8 @@ CONTROL = (
     "ME", "RECENT", "KEPT",
 )  # fmt: skip
 """The words of the control block, by position."""
-RECENT_STATES = 1 << 16
-"""Entries of the table of recent successors, which stays in the processor's second cache."""
+RECENT_STATES = 1 << 14
+"""Entries of the table of recent successors: what it leaves out grows slowly with its size, what it costs does not."""
 GOING, FULL, STOPPED = 0, 1, 2
 """What `search` gives: time is up or the level is done; the table has to grow; a limit or a mistake was met."""
 

@@ -17,7 +17,7 @@ from streamproof.explicit.compiled.layout import Layout, layout, packed
 from streamproof.explicit.compiled.mark import Mark
 from streamproof.explicit.compiled.memory import Block
 from streamproof.explicit.compiled.native import Module, build
-from streamproof.explicit.compiled.steps import NONE, Facts, ever_code, expand_code, watch_code
+from streamproof.explicit.compiled.steps import NONE, Facts, ever_code, expand_code, module, watch_code
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
 from streamproof.explicit.found import Event
@@ -42,8 +42,8 @@ MOST_BATCHES = 1 << 20
 """More are not expanded at once, however short they are."""
 BLOCK = 1 << 18
 """So many states are handed to compiled code at once when all are looked at."""
-TOGETHER = 1 << 24
-"""From so many known states on, several workers are faster than one."""
+TOGETHER, WIDE_TOGETHER = 1 << 21, 1 << 24
+"""From so many known states on, several workers are faster than one: states of one word; wider ones, compared in the log."""
 READY_FROM = 1 << 21
 """From so many known states on, a second thread clears memory ahead of one worker; before, it is more of a hindrance."""
 SLICE_SECONDS = 0.1
@@ -61,8 +61,8 @@ class CompiledSearch:
     on_progress: Callable[[Progress], None] | None
     stop_when_decided: bool
     threads: int = 1
-    together: int = TOGETHER
-    """With so many known states there are several workers."""
+    together: int = 0
+    """With so many known states there are several workers; 0: when it pays."""
     checkpoints: Checkpoints | None = None
     """Where the search is written to at the ends of levels."""
     checkpoint_seconds: float = 60.0
@@ -78,12 +78,13 @@ class CompiledSearch:
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
         self._facts = Facts(len(self.system.instances), len(self._steps))
+        self.together = self.together or (TOGETHER if self.layout.words == 1 else WIDE_TOGETHER)
         self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
         watching = self._watches()
         # A second pass needs the steps that change nothing too: the same code serves both.
         self._all_steps = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.properties)
-        code = expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps) + watching
+        code = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps), watching)
         self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
         if watching:
             self._watch = self._own.function("watch", 3)
@@ -183,8 +184,8 @@ class CompiledSearch:
         open_ = [k for k, c in enumerate(conditions) if c is not b.TRUE and c is not b.FALSE]
         if not open_:
             return found
-        module = build(ever_code(self.layout, [conditions[k] for k in open_]), ["ever"], optimise=False)
-        ever = module.function("ever", 3)
+        judged = [conditions[k] for k in open_]
+        ever = build(module(ever_code(self.layout, judged)), ["ever"], optimise=False).function("ever", 3)
         size = len(open_) // 8 + 1
         seen = Block([0] * size)
         for address, _, count in self._blocks(0):
@@ -212,7 +213,7 @@ class CompiledSearch:
         """The successor function that writes down all steps, and what it notes."""
         if self._all_steps:
             return self._own, self._facts
-        code = expand_code(self.system, self.layout, (), idle_steps=True)
+        code = module(expand_code(self.system, self.layout, (), idle_steps=True))
         return build(code, ["expand"], optimise=False), Facts(len(self.system.instances), 0)
 
     # --- the search ---
@@ -440,7 +441,7 @@ class CompiledSearch:
         begun = time.perf_counter()
         watching = self._watches()
         if watching:
-            self._watch = build(watching, ["watch"], optimise=False).function("watch", 3)
+            self._watch = build(module(watching), ["watch"], optimise=False).function("watch", 3)
         self.compile_seconds += time.perf_counter() - begun
 
     def _watches(self) -> str:

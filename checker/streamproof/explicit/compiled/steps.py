@@ -22,6 +22,8 @@ from streamproof.system.records import dataclass
 
 NONE = (1 << 64) - 1
 """What a fact holds before anything was met."""
+FAR_AHEAD = 96
+"""Words between what is read of the log and what is asked for."""
 MOST_INSTANCES = 1 << 16
 """Instances are written down in 16 bits."""
 CHEAP = 10
@@ -69,6 +71,11 @@ class Facts:
         return [NONE, 0, NONE, NONE, *[0] * self.instances, *[NONE] * (4 * self.steps)]
 
 
+def module(*functions: str) -> str:
+    """A module of functions that the others here write."""
+    return "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n" + "".join(functions)
+
+
 def expand_code(
     system: System, layout: Layout, steps: Sequence[tuple[int, Property]], *, idle_steps: bool = False
 ) -> str:
@@ -94,8 +101,8 @@ class _Expand:
         self._idle_steps = idle_steps
 
     def text(self) -> str:
-        """The module."""
-        out, words = self._emit, self._layout.words
+        """The function."""
+        out = self._emit
         out.line("%states.p = inttoptr i64 %states to ptr")
         out.line("%out.p = inttoptr i64 %out to ptr")
         out.line("%actions.p = inttoptr i64 %actions to ptr")
@@ -107,14 +114,7 @@ class _Expand:
         out.begin("state")
         out.line("%at = phi i64 [0, %entry], [%at.next, %next]")
         out.line("%start = phi i64 [0, %entry], [%pos.next, %next]")
-        base = out.new(f"mul i64 %at, {words}")
-        names = []
-        for word in range(words):
-            place = out.new(
-                f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {word}') if word else base}"
-            )
-            names.append(out.new(f"load i64, ptr {place}"))
-        out.words(names)
+        _read(out, self._layout.words)
         faults = b.or_(check.condition for i in self._system.instances for check in i.guard_checks)
         if faults is not b.FALSE:
             self._fail_if(faults, "%start")
@@ -355,12 +355,7 @@ def _over_states(layout, items, name, write) -> str:  # type: ignore[no-untyped-
     out.line("br label %state")
     out.begin("state")
     out.line("%at = phi i64 [0, %entry], [%at.next, %next]")
-    base = out.new(f"mul i64 %at, {layout.words}")
-    names = []
-    for word in range(layout.words):
-        place = out.new(f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {word}')}")
-        names.append(out.new(f"load i64, ptr {place}"))
-    out.words(names)
+    _read(out, layout.words)
     for k, item in enumerate(items):
         write(out, k, item, len(items))
     out.line("br label %next")
@@ -370,6 +365,18 @@ def _over_states(layout, items, name, write) -> str:  # type: ignore[no-untyped-
     out.begin("done")
     out.line("ret i64 %n")
     return f"define i64 @{name}(i64 %states, i64 %n, i64 %out) nounwind {{\nentry:\n" + "\n".join(out.lines) + "\n}\n"
+
+
+def _read(out: Emitter, words: int) -> None:
+    """Load state number ``%at`` of those at ``%states.p``, and ask for one further on: processors foresee that late."""
+    base = out.new(f"mul i64 %at, {words}") if words > 1 else "%at"
+    far = out.new(f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {FAR_AHEAD}')}")
+    out.line(f"call void @llvm.prefetch.p0(ptr {far}, i32 0, i32 3, i32 1)")
+    names = []
+    for word in range(words):
+        place = out.new(f"getelementptr i64, ptr %states.p, i64 {out.new(f'add i64 {base}, {word}') if word else base}")
+        names.append(out.new(f"load i64, ptr {place}"))
+    out.words(names)
 
 
 def _write_bytes(out: Emitter, k: int, condition: Expr, many: int) -> None:
