@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, Sweep, invariant, leads_to, measure, reachable, refines, temporal
+from streamproof import Spec, Sweep, invariant, leads_to, lemma, measure, reachable, refines, temporal
 from streamproof_models.cyclic import FEEDBACK, POLICIES, Cyclic
 from streamproof_models.cyclic_counts import CyclicCounts
 from streamproof_models.cyclic_variants import (  # noqa: F401  (declaring a variant registers it)
@@ -37,6 +37,12 @@ def conserved(m: Cyclic, s: Any) -> Any:
     held = sum(operator.copies + (operator.task == "LEAVE") for operator in s.operator)
     held_barriers = sum(operator.task == "BARRIER" for operator in s.operator)
     return s.unborn + records + held == m.records and s.untriggered + barriers + held_barriers == m.barriers
+
+
+@lemma
+def copies_are_sent(m: Cyclic, s: Any) -> Any:
+    """An operator has copies to write exactly while that is its task."""
+    return all((operator.task == "SEND") == (operator.copies > 0) for operator in s.operator)
 
 
 def counted(m: Cyclic, s: Any) -> Any:
@@ -142,6 +148,7 @@ SPEC = Spec(
     ),
     properties=(
         conserved,
+        copies_are_sent,
         counted,
         forward_served,
         feedback_served,

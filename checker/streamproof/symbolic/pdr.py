@@ -1,10 +1,11 @@
 """Property-directed reachability (IC3) over the leaves: an inductive invariant, clause by clause, or a way to an event.
 
-Frame n over-approximates the states reachable in at most n steps by clauses over the leaves. Where the last frame admits a
-state in which something looked for, or a mistake of the model, happens, its cube is blocked: it is unreachable from the frame
-before, or else so is a predecessor to be blocked first, down to the initial states, where the way to the event is complete.
-What blocks a cube is generalised by dropping and widening its parts. When two frames become equal, their clauses are
-inductive.
+Frame n over-approximates the states reachable in at most n steps by clauses over the leaves, and by this: nothing looked for
+has happened, nor a mistake of the model. Where a step out of the frame before the last leads to such an event, the cube it
+starts in is blocked: it is unreachable from the frame before, or else so is a predecessor to be blocked first, down to
+the initial states, where the way to the event is complete. What blocks a cube is generalised by dropping and widening its
+parts. When two frames become equal, their clauses, with the claim itself, are inductive. The states of an event are never
+listed: of a sum that is not what it should be there are too many.
 
 Frames are extended one at a time and cubes are blocked nowhere but in theirs, so ways are shortest. Nothing in here is to be
 believed: ways are taken again by the interpreter, and an invariant is a proposal for `induction` to prove in another solver.
@@ -72,6 +73,8 @@ class Pdr:
         self._replay = Replay(encoding)
         self._blocked: list[dict[Cube, None]] = [{}]
         """For each level, the cubes that are blocked up to there and no further."""
+        self._found_at = 0
+        """The level at which something was found last."""
         self._tie = count()
         self._parts: dict[tuple[Expr, int], Term] = {}
         """The negations of parts of cubes, at positions."""
@@ -83,7 +86,7 @@ class Pdr:
         self._main = _Table(encoding, budget, 1, [at(known, 0)])
         self._levels = [self._main.given("initial", at(encoding.initial, 0))]
         self._step = self._main.given("step", encoding.all_of([at(encoding.transition, 0), at(known, 1)]))
-        self._good = self._nothing_yet()
+        self._calm, self._good = self._nothing_yet()
         self.reached = Reached()
 
     def run(self) -> Reached:
@@ -107,12 +110,14 @@ class Pdr:
 
     # --- what is looked for ------------------------------------------------------------------------------------------
 
-    def _nothing_yet(self) -> Term:
-        """The switch for what is known of every frame but the last: nothing that is looked for happens there."""
+    def _nothing_yet(self) -> tuple[Term, Term]:
+        """What is known of the last frame: nothing looked for happens in a state; and of others: nor by a step out of one."""
         encoding = self._encoding
-        events = [g.event for g in self._open]
-        formula = encoding.no(encoding.any_of([encoding.mistake, *events]))
-        return self._main.given(f"good {len(events)}", encoding.at(formula, 0))
+        for_states = [encoding.mistake, *(g.event for g in self._open if not g.step)]
+        calm = encoding.no(encoding.any_of(for_states))
+        quiet = encoding.no(encoding.any_of(g.event for g in self._open if g.step))
+        in_states = self._main.given(f"calm {len(self._open)}", encoding.at(calm, 0))
+        return in_states, self._main.given(f"good {len(self._open)}", encoding.at(encoding.all_of([calm, quiet]), 0))
 
     def _look(self, *, in_state: bool) -> None:
         """Decide the goals whose events happen in a state of the last frame, or by a step out of one."""
@@ -126,7 +131,8 @@ class Pdr:
                 raise ReplayFailure(f"{trace.states[-1]} decides none of {', '.join(g.prop.name for g in wanted)}")
             self.reached.findings.update(found)
             self._open = [g for g in self._open if g.prop not in found]
-            self._good = self._nothing_yet()
+            self._found_at = self._last
+            self._calm, self._good = self._nothing_yet()
 
     def _look_for_mistake(self) -> None:
         if self._open and self.reached.mistake is None:
@@ -139,19 +145,24 @@ class Pdr:
 
         Where the way meets a mistake of the model earlier, that is recorded, and None is answered.
         """
-        event = self._encoding.at(event, 0)
-        while self._sure(self._main.ask(event, (), [*self._frame(self._last), *([self._step] if stepping else [])])):
-            state = self._main.state()
-            instance = self._main.taken() if stepping else None
-            cube = cube_of(self._encoding.system, state)
-            if instance is None:
-                cube = self._judging.core(self._encoding.no(event), cube)
-            else:
-                cube = self._lifted(cube, instance, self._encoding.no(event))
-            start = self._block(_Obligation(cube, state, instance, None))
+        level = self._last if stepping else self._last - 1
+        if level < 0:
+            return self._there_at_once(event)
+        event = self._encoding.at(event, 0 if stepping else 1)
+        known = [*self._frame(level), self._calm if stepping else self._good, self._step]
+        while self._sure(self._main.ask(event, (), known)):
+            state, instance = self._main.state(), self._main.taken()
+            cube = self._lifted(cube_of(self._encoding.system, state), instance, self._encoding.no(event))
+            start = self._block(_Obligation(cube, state, instance, None), level)
             if start is not None:
                 return self._taken_again(start)
         return None
+
+    def _there_at_once(self, event: Term) -> Trace | None:
+        """An initial state in which an event happens."""
+        if not self._sure(self._starting.ask(self._encoding.at(event, 0), ())):
+            return None
+        return self._replay.follow(self._starting.state(), ())
 
     def _taken_again(self, start: _Obligation) -> Trace | None:
         """The way that begins with an obligation, step by step, by the interpreter."""
@@ -177,12 +188,12 @@ class Pdr:
 
     # --- blocking ----------------------------------------------------------------------------------------------------
 
-    def _block(self, last: _Obligation) -> _Obligation | None:
-        """Keep the states of an obligation out of the last frame; or a way to them that starts in an initial state."""
+    def _block(self, last: _Obligation, into: int) -> _Obligation | None:
+        """Keep the states of an obligation out of the frame `into`; or a way to them that starts in an initial state."""
         start = self._from_start(last)
         if start is not None:
             return start
-        pending = [(self._last, next(self._tie), last)]
+        pending = [(into, next(self._tie), last)]
         while pending:
             level, _, obligation = heapq.heappop(pending)
             if self._excluded(obligation.cube, level):
@@ -246,7 +257,9 @@ class Pdr:
                 if cube in self._blocked[level] and self._relative(cube, level + 1) is Answer.NO:
                     del self._blocked[level][cube]
                     self._exclude(cube, level + 1)
-            if not self._blocked[level]:
+            # What steps out of the frame before the last lead to has not been looked at yet; and clauses of frames before
+            # one where something was found rest on its not happening.
+            if not self._blocked[level] and self._found_at <= level < self._last - 1:
                 self.reached.invariant = tuple(clause(c) for frame in self._blocked[level + 1 :] for c in frame)
                 return True
         return False

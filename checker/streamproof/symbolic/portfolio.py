@@ -139,7 +139,8 @@ class Portfolio:
             if alone and turn == 1:
                 known = self._inductive_lemmas()
                 discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, known)
-            for integers in (False, True):
+            # What is discovered are sums, for the most part: a matter for integers.
+            for integers in (bool(discovery.kept), not discovery.kept):
                 asked = [p for p in self.open if p.kind not in ENDLESS]
                 if not asked:
                     return
