@@ -31,7 +31,7 @@ from streamproof import WEAK, Array, Bool, Enum, Model, Queue, Range, Record, St
 from streamproof_models.baton_wiring import Baton as Kind
 from streamproof_models.baton_wiring import Wiring
 from streamproof_models.scoped_topologies import topology
-from streamproof_models.scopes import ROOT, ScopedGraph
+from streamproof_models.scopes import StreamScope
 
 
 class Baton(Model):
@@ -66,18 +66,18 @@ class Baton(Model):
         "large": {"work": 3},
     }
 
-    slack: ClassVar[int] = 1
-    """Batons that a channel without a limit has room for."""
+    more: ClassVar[int] = 0
+    """Batons that a channel without a limit has room for, beyond those that the rules allow."""
 
     # --- structure, computed once from the graph
 
-    def graph(self) -> ScopedGraph:
-        """The job graph."""
-        return topology(self.topology)
+    def wire(self) -> Wiring:
+        """The subtasks of the job graph, their channels, and where batons go."""
+        return Wiring(topology(self.topology))
 
     def setup(self) -> None:
         """Subtasks, channels, and which baton goes where."""
-        self.wiring = wiring = Wiring(self.graph())
+        self.wiring = wiring = self.wire()
         self.tasks, self.heads, self.sources = wiring.tasks, wiring.heads, wiring.sources
         self.operators = tuple(t for t in self.tasks if t not in self.sources)
         self.others = tuple(t for t in self.operators if t not in self.heads)
@@ -91,6 +91,13 @@ class Baton(Model):
         self.feedbacks = {
             h: tuple(c for c in self.channels if wiring.links[c].feedback and self.target[c] == h) for h in self.heads
         }
+        scope = wiring.scope
+        self.nested_heads = tuple((a, b) for a in self.heads for b in self.heads if scope(a).is_outer_of(scope(b)))
+        fellows = ((a, b) for a in self.heads for b in self.heads if a != b and scope(a) == scope(b))
+        self.fellow_heads = tuple((a, b) for a, b in fellows if wiring.meet(a, b))
+        self.most_batons = 2 if self.fellow_heads else 1
+        self.own_kinds = {h: tuple(str(b) for b in wiring.own(h)) for h in self.heads}
+        self.things = 1 + len(wiring.graph.scopes)
         self.batons = {(c, str(b)): b for c, batons in self.carried().items() for b in batons}
         self.kinds = tuple(sorted({kind for _, kind in self.batons}))
         self.waiting = {
@@ -103,6 +110,10 @@ class Baton(Model):
         }
         self.most_held = min(self.hold or self.work, self.work)
 
+    def heads_of(self, scope: StreamScope) -> tuple[str, ...]:
+        """The heads of a scope."""
+        return tuple(h for h in self.heads if self.wiring.scope(h) == scope)
+
     def carried(self) -> Mapping[str, tuple[Kind, ...]]:
         """The batons that each channel carries."""
         return self.wiring.carried
@@ -113,7 +124,7 @@ class Baton(Model):
 
     def room(self, c: str) -> int:
         """What a channel holds, batons included."""
-        return self.capacity if self.limited[c] else self.work + self.slack
+        return self.capacity if self.limited[c] else self.work + self.most_batons + self.more
 
     def state(self) -> State:
         """Everybody runs and nothing is under way."""
@@ -350,13 +361,6 @@ class Baton(Model):
     def over(self, s: Any) -> Any:
         """Everybody has terminated."""
         return all(s.status[t] == "TERMINATED" for t in self.tasks)
-
-    def nested_scopes(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of heads, the first in a loop around the second's."""
-        scope = self.wiring.scope
-        return tuple(
-            (a, b) for a in self.heads for b in self.heads if scope(a) != ROOT and scope(a).is_outer_of(scope(b))
-        )
 
 
 def _at(place: str, baton: Kind) -> str:

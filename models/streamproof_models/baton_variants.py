@@ -11,12 +11,14 @@ from typing import Any, ClassVar
 from streamproof import WEAK, action, require
 from streamproof_models.baton import Baton
 from streamproof_models.baton_wiring import Baton as Kind
+from streamproof_models.baton_wiring import Wiring
+from streamproof_models.scoped_topologies import topology
 
 
 class NoAlignment(Baton, variant="no-alignment"):
     """Nobody in a loop waits for a baton on all inputs: each copy is sent on, and the first that is back decides."""
 
-    slack: ClassVar[int] = 3
+    more: ClassVar[int] = 2
 
     def aligns(self, task: str, baton: Kind) -> bool:
         """Nobody waits."""
@@ -78,7 +80,7 @@ class EagerRetry(Baton, variant="eager-retry"):
     """A single head aborts its attempt as soon as it receives a record: the next baton overtakes the last one's return."""
 
     ids: int = 4
-    slack: ClassVar[int] = 4
+    more: ClassVar[int] = 3
 
     def notice(self, s: Any, o: str) -> None:
         """Another attempt at once."""
@@ -101,7 +103,7 @@ class EagerRetryStale(EagerRetry, variant="eager-retry-stale"):
 class InnerFirst(Baton, variant="inner-first"):
     """The head of an inner loop that gets a baton from outside completes its own scope first."""
 
-    slack: ClassVar[int] = 2
+    more: ClassVar[int] = 1
 
     def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
         """The baton from outside waits for that, and is not needed when it is done."""
@@ -136,6 +138,10 @@ class Unscoped(Baton, variant="unscoped"):
     """A loop begins in another and is closed outside it, as the API before the proposal allowed."""
 
     topology: str = "unscoped"
+
+    def wire(self) -> Wiring:
+        """Where loops are no scopes, batons go wherever they lead back."""
+        return Wiring(topology(self.topology), scoped=False)
 
 
 class InnerForward(Baton, variant="inner-forward"):
@@ -200,7 +206,7 @@ class BlockingAlignment(Baton, variant="blocking-alignment"):
 class Broadcast(Baton, variant="broadcast"):
     """Batons are sent on every output (step 1: "broadcast"), also to operators that cannot answer; these drop them."""
 
-    slack: ClassVar[int] = 3
+    more: ClassVar[int] = 2
 
     def carried(self) -> Mapping[str, tuple[Kind, ...]]:
         """Every channel out of an operator that sends a baton carries it."""

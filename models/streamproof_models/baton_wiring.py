@@ -28,13 +28,15 @@ class Baton:
     turns: tuple[int, ...]
 
     @property
-    def goal(self) -> int:
-        """The level of the head that it is on its way to."""
+    def goal(self) -> StreamScope:
+        """The scope of the head that it is on its way to."""
         first = [at for at, turn in enumerate(self.turns) if turn == 1]
-        return self.origin.level + (first[-1] if first else 0)
+        return StreamScope(self.origin.loops + self.loops[1 : first[-1] + 1] if first else self.origin.loops)
 
     def at(self, scope: StreamScope) -> Baton:
-        """The same where it has left the loops inside `scope`."""
+        """The same where it has left the loops inside `scope`; outside its goal there is nothing to leave."""
+        if not self.goal.contains(scope):
+            return self
         depth = scope.level - self.origin.level + 1
         return Baton(self.origin, self.loops[:depth], self.turns[:depth])
 
@@ -71,9 +73,10 @@ class Link:
 class Wiring:
     """Subtasks and channels of a graph, and what flows through them."""
 
-    def __init__(self, graph: ScopedGraph) -> None:
-        """Expand operators to subtasks and edges to channels."""
+    def __init__(self, graph: ScopedGraph, scoped: bool = True) -> None:
+        """Expand operators to subtasks and edges to channels; `scoped` says whether batons stay within their scope."""
         self.graph = graph
+        self.scoped = scoped
         self.operator_of = {task: o for o in graph.operators for task in _tasks(o.name, o.parallelism)}
         self.tasks = tuple(self.operator_of)
         self.links = {link.name: link for link in self._links()}
@@ -116,7 +119,7 @@ class Wiring:
         found = {}
         for scope in self.graph.scopes:
             head = {o.name for o in self.graph.heads(scope)}
-            inside = {o.name for o in self.graph.within(scope)}
+            inside = {o.name for o in self.graph.operators if not self.scoped or scope.contains(o.scope)}
             reached = {e.source for e in self.graph.feedback if e.target in head} & inside
             before = -1
             while len(reached) > before:
@@ -127,7 +130,7 @@ class Wiring:
 
     def onward(self, task: str, baton: Baton) -> tuple[tuple[str, Baton], ...]:
         """Where a subtask sends a baton on: channels, each with what the baton is to its reader."""
-        goal = self.scope(task).context_for_level(baton.goal)
+        goal = baton.goal
         sent = []
         for name, link in self.links.items():
             if link.source != task:
@@ -135,7 +138,7 @@ class Wiring:
             target = self.operator_of[link.target]
             if link.feedback and target.scope == goal:
                 sent.append((name, baton.at(goal)))
-            elif not link.feedback and goal.contains(target.scope) and target.name in self.leading[goal]:
+            elif not link.feedback and target.name in self.leading[goal]:
                 sent.append((name, baton.at(self.graph.stream_scope(link.edge))))
         return tuple(sent)
 

@@ -45,7 +45,7 @@ NAMED: Mapping[str, str] = MappingProxyType(
 )
 """Every scoped graph of the catalogue by name, as text."""
 
-UNSCOPED = "a L:b L.M:c d; a>b b>c c>d; c~b d~c"
+UNSCOPED = "a L:b L.M:c d; a>b a>d b>c c>d; c~b d~c"
 """A graph that the Loops API refuses and the API before it allowed: M begins in L and closes outside it."""
 
 

@@ -1,12 +1,13 @@
-"""What must hold of termination by a baton: nobody terminates while something can still come, and in the end everybody does."""
+"""What must hold of termination by a baton: nobody terminates while something can still come, and in the end all do."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, always, eventually, invariant, leads_to, step, temporal
-from streamproof_models import baton_variants  # noqa: F401
+from streamproof import Spec, always, eventually, invariant, leads_to, measure, refines, step, temporal
+from streamproof_models import baton_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.baton import Baton
+from streamproof_models.baton_promise import Detection
 
 
 @invariant
@@ -17,7 +18,7 @@ def nothing_lost(m: Baton, s: Any) -> Any:
 
 @invariant
 def no_early_end(m: Baton, s: Any) -> Any:
-    """No operator has terminated while a record can still come to it: one in a channel, with an operator, or with a source."""
+    """No operator has terminated while a record can still come to it, from a channel, an operator or a source."""
     return all(s.status[o] != "TERMINATED" or quiet(m, s, o) for o in m.operators)
 
 
@@ -29,12 +30,125 @@ def quiet(m: Baton, s: Any, o: str) -> Any:
     )
 
 
+@invariant
+def outer_first(m: Baton, s: Any) -> Any:
+    """A scope is complete only when every scope around it is."""
+    return all(s.status[outer] == "TERMINATED" or s.status[inner] != "TERMINATED" for outer, inner in m.nested_heads)
+
+
+@step
+def completed_once(m: Baton, s: Any, t: Any) -> Any:
+    """What has terminated stays so: a scope is completed at most once."""
+    return all(s.status[o] != "TERMINATED" or t.status[o] == "TERMINATED" for o in m.tasks)
+
+
+@step
+def heads_agree(m: Baton, s: Any, t: Any) -> Any:
+    """Heads of one scope whose batons meet complete it by the same attempt, or none of them does."""
+    return all(
+        s.status[h] != "ATTEMPTING"
+        or (
+            (t.status[h] != "TERMINATED" or s.status[other] == "TERMINATED" or s.id[other] == s.id[h])
+            and (t.id[h] == s.id[h] or t.status[h] == "TERMINATED" or s.status[other] != "TERMINATED")
+        )
+        for h, other in m.fellow_heads
+    )
+
+
+@step
+def stale_never_completes(m: Baton, s: Any, t: Any) -> Any:
+    """A head that completes its scope has just taken a baton of the current attempt."""
+    return all(
+        s.status[h] != "ATTEMPTING"
+        or t.status[h] != "TERMINATED"
+        or any(
+            len(s.channel[c]) > len(t.channel[c])
+            and s.channel[c].head.kind in m.own_kinds[h]
+            and s.channel[c].head.id == s.id[h]
+            for c in m.feedbacks[h]
+        )
+        or any(c in m.outputs[h] for c in m.feedbacks[h])
+        for h in m.heads
+    )
+
+
+@invariant
+def batons_bounded(m: Baton, s: Any) -> Any:
+    """Batons under way are bounded: a channel has one at a time, two where several heads of a scope meet."""
+    return all(sum(item.kind in m.kinds for item in s.channel[c]) <= m.most_batons for c in m.channels)
+
+
+@invariant
+def only_current(m: Baton, s: Any) -> Any:
+    """Every baton under way is one of the attempt that a head of its scope is making now."""
+    return all(
+        item.kind != kind
+        or any(s.status[h] == "ATTEMPTING" and s.id[h] == item.id for h in m.heads_of(m.batons[c, kind].origin))
+        for c, kind in m.batons
+        for item in s.channel[c]
+    )
+
+
 @temporal
 def everybody_terminates(m: Baton, s: Any) -> Any:
-    """When there is nothing more to do for ever, everybody terminates."""
+    """When there is nothing to do any more, everybody terminates in the end."""
     return not eventually(always(s.records == 0)) or eventually(
         always(all(s.status[t] == "TERMINATED" for t in m.tasks))
     )
 
 
-SPEC = Spec(Baton, properties=(nothing_lost, no_early_end, everybody_terminates))
+@temporal
+def records_get_through(m: Baton, s: Any) -> Any:
+    """A record in a channel comes to its head, whatever attempts are made or aborted meanwhile."""
+    return all(
+        leads_to(
+            any(item.kind == "RECORD" for item in s.channel[c]),
+            len(s.channel[c]) > 0 and s.channel[c].head.kind == "RECORD",
+        )
+        for c in m.channels
+    )
+
+
+@refines(Detection, things="things")
+def detects(m: Baton, s: Any) -> Any:
+    """The job, and each loop, is found to be quiet only when it is, and then it is found."""
+    active = [any(s.status[t] != "TERMINATED" for t in m.sources) or s.records > 0]
+    detected = [all(s.status[t] == "TERMINATED" for t in m.operators) if m.operators else False]
+    if not m.operators:
+        active = [True]
+    for scope in m.wiring.graph.scopes:
+        heads = m.heads_of(scope)
+        active.append(not all(quiet(m, s, h) for h in heads))
+        detected.append(all(s.status[h] == "TERMINATED" for h in heads))
+    return {"active": active, "detected": detected}
+
+
+@measure
+def batons_under_way(m: Baton, s: Any) -> Any:
+    """Batons in all channels."""
+    return sum(item.kind in m.kinds for c in m.channels for item in s.channel[c])
+
+
+@measure
+def longest_channel(m: Baton, s: Any) -> Any:
+    """Records, batons and ENDs in one channel."""
+    return max(len(s.channel[c]) for c in m.channels) if m.channels else 0
+
+
+SPEC = Spec(
+    Baton,
+    measures=(batons_under_way, longest_channel),
+    properties=(
+        nothing_lost,
+        no_early_end,
+        outer_first,
+        completed_once,
+        heads_agree,
+        stale_never_completes,
+        batons_bounded,
+        only_current,
+        everybody_terminates,
+        records_get_through,
+        detects,
+    ),
+)
