@@ -8,6 +8,7 @@ import inspect
 import types
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
@@ -188,7 +189,7 @@ class Functions(Expressions):
             )
         if isinstance(function, types.MethodType):
             args = [function.__self__, *args]
-        signature = inspect.signature(plain, follow_wrapped=False)
+        signature = _signature(plain)
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -334,3 +335,9 @@ def underlying(function: Any) -> types.FunctionType:
     plain = function.__func__ if isinstance(function, types.MethodType) else function
     assert isinstance(plain, types.FunctionType)
     return plain
+
+
+@lru_cache(maxsize=1024)
+def _signature(plain: types.FunctionType) -> inspect.Signature:
+    """The parameters of a function itself, whatever it wraps."""
+    return inspect.signature(plain, follow_wrapped=False)

@@ -68,7 +68,7 @@ def bad(what: str, loc: Loc | None, *args: Expr) -> ModelError:
 
 def not_(arg: Expr, loc: Loc | None = None) -> Expr:
     """Negation."""
-    if arg.sort != BOOL:
+    if arg.sort is not BOOL and arg.sort != BOOL:
         raise bad("'not' needs a Bool", loc, arg)
     match arg:
         case e.Const(value=v):
@@ -92,12 +92,17 @@ def or_(args: Iterable[Expr], loc: Loc | None = None) -> Expr:
 def _connective(kind: type[e.And] | type[e.Or], args: tuple[Expr, ...], loc: Loc | None) -> Expr:
     unit, zero = (TRUE, FALSE) if kind is e.And else (FALSE, TRUE)
     seen: dict[Expr, None] = {}
+    denied: set[Expr] = set()
     for arg in args:
-        if arg.sort != BOOL:
+        if arg.sort is not BOOL and arg.sort != BOOL:
             raise bad("'and'/'or' need Bools", loc, arg)
         for part in arg.args if isinstance(arg, e.And | e.Or) and type(arg) is kind else (arg,):
-            if part is zero or not_(part) in seen:
+            if part is zero or part in denied:
                 return zero
+            if isinstance(part, e.Not):
+                if part.arg in seen:
+                    return zero
+                denied.add(part.arg)
             if part is not unit:
                 seen[part] = None
     if not seen:

@@ -10,8 +10,9 @@ Nodes are equal when they are the same object: build them only through `build`, 
 
 from __future__ import annotations
 
+import operator
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import fields
 from typing import Any, TypeAlias, cast
 
@@ -361,51 +362,83 @@ Expr: TypeAlias = (
     | Size
 )
 
-_table: weakref.WeakValueDictionary[tuple[Any, ...], Node] = weakref.WeakValueDictionary()
+_table: dict[tuple[Any, ...], weakref.KeyedRef[tuple[Any, ...], Node]] = {}
+"""The nodes that are in use, by what they are made of."""
+
+
+def _forget(reference: weakref.KeyedRef[tuple[Any, ...], Node]) -> None:
+    """A node is not used any more; another may have been made of the same parts meanwhile."""
+    if _table.get(reference.key) is reference:
+        del _table[reference.key]
 
 
 def intern(kind: type[Node], sort: Sort, loc: Loc | None, *parts: Any) -> Expr:
     """The one node of this kind, sort and parts; `loc` is kept from the first time it was built."""
     key = (kind, sort, parts)
-    found = _table.get(key)
+    known = _table.get(key)
+    found = None if known is None else known()
     if found is None:
         found = cast(Callable[..., Node], kind)(sort, loc, *parts)
-        _table[key] = found
+        _table[key] = weakref.KeyedRef(found, _forget, key)
     return cast(Expr, found)
 
 
-def children(expr: Expr) -> Iterator[Expr]:
+def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct subterms, from left to right."""
-    for name, many in _places(type(expr)):
-        if many:
-            yield from getattr(expr, name)
-        else:
-            yield getattr(expr, name)
+    kind = type(expr)
+    get = _getters.get(kind)
+    if get is None:
+        get = _getters[kind] = _getter(kind)
+    return get(expr)
 
 
-_known_places: dict[type[Node], tuple[tuple[str, bool], ...]] = {}
+_getters: dict[type[Node], Callable[[Any], tuple[Expr, ...]]] = {}
 
 
-def _places(kind: type[Node]) -> tuple[tuple[str, bool], ...]:
-    """The fields of a kind of term that hold subterms, and whether they hold several."""
-    if kind not in _known_places:
-        subterm = {"Expr": False, "tuple[Expr, ...]": True}
-        _known_places[kind] = tuple((f.name, subterm[str(f.type)]) for f in fields(kind) if f.type in subterm)
-    return _known_places[kind]
+def _getter(kind: type[Node]) -> Callable[[Any], tuple[Expr, ...]]:
+    """Gives the subterms of a term of this kind."""
+    subterm = {"Expr": False, "tuple[Expr, ...]": True}
+    places = [(f.name, subterm[str(f.type)]) for f in fields(kind) if f.type in subterm]
+    single = [name for name, many in places if not many]
+    if not places:
+        return lambda term: ()
+    if len(single) == len(places):
+        get: Callable[[Any], Any] = operator.attrgetter(*single)
+        return get if len(single) > 1 else lambda term: (get(term),)
+    if not single and len(places) == 1:
+        every: Callable[[Any], tuple[Expr, ...]] = operator.attrgetter(places[0][0])
+        return every
+    return lambda term: tuple(
+        part for name, many in places for part in (getattr(term, name) if many else (getattr(term, name),))
+    )
 
 
 def subterms(*roots: Expr) -> Iterator[Expr]:
     """Every distinct term reachable from `roots`, each after its own subterms."""
-    seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(r, False) for r in reversed(roots)]
-    while stack:
-        term, ready = stack.pop()
-        if ready:
+    done: set[Expr] = set()
+    for root in roots:
+        for term in unfinished(root, done):
+            done.add(term)
             yield term
-        elif term not in seen:
-            seen.add(term)
-            stack.append((term, True))
-            stack.extend((c, False) for c in reversed(tuple(children(term))) if c not in seen)
+
+
+def unfinished(root: Expr, done: Container[Expr]) -> Iterator[Expr]:
+    """Every term reachable from `root` without passing one of `done`, each after its own subterms.
+
+    The caller adds each to `done` before it asks for the next.
+    """
+    stack = [root]
+    while stack:
+        term = stack[-1]
+        if term in done:
+            stack.pop()
+            continue
+        missing = [part for part in children(term) if part not in done]
+        if missing:
+            stack.extend(reversed(missing))
+        else:
+            stack.pop()
+            yield term
 
 
 def variables(*roots: Expr) -> frozenset[str]:

@@ -160,7 +160,9 @@ class _Shape:
     def eq(self) -> Callable[..., Any]:
         """Whether an object is of the same class and has equal fields."""
         values = self._values("compare")
-        return lambda one, other: values(one) == values(other) if other.__class__ is one.__class__ else NotImplemented
+        return lambda one, other: (
+            one is other or values(one) == values(other) if other.__class__ is one.__class__ else NotImplemented
+        )
 
     def hash(self) -> Callable[..., Any]:
         """The hash of the fields that are compared."""

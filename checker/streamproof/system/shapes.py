@@ -204,10 +204,8 @@ class Rewriter:
 
     def shape(self, term: Expr) -> Shape:
         """What `term` becomes; its hidden parts hold the defaults of `term.sort`."""
-        if term not in self._known:
-            for part in e.subterms(term):
-                if part not in self._known:
-                    self._known[part] = self._compute(part)
+        for part in e.unfinished(term, self._known):
+            self._known[part] = self._compute(part)
         return self._known[term]
 
     def _fitted(self, term: Expr, sort: Sort) -> Shape:

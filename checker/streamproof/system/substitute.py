@@ -19,10 +19,8 @@ class Substitution:
 
     def __call__(self, term: Expr) -> Expr:
         """`term` with the replacements made; values that were put in are not searched again."""
-        if term not in self._done:
-            for part in e.subterms(term):
-                if part not in self._done:
-                    self._done[part] = self.rebuild(part)
+        for part in e.unfinished(term, self._done):
+            self._done[part] = self.rebuild(part)
         return self._done[term]
 
     def _all(self, terms: Iterable[Expr]) -> tuple[Expr, ...]:
@@ -30,7 +28,10 @@ class Substitution:
 
     def rebuild(self, term: Expr) -> Expr:
         """`term` from its parts, which have been replaced already."""
-        of, loc = self._done.__getitem__, term.loc
+        done = self._done
+        if all(done[part] is part for part in e.children(term)):
+            return term
+        of, loc = done.__getitem__, term.loc
         match term:
             case e.Const() | e.Var() | e.Next():
                 return term
