@@ -293,7 +293,7 @@ def test_a_closed_pipe_is_no_error(folder: Path) -> None:
         check=True,
     )
     assert done.stderr == ""
-    assert done.stdout.splitlines()[0].startswith("credit ")
+    assert done.stdout.splitlines()[0].startswith("baton ")
     # The reader may have read everything before it left; then there was no pipe to break.
     assert done.stdout.splitlines()[1] in ("0", "141")
 
