@@ -21,7 +21,6 @@ from streamproof.agree.opinion import Opinion
 from streamproof.explicit.compiled import kernel, table
 from streamproof.system import Action, Conjunct, Expr, Fairness, Instance, Kind, Property, RangeSort, System, Variable
 from streamproof.system import build as b
-from streamproof.system.expr import Var
 
 Sound = dict[tuple[bool, bool], tuple[System, Opinion]]
 """Systems, by what they are like, with what the Python tier says."""
@@ -36,34 +35,34 @@ def _machine(*, wide: bool, endless: bool) -> System:
     One that is not `endless` may step back, so that states are met again; the other may do so at the very end only.
     """
     sort = RangeSort(0, MOST)
-    counters = [b.var(name, sort) for name in "pqrs"]
+    counters = {name: b.var(name, sort) for name in "pqrs"}
     stamp = b.var("stamp", WIDE)
-    start = {c.name: b.num(0) for c in counters} | ({"stamp": b.num(1)} if wide else {})
+    start = {name: b.num(0) for name in counters} | ({"stamp": b.num(1)} if wide else {})
 
     def rule(name: str, guard: Expr, updates: dict[str, Expr]) -> Action:
         conjunct = Conjunct(guard, repr(guard), None)
         return Action(name, (), Fairness.NONE, (Instance(name, (), (), (conjunct,), tuple(updates.items())),))
 
-    def up(counter: Var) -> Action:
-        updates: dict[str, Expr] = {counter.name: b.add(counter, b.num(1))}
-        if wide and counter.name == "p":
+    def up(name: str) -> Action:
+        updates = {name: b.add(counters[name], b.num(1))}
+        if wide and name == "p":
             updates["stamp"] = b.mod(b.add(stamp, b.num((1 << 33) + 5)), b.num(1 << 40))
-        return rule(f"up_{counter.name}", b.less(counter, b.num(MOST)), updates)
+        return rule(f"up_{name}", b.less(counters[name], b.num(MOST)), updates)
 
-    p, q, r, s = counters
+    p, q, r, s = counters.values()
     properties = [
         Property("apart", Kind.INVARIANT, b.not_(b.and_((b.eq(p, b.num(9)), b.eq(q, b.num(8)), b.eq(s, b.num(3)))))),
         Property("met", Kind.REACHABLE, b.and_((b.eq(p, b.num(5)), b.eq(r, b.num(MOST))))),
         Property("deadlock", Kind.DEADLOCK, b.TRUE),
     ]
-    ways = [*map(up, counters), rule("back", b.and_(b.eq(c, b.num(MOST)) for c in counters), start)]
+    ways = [*map(up, counters), rule("back", b.and_(b.eq(c, b.num(MOST)) for c in counters.values()), start)]
     if not endless:
         ways.append(rule("down", b.less(b.num(0), s), {"s": b.sub(s, b.num(1))}))
     else:
         properties.append(Property("ends", Kind.TERMINATION, b.TRUE))
     return System(
         "counters",
-        (*([Variable("stamp", WIDE, (1,))] if wide else []), *(Variable(c.name, sort, (0,)) for c in counters)),
+        (*([Variable("stamp", WIDE, (1,))] if wide else []), *(Variable(name, sort, (0,)) for name in counters)),
         tuple(ways),
         tuple(properties),
     )
