@@ -62,7 +62,7 @@ from streamproof.language.primitives import (
     terminal,
 )
 from streamproof.language.refinement import refines
-from streamproof.language.sweeping import Sweep
+from streamproof.language.sweeping import Generated, Sample, Sweep
 from streamproof.language.temporal import always, eventually, leads_to, until
 from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
 from streamproof.system.model import System
@@ -100,6 +100,7 @@ __all__ = [
     "Decl",
     "Enum",
     "EvaluationError",
+    "Generated",
     "Int",
     "Model",
     "ModelError",
@@ -110,6 +111,7 @@ __all__ = [
     "Queue",
     "Range",
     "Record",
+    "Sample",
     "Set",
     "Spec",
     "State",

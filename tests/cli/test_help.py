@@ -127,7 +127,7 @@ def test_bundled_models_are_listed_with_what_their_variants_break(streamproof: A
     broken = {name for name, verdict in variants["no-versioning"]["expected"].items() if verdict == "violated"}
     assert broken == set(find("failover").spec.expected["no-versioning"])
     assert set(listed["failover"]["expected"].values()) == {"holds"}
-    assert streamproof("models").out.startswith("credit  ")
+    assert streamproof("models").out.startswith("baton  ")
 
 
 @pytest.mark.parametrize("name", bundled())

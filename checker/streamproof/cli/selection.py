@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -110,8 +111,22 @@ def select(
     return Selection(target, variant, given, chosen, tuple(options))
 
 
+def topology_option(function: F) -> F:
+    """`--topology NAME`, which is short for `-p topology=NAME`."""
+
+    @functools.wraps(function)
+    def called(*args: Any, topology: str | None, parameters: Sequence[str], **given: Any) -> Any:
+        more = () if topology is None else (f"topology={topology}",)
+        return function(*args, parameters=(*parameters, *more), **given)
+
+    return click.option(
+        "--topology", metavar="NAME", help="Short for -p topology=NAME, of models that run on a job graph."
+    )(cast(F, called))
+
+
 def model_options(function: F) -> F:
     """The argument MODEL and the options that choose a variant and its parameters."""
+    function = topology_option(function)
     for decorate in (
         click.option(
             "-p",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,22 +16,18 @@ from streamproof.cli import completing
 from streamproof.cli.answer import DEFAULT_OUT
 from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import json_option, property_option
+from streamproof.cli.selection import json_option, property_option, topology_option
+from streamproof.cli.sweep_bounds import bound_options
+from streamproof.cli.sweep_run import POINTS, Run
 from streamproof.cli.verbs import Verb
-from streamproof.system.errors import ModelError, UsageError
-from streamproof.system.records import dataclass
-from streamproof.system.version import VERSION
+from streamproof.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from streamproof.pipeline.sweeps.deciding import Record
-    from streamproof.pipeline.sweeps.points import Job, Plan, Point
     from streamproof.report.sweep import SweepReport
 
 PROCESSES = 2
 MAX_STATES = 10_000_000
 TIMEOUT = 300.0
-MEMORY_SHARE = 0.8
-POINTS = "points.ndjson"
 
 
 @click.command(
@@ -51,8 +46,15 @@ POINTS = "points.ndjson"
     help="This variant beside the model itself; may be repeated.",
 )
 @click.option(
+    "--variants",
+    "listed",
+    metavar="all|NAME,...",
+    help="These variants beside the model itself.",
+)
+@click.option(
     "--size", metavar="small|medium|large", shell_complete=completing.sizes, help="Parameters that do not vary."
 )
+@topology_option
 @click.option(
     "-p",
     "parameters",
@@ -61,6 +63,8 @@ POINTS = "points.ndjson"
     shell_complete=completing.parameters,
     help="Values of one parameter: 0..3, or fair,forward-first; may be repeated.  [default: the model's own axes]",
 )
+@bound_options
+@click.option("--full", is_flag=True, help="Ask about refuted variants at larger sizes of what is generated, too.")
 @property_option
 @click.option(
     "--max-states",
@@ -95,8 +99,10 @@ POINTS = "points.ndjson"
 def command(
     model: str,
     variants: Sequence[str],
+    listed: str | None,
     size: str | None,
     parameters: Sequence[str],
+    full: bool,
     properties: Sequence[str],
     max_states: int,
     timeout: float,
@@ -107,6 +113,7 @@ def command(
     again: bool,
     quiet: bool,
     json_to: str | None,
+    **bounds: int | None,
 ) -> int:
     """Decide the properties of MODEL at every combination of its parameters' values, and say where each one holds.
 
@@ -122,20 +129,25 @@ def command(
     begun = time.perf_counter()
     if master is not None and not spark:
         raise UsageError("--master is of --spark", remedy="add --spark")
-    plan = plan_of(model, variants, size, parameters, properties)
+    variants = (*variants, *(listed.split(",") if listed else ()))
+    asked = {name: value for name, value in bounds.items() if value is not None}
+    plan = plan_of(model, variants, size, parameters, properties, asked)
     kinds = properties_of(plan)
     expect_json_writable(json_to)
     folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")
     folder.expect_writable([POINTS, *FILES.values()])
     limits = {"max_states": max_states, "timeout": timeout}
     with Status(live=not quiet) as status:
-        run = _Run(plan, tuple(kinds), limits, folder, again, status, jobs, master or ("local[*]" if spark else None))
+        place = master or ("local[*]" if spark else None)
+        run = Run(plan, tuple(kinds), limits, folder, again, status, jobs, place, full)
         explored = run.explored(people(json_to))
-        points = point_reports(plan, explored.records, tuple(kinds))
-        found = boundaries(plan, points, kinds, status, formulas=not explored.interrupted)
+        points = point_reports(explored.points, explored.records, tuple(kinds))
+        told = boundaries(plan, points, kinds, status, formulas=not explored.interrupted) if not plan.sizes else ()
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]
+    words += [word for name, value in asked.items() for word in (f"--max-{name}", str(value))]
+    words += ["--full"] if full else []
     words += [word for name in properties for word in ("--property", name)]
     words += ["--max-states", str(max_states)] if max_states != MAX_STATES else []
     words += ["--timeout", f"{timeout:g}"] if timeout != TIMEOUT else []
@@ -146,12 +158,16 @@ def command(
         variants=plan.variants,
         properties=kinds,
         points=points,
-        boundaries=found,
+        boundaries=told,
         limits=limits,
         seconds=time.perf_counter() - begun,
         reproduce=shlex.join(["streamproof", "sweep", model, *words]),
         interrupted=explored.interrupted,
         reused=explored.reused,
+        sampled=next((axis.name for axis in plan.axes if axis.values[0] in plan.sizes), ""),
+        things=plan.things,
+        by=plan.by,
+        sizes=plan.sizes,
     )
     report = _written(report, folder)
     if json_to is not None:
@@ -160,116 +176,24 @@ def command(
     return report.exit_code
 
 
-FILES = {"table": "points.parquet", "map": "map.svg", "answer": "sweep.json"}
-"""What is in the folder beside `POINTS`, by what it shows."""
+FILES = {"table": "points.parquet", "page": "table.html", "map": "map.svg", "answer": "sweep.json"}
+"""What is in the folder beside `POINTS`, by what it shows; there is no map of what was generated."""
 
 
 def _written(report: SweepReport, folder: Folder) -> SweepReport:
     """The report with the files that show it, which are written."""
     from streamproof.pipeline.sweeps.tables import parquet
+    from streamproof.report.sweep_html import render_page
     from streamproof.report.sweep_svg import render_sweep
 
-    report = replace(report, files={shows: str(folder.path / name) for shows, name in FILES.items()})
+    files = {shows: name for shows, name in FILES.items() if shows != "map" or not report.sizes}
+    report = replace(report, files={shows: str(folder.path / name) for shows, name in files.items()})
     folder.write_bytes(FILES["table"], parquet(report), "table")
-    folder.write(FILES["map"], render_sweep(report), "map")
+    folder.write(FILES["page"], render_page(report), "page")
+    if "map" in files:
+        folder.write(FILES["map"], render_sweep(report), "map")
     folder.write(FILES["answer"], json.dumps(report.to_json(), indent=2, allow_nan=False) + "\n", "answer")
     return report
-
-
-@dataclass(frozen=True, slots=True)
-class _Explored:
-    """Records by key; how many of them were known before; whether the user ended it."""
-
-    records: Mapping[str, Record]
-    reused: int
-    interrupted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Getting every point decided, what was known before being used again."""
-
-    plan: Plan
-    properties: tuple[str, ...]
-    limits: Mapping[str, Any]
-    folder: Folder
-    again: bool
-    status: Status
-    jobs: int
-    master: str | None
-
-    def explored(self, stream: Any) -> _Explored:
-        """Decide what is not known yet; Ctrl-C ends it with what is."""
-        from streamproof.pipeline.sweeps.kept import Found, Keeper, kept_text, read_kept
-
-        about = {"model": self.plan.target.name, "version": VERSION}
-        path = self.folder.path / POINTS
-        kept = Found({}) if self.again else read_kept(path, about)
-        if kept.because is not None:
-            stream.write(f"{path}: the points kept there are not used: {kept.because}\n")
-        points = self.plan.points()
-        known = {point.key: self._usable(kept.records.get(point.key)) for point in points}
-        records: dict[str, Record] = {}
-        reused = changed = 0
-        interrupted = False
-        self.folder.write(POINTS, kept_text(about, kept.records.values()), "points")
-        with Keeper(path) as keeper:
-            try:
-                for record in self._decided([self._job(point, known[point.key]) for point in points]):
-                    if record["outcome"] == "malformed":
-                        raise ModelError(record["because"], remedy=f"at the point {record['key']}")
-                    before = known[record["key"]]
-                    if record["outcome"] == "unchanged" and before is not None:
-                        record = before
-                        reused += 1
-                    else:
-                        changed += before is not None
-                        keeper.keep(record)
-                    records[record["key"]] = record
-                    self.status(f"{len(records)} of {len(points)} points, last {record['key']}")
-            except KeyboardInterrupt:
-                interrupted = True
-        if changed:
-            stream.write(f"{changed} points are decided again: the model has changed since\n")
-        return _Explored(records, reused, interrupted)
-
-    def _usable(self, record: Record | None) -> Record | None:
-        """A record of an earlier run that answers the question of this one."""
-        if record is None or record["outcome"] != "decided" or set(self.properties) - set(record["asked"]):
-            return None
-        open_ = any(found["verdict"] == "inconclusive" for found in record["properties"].values())
-        return None if open_ and record["limits"] != self.limits else record
-
-    def _job(self, point: Point, known: Record | None) -> Job:
-        place, colon, name = self.plan.target.text.partition(":")
-        model = f"{os.path.abspath(place)}{colon}{name}" if place.endswith(".py") else self.plan.target.text
-        return {
-            "key": point.key,
-            "model": model,
-            "variant": point.checked_as,
-            "parameters": dict(point.parameters),
-            "properties": list(self.properties),
-            "limits": dict(self.limits),
-            "memory": _memory(self.jobs if self.master is None else os.cpu_count() or 1),
-            "known": None if known is None else known["fingerprint"],
-        }
-
-    def _decided(self, jobs: Sequence[Job]) -> Iterator[Record]:
-        if self.master is not None:
-            from streamproof.pipeline.sweeps.spark import decide_on_spark
-
-            return decide_on_spark(jobs, self.master, self.status)
-        from streamproof.pipeline.sweeps.local import decide_locally
-
-        return decide_locally(jobs, self.jobs)
-
-
-def _memory(processes: int) -> int | None:
-    """Bytes for one of so many processes."""
-    from streamproof.explicit.limits import memory_of_machine
-
-    machine = memory_of_machine()
-    return None if machine is None else int(machine * MEMORY_SHARE / processes)
 
 
 def _file_name(name: str) -> str:

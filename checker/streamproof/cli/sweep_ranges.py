@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from streamproof.language.sweeping import Sweep
+from streamproof.language.sweeping import Generated, Sample, Sweep, Value
 from streamproof.pipeline.sweeps.points import Axis, Plan
 from streamproof.registry import Target, find, unknown
 from streamproof.system.errors import ModelError, UsageError
@@ -14,14 +15,22 @@ MOST_VALUES = 1000
 
 
 def plan_of(
-    model: str, variants: Sequence[str], size: str | None, parameters: Sequence[str], properties: Sequence[str]
+    model: str,
+    variants: Sequence[str],
+    size: str | None,
+    parameters: Sequence[str],
+    properties: Sequence[str],
+    bounds: Mapping[str, int] = MappingProxyType({}),
 ) -> Plan:
     """What a command line asks to explore: the model's own axes, unless it names others.
 
-    Raises `UsageError` for a name that does not exist, for values that are none, and where nothing varies.
+    `bounds` are those of the axis that the model generates. Raises `UsageError` for a name that does not exist, for values
+    that are none, and where nothing varies.
     """
     target = find(model)
     cls = target.spec.model
+    if "all" in variants:
+        variants = tuple(cls.variants)
     for name in variants:
         target.variant(name)
     fixed: dict[str, Any] = {}
@@ -38,8 +47,20 @@ def plan_of(
         if name not in cls.parameters():
             raise unknown(f"{target.name} has no parameter", name, cls.parameters(), "its parameters")
         axes[name] = _values(target, name, words)
-    fixed.update({name: values[0] for name, values in axes.items() if len(values) == 1})
-    kept = tuple(Axis(name, values) for name, values in axes.items() if len(values) > 1)
+    generated = sweep.generated if sweep is not None else None
+    if generated is not None and generated.parameter in axes:
+        generated = None
+    if bounds and generated is None:
+        given = " ".join(f"--max-{name}" for name in bounds)
+        raise UsageError(
+            f"{given}: {target.name} has no axis that is generated", remedy="give a parameter values with -p"
+        )
+    samples = () if generated is None else _samples(generated, bounds)
+    if generated is not None:
+        axes[generated.parameter] = tuple(sample.value for sample in samples)
+    free = generated.parameter if generated is not None else None
+    fixed.update({name: values[0] for name, values in axes.items() if len(values) == 1 and name != free})
+    kept = tuple(Axis(name, values) for name, values in axes.items() if len(values) > 1 or name == free)
     if not kept and not variants:
         raise UsageError(
             f"nothing varies: {target.name} has no axes of its own" if sweep is None else "nothing varies",
@@ -47,7 +68,21 @@ def plan_of(
         )
     chosen = _properties(target, (None, *variants), properties)
     fixed = {name: value for name, value in fixed.items() if all(axis.name != name for axis in kept)}
-    return Plan(target, kept, fixed, (None, *dict.fromkeys(variants)), chosen)
+    sizes: dict[Value, Mapping[str, int]] = {sample.value: sample.size for sample in samples}
+    told = ("", "") if generated is None else (generated.things, generated.by)
+    return Plan(target, kept, fixed, (None, *dict.fromkeys(variants)), chosen, sizes, *told)
+
+
+def _samples(generated: Generated, bounds: Mapping[str, int]) -> tuple[Sample, ...]:
+    """The values of an axis that is generated. Raises `UsageError` for bounds that it does not have or that make none."""
+    for name in bounds:
+        if name not in generated.bounds:
+            known = ", ".join(f"--max-{option}" for option in generated.bounds)
+            raise UsageError(f"--max-{name}: what is generated has no such bound", remedy=f"its bounds: {known}")
+    try:
+        return tuple(generated.make(**{**generated.bounds, **bounds}))
+    except ValueError as refusal:
+        raise UsageError(str(refusal), remedy="give another bound") from refusal
 
 
 def _declared(target: Target, sweep: Sweep | None) -> dict[str, tuple[Any, ...]]:

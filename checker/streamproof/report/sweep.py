@@ -93,6 +93,14 @@ class SweepReport:
     files: Mapping[str, str] = field(default_factory=dict)
     reused: int = 0
     """Points whose records were there already."""
+    sampled: str = ""
+    """The parameter whose values were generated; empty where none were."""
+    things: str = ""
+    """What they are called: graphs."""
+    by: str = ""
+    """The size by which the sweep over them proceeded."""
+    sizes: Mapping[Any, Mapping[str, int]] = field(default_factory=dict)
+    """How large each of them is."""
 
     def boundary(self, variant: str | None, prop: str) -> Boundary:
         """What is known of where a property holds; raises `KeyError`."""

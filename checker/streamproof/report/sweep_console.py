@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from streamproof.report.console import PLAIN_WIDTH
 from streamproof.report.sweep import Boundary, Mark, SweepReport
 from streamproof.report.sweep_maps import Layout, Panel, layout, shown
+from streamproof.report.sweep_samples import Refutation, Swept, swept
 from streamproof.traces.lines import BLANK, Line, Span, Style, line
 
 GLYPHS: dict[Mark, str] = {
@@ -18,7 +19,7 @@ GLYPHS: dict[Mark, str] = {
     "refused": "-",
     "open": ".",
 }
-_WORDS: dict[Mark, str] = {
+WORDS: dict[Mark, str] = {
     "holds": "holds",
     "violated": "violated",
     "inconclusive": "inconclusive",
@@ -39,6 +40,11 @@ _GAP = 3
 
 def sweep_lines(report: SweepReport, *, maps: bool = True) -> Iterator[Line]:
     """The sweep as styled lines; without `maps` only what they amount to."""
+    if report.sizes:
+        yield from sampled_lines(report)
+        yield from _left_open(report)
+        yield from _outcome(report)
+        return
     yield line(Span(f"{report.model}", "title"), f", {len(report.points)} points")
     for name, values in report.axes.items():
         yield line(f"{name}: {', '.join(map(shown, values))}", indent=2)
@@ -75,7 +81,7 @@ def _map(report: SweepReport, boundary: Boundary) -> Iterator[Line]:
     legend: list[Span | str] = [Span(_title(boundary), "title"), "  "]
     for mark in GLYPHS:
         if mark in used:
-            legend += ["  ", Span(GLYPHS[mark], _STYLES[mark]), f" {_WORDS[mark]}"]
+            legend += ["  ", Span(GLYPHS[mark], _STYLES[mark]), f" {WORDS[mark]}"]
     yield line(*legend)
     wide = max(len(word) for word in placed.columns)
     label = max((len(word) for word in placed.rows), default=0)
@@ -163,6 +169,55 @@ def _left_open(report: SweepReport) -> Iterator[Line]:
         yield BLANK
     for (what, reason), count in reasons.items():
         yield line(f"{count} point{'' if count == 1 else 's'}: {what}{reason}", indent=2)
+
+
+def sampled_lines(report: SweepReport) -> Iterator[Line]:
+    """A sweep over what was generated: how much of each size, and what refutes each variant."""
+    found = swept(report)
+    most = ", ".join(
+        f"{max(s[name] for s in report.sizes.values())} {name}" for name in next(iter(report.sizes.values()))
+    )
+    yield line(Span(f"{report.model}", "title"), f", {len(report.sizes):,} {report.things}, at most {most}")
+    for one in found:
+        yield BLANK
+        title = f"variant {one.variant}" if one.variant else report.model
+        parameters = ", ".join(f"{name}={shown(value)}" for name, value in one.parameters.items())
+        yield line(Span(title, "title"), f"  {parameters}")
+        yield from _stages(report, one)
+        yield from _verdict(report, one)
+
+
+def _stages(report: SweepReport, one: Swept) -> Iterator[Line]:
+    heads = (report.by, report.things, "states", "largest")
+    rows = [(stage.size, stage.samples, stage.states, stage.largest) for stage in one.stages]
+    texts = [heads, *(tuple(f"{number:,}" for number in row) for row in rows)]
+    widths = [max(len(row[at]) for row in texts) for at in range(len(heads))]
+    for number, row in enumerate(texts):
+        words = "  ".join(f"{word:>{width}}" for word, width in zip(row, widths, strict=True))
+        yield line(Span(words, "faint" if number == 0 else "plain"), indent=2)
+
+
+def _verdict(report: SweepReport, one: Swept) -> Iterator[Line]:
+    """What the model or variant amounts to."""
+    violated = {found.name for found in one.refutations}
+    holds = [name for name in report.properties if name not in violated and _anywhere(one, name, "holds")]
+    if holds and not one.undecided:
+        yield line(Span("holds", "good"), f" on all {one.samples:,}: {', '.join(holds)}", indent=2)
+    elif one.undecided:
+        yield line(f"{one.undecided} verdicts are open", indent=2)
+    for found in one.refutations:
+        yield from _refutation(report, found)
+
+
+def _anywhere(one: Swept, name: str, mark: Mark) -> bool:
+    return any(stage.verdicts[name].get(mark) for stage in one.stages)
+
+
+def _refutation(report: SweepReport, found: Refutation) -> Iterator[Line]:
+    steps = f"{found.length} step{'' if found.length == 1 else 's'}"
+    size = f"{found.alike} of the {found.of} with {found.size[report.by]} {report.by}"
+    yield line(Span("violated", "failed"), f": {found.name}, {steps}, {size}; the first", indent=2)
+    yield line(f"{found.value}", indent=4)
 
 
 def _outcome(report: SweepReport) -> Iterator[Line]:

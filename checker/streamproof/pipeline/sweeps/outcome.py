@@ -42,9 +42,11 @@ def _listed(plan: Plan, points: Sequence[Point]) -> tuple[Property, ...]:
     raise UsageError(f"the model allows none of the points: {refused.message}", remedy=refused.remedy)
 
 
-def point_reports(plan: Plan, records: Mapping[str, Record], properties: Sequence[str]) -> tuple[PointReport, ...]:
+def point_reports(
+    points: Sequence[Point], records: Mapping[str, Record], properties: Sequence[str]
+) -> tuple[PointReport, ...]:
     """What is known of every point."""
-    return tuple(_reported(point, records.get(point.key), properties) for point in plan.points())
+    return tuple(_reported(point, records.get(point.key), properties) for point in points)
 
 
 def _reported(point: Point, record: Record | None, properties: Sequence[str]) -> PointReport:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from dataclasses import field
+from itertools import groupby, product
 from typing import Any
 
 from streamproof.language.sweeping import Sweep, Value
@@ -50,6 +51,22 @@ class Plan:
     variants: tuple[str | None, ...]
     properties: tuple[str, ...] | None
     """Those asked about; None: all."""
+    sizes: Mapping[Value, Mapping[str, int]] = field(default_factory=dict)
+    """Of each value of an axis that was generated, how large it is; without such an axis, nothing."""
+    things: str = ""
+    """What the generated values are called: graphs."""
+    by: str = ""
+    """The size by which a sweep over generated values proceeds."""
+
+    def stages(self) -> tuple[tuple[Point, ...], ...]:
+        """The points in the groups that are decided one after the other: by the size of what was generated."""
+        if not self.sizes:
+            return (self.points(),)
+        at = next(number for number, axis in enumerate(self.axes) if axis.values[0] in self.sizes)
+        ordered = sorted(self.points(), key=lambda point: self.sizes[point.values[at]][self.by])
+        return tuple(
+            tuple(group) for _, group in groupby(ordered, key=lambda point: self.sizes[point.values[at]][self.by])
+        )
 
     def points(self) -> tuple[Point, ...]:
         """Every point; smaller values first, so that what is cheap is known early."""
