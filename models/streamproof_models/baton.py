@@ -1,8 +1,8 @@
 """Termination of a dataflow with loops: the TerminationAttempt baton of FLIP-15, part III, made sound.
 
-Records go along FIFO channels; an operator takes one, may hold it for as long as it likes, and sends any number on, as long as
-no more than `work` exist at a time. There is no limit on how long that goes on: what comes of a record is left open. Batons go
-along the same channels. The rules, explained in docs/protocols/baton.md:
+Records go along FIFO channels; an operator takes one, may hold it for as long as it likes, and sends any number on, as long
+as no more than `work` exist at a time. There is no limit on how long that goes on: what comes of a record is left open.
+Batons go along the same channels. The rules, explained in docs/protocols/baton.md:
 
 1. A source that has ended sends END on every output, and has terminated.
 2. An operator that is no head, with END on all inputs and nothing held, terminates and sends END.
@@ -18,8 +18,8 @@ along the same channels. The rules, explained in docs/protocols/baton.md:
 10. Where a scope has several heads, each sends what it found around once more, and all decide by what comes back.
 11. END is never sent on a feedback edge. The loops in a completed scope get END like any other input, by rule 3.
 
-Of the five things that a TerminationAttempt has, scope, id and status are in the baton; the level of the last visited operator
-is known from the channel; that scopes are complete is what END says.
+Of the five things that a TerminationAttempt has, scope, id and status are in the baton; the level of the last visited
+operator is known from the channel; that scopes are complete is what END says.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamproof import WEAK, action, require
+from streamproof import STRONG, WEAK, action, require
 from streamproof_models.baton import Baton
 from streamproof_models.baton_wiring import Baton as Kind
 from streamproof_models.baton_wiring import Wiring
@@ -122,7 +122,7 @@ class UncoordinatedHeads(Baton, variant="uncoordinated-heads"):
 
 
 class Timeout(Baton, variant="timeout"):
-    """What the proposal replaces: a head that has found its feedback inputs empty for a while terminates, however short the while."""
+    """What the proposal replaces: a head whose feedback inputs were empty for a while terminates, however long the while."""
 
     @action(o="heads")
     def time_out(self, s: Any, o: str) -> None:
@@ -132,6 +132,17 @@ class Timeout(Baton, variant="timeout"):
         for c in self.feedbacks[o]:
             require(len(s.channel[c]) == 0)
         self.complete(s, o)
+
+
+class Reopened(Timeout, variant="reopened"):
+    """As timeout, but a head that has terminated goes on when a record comes after all."""
+
+    @action(c="channels", fairness=WEAK)
+    def receive(self, s: Any, c: str) -> None:
+        """It attempts again."""
+        if self.target[c] in self.heads and s.status[self.target[c]] == "TERMINATED":
+            s.status[self.target[c]] = "ATTEMPTING"
+        super().receive(s, c)
 
 
 class Unscoped(Baton, variant="unscoped"):
@@ -191,7 +202,7 @@ class UpstreamUnwaited(Baton, variant="upstream-unwaited"):
 
 
 class BlockingAlignment(Baton, variant="blocking-alignment"):
-    """An operator that waits for a baton takes no records from inputs where it has come, as checkpoint barriers are aligned."""
+    """An operator that waits for a baton takes no records where it has come, as if it were a checkpoint barrier."""
 
     @action(c="channels", fairness=WEAK)
     def receive(self, s: Any, c: str) -> None:
@@ -254,7 +265,7 @@ class CompletedTogether(Baton, variant="completed-together"):
 
 
 class ScopeKept(Baton, variant="scope-kept"):
-    """An event keeps the scope that it has: step 3.2 associates one only with an event that has none, so the next head does nothing."""
+    """An event keeps its scope: step 3.2 associates one only if it has none, so the next head does nothing."""
 
     @action(o="heads", fairness=WEAK)
     def begin(self, s: Any, o: str) -> None:
@@ -270,22 +281,63 @@ class ScopeKept(Baton, variant="scope-kept"):
         super().begin(s, o)
 
 
-class Bounded(Baton, variant="bounded"):
-    """Feedback edges have buffers like every other channel, and no disk; an operator holds one record and insists on sending it."""
+class TightWeak(Baton, variant="tight-weak"):
+    """As tight, but who finds room now and then, others being quicker at other times, need not be served in the end."""
 
     capacity: int = 1
     hold: int = 1
-    spilling: bool = False
     insist: bool = True
+
+    @action(c="from_operators", fairness=WEAK)
+    def emit(self, s: Any, c: str) -> None:
+        """Where there is room, what is to be sent is sent."""
+        super().emit(s, c)
+
+
+class Tight(TightWeak, variant="tight"):
+    """Batons share small buffers with records: one item a channel, one record an operator; feedback edges spill to disk."""
+
+    @action(c="channels", fairness=STRONG)
+    def receive(self, s: Any, c: str) -> None:
+        """Who can receive a record again and again does so in the end, whatever else comes between."""
+        super().receive(s, c)
+
+    @action(c="channels", baton="kinds", fairness=STRONG)
+    def take(self, s: Any, c: str, baton: str) -> None:
+        """So does who finds room again and again for a baton."""
+        super().take(s, c, baton)
+
+
+class Bounded(Tight, variant="bounded"):
+    """As tight, but feedback edges have buffers like every other channel, and no disk."""
+
+    spilling: bool = False
 
 
 class BoundedWithoutEnd(Bounded, variant="bounded-without-end"):
-    """The same while the sources have not ended: no baton is under way."""
+    """As bounded, while the sources have not ended: no baton is under way."""
 
     @action(o="sources")
     def end(self, s: Any, o: str) -> None:
         """Never."""
         require(False)
+
+
+class NoSecondWait(Baton, variant="no-second-wait"):
+    """A baton leaves an inner loop without waiting for the one that goes around it: what that finds counts the next time."""
+
+    more: ClassVar[int] = 2
+
+    def enter(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """Around the loop and out of it at once."""
+        found = self.added(s, o, busy) or self.dirty(s, o)
+        s.turn[o] = "CLEAN"
+        for turn in (1, 2):
+            self.send(s, o, kind.entering(self.wiring.scope(o), turn), found, id)
+
+    def leave(self, s: Any, o: str, kind: Kind, busy: Any, id: Any) -> None:
+        """Remember what it has found."""
+        s.turn[o] = "DIRTY" if busy or self.dirty(s, o) else "NONE"
 
 
 class Literal(UpstreamUnwaited, InnerForward, UncoordinatedHeads, HeadUnasked, variant="literal"):

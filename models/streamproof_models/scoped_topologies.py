@@ -22,6 +22,7 @@ NAMED: Mapping[str, str] = MappingProxyType(
         "late-entry": "a m L:b; a>m m>b; b~b",
         "two-entries": "a d L:b L:c; a>b d>b b>c; c~b",
         "diamond": "a L:b L:c L:d L:e; a>b b>c b>d c>e d>e; e~b",
+        "two-returns": "a L:b L:c; a>b b>c; b~b c~b",
         "two-tails": "a L:b L:c L:d; a>b b>c b>d; c~b d~b",
         "two-exits": "a L:b L:c L:d e; a>b b>c c>d c>e d>e; d~b",
         "side-branch": "a L:b L:c L:d; a>b b>c b>d; c~b",

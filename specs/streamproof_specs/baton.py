@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, always, eventually, invariant, leads_to, measure, refines, step, temporal
+from streamproof import Spec, always, eventually, invariant, measure, refines, step, temporal
 from streamproof_models import baton_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.baton import Baton
 from streamproof_models.baton_promise import Detection
+from streamproof_specs.scoped_sweep import every_graph
 
 
 @invariant
@@ -99,17 +100,19 @@ def everybody_terminates(m: Baton, s: Any) -> Any:
 
 @temporal
 def records_get_through(m: Baton, s: Any) -> Any:
-    """A record in a channel comes to its head, whatever attempts are made or aborted meanwhile."""
+    """No record stays for ever behind batons, whatever attempts are made or aborted."""
     return all(
-        leads_to(
-            any(item.kind == "RECORD" for item in s.channel[c]),
-            len(s.channel[c]) > 0 and s.channel[c].head.kind == "RECORD",
+        always(
+            eventually(
+                len(s.channel[c]) == 0
+                or s.channel[c].head.kind not in m.kinds
+                or all(item.kind != "RECORD" for item in s.channel[c])
+            )
         )
         for c in m.channels
     )
 
 
-@refines(Detection, things="things")
 def detects(m: Baton, s: Any) -> Any:
     """The job, and each loop, is found to be quiet only when it is, and then it is found."""
     active = [any(s.status[t] != "TERMINATED" for t in m.sources) or s.records > 0]
@@ -121,6 +124,9 @@ def detects(m: Baton, s: Any) -> Any:
         active.append(not all(quiet(m, s, h) for h in heads))
         detected.append(all(s.status[h] == "TERMINATED" for h in heads))
     return {"active": active, "detected": detected}
+
+
+refines(Detection, detects, things="things")
 
 
 @measure
@@ -151,4 +157,5 @@ SPEC = Spec(
         records_get_through,
         detects,
     ),
+    sweeps=every_graph("nothing_lost", "no_early_end", "everybody_terminates", "deadlock"),
 )
