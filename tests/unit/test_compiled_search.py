@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from streamproof.explicit import explore, tiers
-from streamproof.explicit.compiled import ahead, layout, search, table, team, worker
+from streamproof.explicit.compiled import ahead, edges, layout, search, table, team, worker
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.compiled.peel import has_cycle
 from streamproof.explicit.cycles import Graph, find_cycle
@@ -23,6 +23,7 @@ from streamproof.explicit.graph import StateGraph
 from streamproof.explicit.limits import Budget
 from streamproof.explicit.rounds import first_round
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
+from streamproof.system.assume import simplify
 from streamproof.system.scalarise import scalarise
 from streamproof.system.testing import random_system
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
@@ -113,6 +114,39 @@ def test_several_workers_keep_to_the_limit_on_states(limit: int) -> None:
     found = [explore(Ewd840.system(), tier="compiled", workers=n, max_states=limit) for n in (1, 2, 3)]
     assert [f.counts for f in found] == [found[0].counts] * 3
     assert found[2].stopped == "max_states"
+
+
+@pytest.mark.usefixtures("shape")
+def test_two_threads_write_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second pass gives the same arrays when it is divided, and is divided only where all steps are known."""
+    monkeypatch.setattr(edges, "DIVIDED", 0)
+    scalarised = scalarise(Ewd840.system())
+    system = simplify(scalarised.system)
+    eventually = [p for p in system.properties if p.kind is Kind.TEMPORAL]
+    assert eventually
+    found = []
+    for threads in (1, 2):
+        done = search.CompiledSearch(scalarised, system, eventually, Budget(), None, False, threads, 1 << 24)
+        done.run()
+        spans = edges._spans(done, done.known, sum(done.generated))
+        assert len(spans) == threads
+        assert all(
+            sum(done.generated) > step == sum(1 for source in sources_of(done) if source < first)
+            for first, _, step in spans
+        )
+        found.append(done.graph())
+    one, two = found
+    for name in ("offsets", "targets", "instances"):
+        assert np.array_equal(getattr(one, name), getattr(two, name))
+    cut = search.CompiledSearch(scalarised, system, eventually, Budget(max_states=20), None, False, 2, 1 << 24)
+    cut.run()
+    assert len(edges._spans(cut, cut.worker.table.next, sum(cut.generated))) == 1
+
+
+def sources_of(done: search.CompiledSearch) -> list[int]:
+    """The state that each step of a finished search leaves."""
+    degrees = np.diff(done.graph().offsets)
+    return list(np.repeat(np.arange(len(degrees)), degrees).tolist())
 
 
 def test_several_workers_are_the_same_as_one_on_a_larger_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +14,8 @@ from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.ahead import MOST, Ahead
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import build
-from streamproof.explicit.compiled.steps import conditions_code, module
+from streamproof.explicit.compiled.steps import Facts, conditions_code, module
+from streamproof.explicit.compiled.worker import Worker
 from streamproof.explicit.graph import StateGraph
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 16
 """States whose conditions are evaluated at once."""
+DIVIDED = 1 << 20
+"""From so many steps on, two threads write them."""
+BUFFERS = ("OUT", "ACTIONS", "ENDS", "HASHES", "KEPT", "RECENT", "SCRATCH")
+"""What each thread needs for itself."""
 
 
 def state_graph(search: CompiledSearch) -> StateGraph:
@@ -44,37 +51,38 @@ def state_graph(search: CompiledSearch) -> StateGraph:
     spare = worker.batch_room
     targets, labels = Reserve(4 * (steps + spare), huge=True), Reserve(2 * (steps + spare), huge=True)
     offsets = Reserve(8 * (states + 1), huge=True)
-    facts = Block(noted.fresh())
     ids = None
     if search.layout.words == 1:
         ids = Reserve(4 * table.slots, huge=True)
         table.set(IDS=ids.address)
         fixed.function("number", 3)(table.control.address, 0, states)
-    kept = table.control.slice(0, len(kernels.CONTROL))
     looked_at = table.next
-    table.set(
-        NEXT=0, LAST=looked_at, ROOM=steps + spare, EDGES=0, OFFSETS=offsets.address, TARGETS=targets.address,
-        LABELS=labels.address, FACTS=facts.address, EXPAND=own.addresses["expand"],
-    )  # fmt: skip
-    run = fixed.function("edges", 2)
+    where = {
+        "ROOM": steps + spare,
+        "OFFSETS": offsets.address,
+        "TARGETS": targets.address,
+        "LABELS": labels.address,
+        "EXPAND": own.addresses["expand"],
+    }
+    spans = _spans(search, looked_at, steps)
+    parts = [_Part(search, span, noted, where, own=not at) for at, span in enumerate(spans)]
 
     def coming() -> list[tuple[int, int]]:
         """Where the next steps go."""
-        begun = table.value("EDGES")
+        begun = parts[0].value("EDGES")
         return [(targets.address, min(4 * steps, 4 * begun + MOST)), (labels.address, min(2 * steps, 2 * begun + MOST))]
 
-    ahead = Ahead(coming, search.budget) if search.threads > 1 else None
+    ahead = Ahead(coming, search.budget) if search.threads > 1 and len(parts) == 1 else None
     try:
-        while table.next < looked_at:
-            run(table.control.address, 1 << 12)
+        _fill(parts, fixed.function("edges", 2))
     finally:
         if ahead is not None:
             ahead.stop()
-    written = table.value("EDGES")
-    for at, value in enumerate(kept):
-        table.control[at] = value
-    if ids is not None:
-        ids.close()
+        for part in parts:
+            part.close()
+        if ids is not None:
+            ids.close()
+    written = parts[-1].value("EDGES")
     ends = offsets.array(np.int64, states + 1)
     ends[looked_at + 1 :] = written
     return StateGraph(
@@ -86,6 +94,75 @@ def state_graph(search: CompiledSearch) -> StateGraph:
         path=search.path,
         evaluate=lambda conditions: evaluate(search, conditions),
     )
+
+
+class _Part:
+    """A run of states whose steps are written by one thread: the search's own buffers, or some for this alone."""
+
+    def __init__(
+        self, search: CompiledSearch, span: tuple[int, int, int], noted: Facts, where: Mapping[str, int], *, own: bool
+    ) -> None:
+        table, words, expand = search.worker.table, search.layout.words, where["EXPAND"]
+        self._control = Block(table.control.slice(0, len(kernels.CONTROL)))
+        self._facts = Block(noted.fresh())
+        self._worker = None if own else Worker(words, search.budget, noted, expand, lender=table)
+        if self._worker is not None:
+            self._set({name: self._worker.table.value(name) for name in BUFFERS})
+        first, last, step = span
+        self._set({**where, "NEXT": first, "LAST": last, "EDGES": step, "FACTS": self._facts.address})
+
+    def _set(self, values: Mapping[str, int]) -> None:
+        for name, value in values.items():
+            self._control[kernels.CONTROL.index(name)] = value
+
+    def value(self, name: str) -> int:
+        """A word of the control block, by name."""
+        return self._control[kernels.CONTROL.index(name)]
+
+    def fill(self, run: Callable[..., int], over: threading.Event) -> None:
+        """Write the steps, unless it is `over` before."""
+        while self.value("NEXT") < self.value("LAST") and not over.is_set():
+            run(self._control.address, 1 << 12)
+
+    def close(self) -> None:
+        """Give the buffers back."""
+        if self._worker is not None:
+            self._worker.close()
+
+
+def _spans(search: CompiledSearch, looked_at: int, steps: int) -> list[tuple[int, int, int]]:
+    """What each thread does: the first of its states, the last, and the number of the first step.
+
+    The steps before a state are known at the ends of levels, if every step was counted and leads to a known state.
+    """
+    whole = [(0, looked_at, 0)]
+    if search.threads == 1 or steps < DIVIDED or search.stopped or search.known != looked_at:
+        return whole
+    half = min(search.passed, key=lambda at: abs(2 * at[1] - steps), default=(0, 0))
+    if not 0 < half[0] < looked_at:
+        return whole
+    return [(0, half[0], 0), (half[0], looked_at, half[1])]
+
+
+def _fill(parts: Sequence[_Part], run: Callable[..., int]) -> None:
+    """Have all parts filled, each by a thread."""
+    over = threading.Event()
+    threads = []
+    try:
+        for part in parts[1:]:
+            thread = threading.Thread(target=part.fill, args=(run, over), daemon=True)
+            with suppress(RuntimeError):  # no more threads: the part is done below
+                thread.start()
+                threads.append(thread)
+        parts[0].fill(run, over)
+        for thread in threads:
+            thread.join()
+        for part in parts:
+            part.fill(run, over)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 def evaluate(search: CompiledSearch, conditions: Sequence[Expr]) -> npt.NDArray[np.bool_]:

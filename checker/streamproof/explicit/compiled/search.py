@@ -72,18 +72,22 @@ class CompiledSearch:
     stuck: int = -1
     stopped: Stop | None = None
     compile_seconds: float = 0.0
+    passed: list[tuple[int, int]] = field(default_factory=list)
+    """At the ends of levels: the states that have been expanded, and the steps that leave them."""
 
     def __post_init__(self) -> None:
         begun = time.perf_counter()
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
         self._facts = Facts(len(self.system.instances), len(self._steps))
-        self.together = self.together or (TOGETHER if self.layout.words == 1 else WIDE_TOGETHER)
         self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
         watching = self._watches()
         # A second pass needs the steps that change nothing too: the same code serves both.
         self._all_steps = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.properties)
+        # A team deals its table out, which the second pass needs whole.
+        late = self.layout.words > 1 or self._all_steps
+        self.together = self.together or (WIDE_TOGETHER if late else TOGETHER)
         code = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps), watching)
         self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
         if watching:
@@ -329,6 +333,7 @@ class CompiledSearch:
         if self.stuck < 0:
             self.stuck = self._first(Facts.STUCK)
         self._note_steps()
+        self.passed.append((self.worker.table.next, sum(self.generated)))
         self.levels[-1] = self.known - known
         if self.levels[-1]:
             self._end_level()
