@@ -92,7 +92,8 @@ class Baton(Model):
             h: tuple(c for c in self.channels if wiring.links[c].feedback and self.target[c] == h) for h in self.heads
         }
         scope = wiring.scope
-        self.nested_heads = tuple((a, b) for a in self.heads for b in self.heads if scope(a).is_outer_of(scope(b)))
+        inside = ((a, b) for a in self.heads for b in self.heads if scope(a).is_outer_of(scope(b)))
+        self.nested_heads = tuple((a, b) for a, b in inside if a in wiring.reaching(b)[0])
         fellows = ((a, b) for a in self.heads for b in self.heads if a != b and scope(a) == scope(b))
         self.fellow_heads = tuple((a, b) for a, b in fellows if wiring.meet(a, b))
         self.most_batons = 2 if self.fellow_heads else 1

@@ -33,7 +33,7 @@ def quiet(m: Baton, s: Any, o: str) -> Any:
 
 @invariant
 def outer_first(m: Baton, s: Any) -> Any:
-    """A scope is complete only when every scope around it is."""
+    """A head completes its scope only after the heads of every scope around it from which it can get records."""
     return all(s.status[outer] == "TERMINATED" or s.status[inner] != "TERMINATED" for outer, inner in m.nested_heads)
 
 
