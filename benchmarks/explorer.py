@@ -129,11 +129,12 @@ def bundled(name: str, title: str, properties: tuple[str, ...] = (), *, huge: bo
     return Task(title, (name, *words), lambda: select(name, None, None, given, ()).system(), properties, huge)
 
 
-def sized(name: str, size: str) -> Task:
+def sized(name: str, size: str, properties: tuple[str, ...] = ()) -> Task:
     """A model of the registry at one of its sizes."""
     from streamproof.cli.selection import select
 
-    return Task(f"{name}, {size}", (name, "--size", size), lambda: select(name, None, size, (), ()).system())
+    words = (name, "--size", size)
+    return Task(f"{name}, {size}", words, lambda: select(name, None, size, (), ()).system(), properties)
 
 
 def local(file: str, title: str, properties: tuple[str, ...]) -> Task:
@@ -159,6 +160,8 @@ def tasks() -> Iterator[Task]:
     yield bundled("reference.two_phase_commit", "two-phase commit, 9", resource_managers=9)
     yield local("credit.py", "credit (one word)", ("conserved", "deadlock"))
     yield local("ring.py", "ring (two words)", ("detected_is_right",))
+    yield sized("cyclic", "large", ("conserved", "channel.within_capacity", "back.in_order", "counted", "deadlock"))
+    yield sized("credit", "large", ("conservation", "no_overflow", "pool_conserved", "within_limit"))
     yield bundled("reference.two_phase_commit", "two-phase commit, 10", huge=True, resource_managers=10)
     yield bundled("reference.ewd998", "EWD 998, N = 4", safra, huge=True, n=4)
 
