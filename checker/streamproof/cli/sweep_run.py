@@ -97,6 +97,8 @@ class Run:
         """A record of an earlier run that answers the question of this one."""
         if record is None or record["outcome"] != "decided" or set(self.properties) - set(record["asked"]):
             return None
+        if self.plan.sizes and set(record["asked"]) != set(self.properties):
+            return None  # another system was built for it
         open_ = any(found["verdict"] == "inconclusive" for found in record["properties"].values())
         return None if open_ and record["limits"] != self.limits else record
 
@@ -112,6 +114,7 @@ class Run:
             "limits": dict(self.limits),
             "memory": _memory(self.jobs if self.master is None else os.cpu_count() or 1),
             "known": None if known is None else known["fingerprint"],
+            "narrow": bool(self.plan.sizes),
         }
 
     def _decided(self, jobs: Sequence[Job]) -> Iterator[Record]:

@@ -122,6 +122,46 @@ class SweepReport:
             return Exit.EVALUATION
         return Exit.INCONCLUSIVE if self.count("inconclusive") or self.count("open") else Exit.HOLDS
 
+    def _generated(self) -> dict[str, Any] | None:
+        """What came of everything up to a size, as JSON data."""
+        if not self.sizes:
+            return None
+        from streamproof.report.sweep_samples import swept
+
+        return {
+            "parameter": self.sampled,
+            "things": self.things,
+            "by": self.by,
+            "rows": [
+                {
+                    "variant": one.variant,
+                    "parameters": {name: plain(value) for name, value in one.parameters.items()},
+                    "stages": [
+                        {
+                            "size": stage.size,
+                            "samples": stage.samples,
+                            "states": stage.states,
+                            "largest": stage.largest,
+                            "verdicts": {name: dict(marks) for name, marks in stage.verdicts.items()},
+                        }
+                        for stage in one.stages
+                    ],
+                    "refutations": [
+                        {
+                            "property": found.name,
+                            "value": found.value,
+                            "size": dict(found.size),
+                            "length": found.length,
+                            "alike": found.alike,
+                            "of": found.of,
+                        }
+                        for found in one.refutations
+                    ],
+                }
+                for one in swept(self)
+            ],
+        }
+
     def to_json(self) -> dict[str, Any]:
         """The report as JSON data, schema ``streamproof.sweep/1``."""
         return {
@@ -165,6 +205,7 @@ class SweepReport:
                 }
                 for p in self.points
             ],
+            "generated": self._generated(),
             "files": dict(self.files),
             "reused": self.reused,
             "seconds": round(self.seconds, 3),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from streamproof.language.compile import TERMINATION
 from streamproof.pipeline.sweeps.points import Job
-from streamproof.registry import find
+from streamproof.registry import Target, find
 from streamproof.system.errors import ModelError, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.model import Kind, System
@@ -41,7 +43,10 @@ def decide(job: Job) -> Record:
         "properties": {},
     }
     try:
-        system = find(job["model"]).system(job["variant"], job["parameters"])
+        target = find(job["model"])
+        system = (_narrowed(target, job["properties"]) if job["narrow"] else target).system(
+            job["variant"], job["parameters"]
+        )
         record["fingerprint"] = fingerprint(system, VERSION, SCHEMA)
         if record["fingerprint"] == job["known"]:
             return {**record, "outcome": "unchanged"}
@@ -52,6 +57,12 @@ def decide(job: Job) -> Record:
     except ModelError as mistake:
         record |= {"outcome": "malformed", "because": mistake.told}
     return {**record, "seconds": round(time.monotonic() - begun, 3)}
+
+
+def _narrowed(target: Target, names: Sequence[str]) -> Target:
+    """The model with these properties only: of thousands of small systems, reading the others takes a quarter of the time."""
+    kept = tuple(function for function in target.spec.properties if function.__name__ in names)
+    return replace(target, spec=replace(target.spec, properties=kept, termination=TERMINATION in names))
 
 
 def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:

@@ -1,0 +1,39 @@
+"""What the baton costs: batons that are received after the computation has ended, until everybody has terminated.
+
+A machine beside the baton's, with a counter: ``streamproof check streamproof_models.baton_costs:BatonCosts``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from streamproof import WEAK, Range, State, action, measure
+from streamproof_models.baton import Baton
+
+
+class BatonCosts(Baton):
+    """The baton with a count of batons; more than `counted` are a mistake of the model."""
+
+    name = "baton_costs"
+    counted: int = 40
+    limits: ClassVar[dict[str, tuple[int | None, int | None]]] = {"counted": (1, None)}
+
+    def state(self) -> State:
+        """The same with a counter."""
+        return State(**dict(super().state().items()), spent=Range(0, self.counted))
+
+    def over(self, s: Any) -> Any:
+        """Whether the computation has ended: no record is there, and no source will send one."""
+        return s.records == 0 and all(s.status[o] == "TERMINATED" for o in self.sources)
+
+    @action(c="channels", baton="kinds", fairness=WEAK)
+    def take(self, s: Any, c: str, baton: str) -> None:
+        """An operator takes a baton, which is counted after the end."""
+        super().take(s, c, baton)
+        if self.over(s):
+            s.spent += 1
+
+    @measure
+    def messages_after_the_end(self, s: Any) -> Any:
+        """Messages of the detection that are received after the end of the computation."""
+        return s.spent

@@ -1,0 +1,291 @@
+"""`streamproof sweep` over everything up to a size: stages, what refutes a variant first, what is kept, what is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from streamproof.registry import find
+
+WORDS = '''
+from itertools import product
+
+from streamproof import Generated, Model, Range, Sample, Spec, State, Sweep, action, invariant, require
+
+
+class Reader(Model):
+    """Reads a word of up and down, and counts."""
+
+    word: str = "u"
+    extra: int = 0
+    check_deadlock = False
+
+    def state(self):
+        return State(at=Range(0, len(self.word)), level=Range(-20, 20, init=0))
+
+    def step(self, letter):
+        return 1 if letter == "u" else -1
+
+    @action
+    def read(self, s):
+        require(s.at < len(self.word))
+        for at, letter in enumerate(self.word):
+            if s.at == at:
+                s.level += self.step(letter)
+        s.at += 1
+
+    @invariant
+    def low(self, s):
+        """Never above the number of letters."""
+        return s.level <= len(self.word) + self.extra
+
+    @invariant
+    def near(self, s):
+        """Never below it either."""
+        return s.level >= -len(self.word)
+
+
+class Doubled(Reader, variant="doubled"):
+    """A letter that follows itself counts twice."""
+
+    def step(self, letter):
+        return super().step(letter) * (2 if self.word[:2] == letter * 2 else 1)
+
+
+class Slow(Reader, variant="slow"):
+    """Down counts for nothing."""
+
+    def step(self, letter):
+        return max(0, super().step(letter))
+
+
+def words(letters, ups):
+    if letters < 1:
+        raise ValueError(f"letters is {letters}, the least is 1")
+    for length in range(1, letters + 1):
+        for word in product("ud", repeat=length):
+            if ups is None or word.count("u") <= ups:
+                yield Sample("".join(word), {"letters": length, "ups": word.count("u")})
+
+
+SPEC = Spec(
+    Reader,
+    expected={"doubled": {"low": "violated", "near": "violated"}},
+    sweeps=Sweep(
+        {}, ("low", "near"), generated=Generated("word", "words", words, {"operators": 3, "loops": None}, by="letters")
+    ),
+)
+'''
+WORDS = WORDS.replace("def words(letters, ups):", "def words(operators, loops):\n    letters, ups = operators, loops")
+"""The bounds are called as those that the command has options for."""
+
+
+@pytest.fixture
+def words(folder: Path) -> Path:
+    """A file with a model whose words are generated."""
+    (folder / "words.py").write_text(WORDS, encoding="utf-8")
+    return folder
+
+
+def answer(streamproof: Any, *options: str, code: int = 0) -> dict[str, Any]:
+    """The JSON of a sweep in this process."""
+    done = streamproof("sweep", "words.py", *options, "--jobs", "1", "--json", "-", "-q", "--out", "out")
+    assert done.code == code, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def rows(document: dict[str, Any]) -> dict[str | None, dict[str, Any]]:
+    """What came of the model and of each variant."""
+    return {row["variant"]: row for row in document["generated"]["rows"]}
+
+
+def test_everything_up_to_a_size_is_asked_about(streamproof: Any, words: Path) -> None:
+    """All words, by their lengths, with their states; a bound makes them fewer; nothing is said to be a formula."""
+    document = answer(streamproof)
+    (row,) = document["generated"]["rows"]
+    assert [(s["size"], s["samples"], s["states"], s["largest"]) for s in row["stages"]] == [
+        (1, 2, 4, 2),
+        (2, 4, 12, 3),
+        (3, 8, 32, 4),
+    ]
+    assert [s["verdicts"] for s in row["stages"]] == [{"low": {"holds": n}, "near": {"holds": n}} for n in (2, 4, 8)]
+    assert (row["refutations"], document["properties"]) == ([], [])
+    assert set(document["files"]) == {"table", "page", "answer"}
+    fewer = answer(streamproof, "--max-operators", "4", "--max-loops", "1")
+    assert [s["samples"] for s in rows(fewer)[None]["stages"]] == [2, 3, 4, 5]
+    assert fewer["reproduce"] == "streamproof sweep words.py --max-operators 4 --max-loops 1"
+
+
+def test_a_refuted_variant_is_not_asked_about_at_larger_sizes(streamproof: Any, words: Path) -> None:
+    """It is refuted by the first of the smallest; with --full it is asked about everywhere; one that holds always is."""
+    found = rows(answer(streamproof, "--variants", "all"))
+    assert {variant: [s["samples"] for s in row["stages"]] for variant, row in found.items()} == {
+        None: [2, 4, 8],
+        "doubled": [2, 4],
+        "slow": [2, 4, 8],
+    }
+    assert found["doubled"]["refutations"] == [
+        {"property": "low", "value": "uu", "size": {"letters": 2, "ups": 2}, "length": 2, "alike": 1, "of": 4},
+        {"property": "near", "value": "dd", "size": {"letters": 2, "ups": 0}, "length": 2, "alike": 1, "of": 4},
+    ]
+    assert found["slow"]["refutations"] == []
+    full = rows(answer(streamproof, "--variants", "doubled", "--full"))
+    assert [s["verdicts"]["low"] for s in full["doubled"]["stages"]] == [
+        {"holds": 2},
+        {"violated": 1, "holds": 3},
+        {"violated": 2, "holds": 6},
+    ]
+    assert full["doubled"]["refutations"] == found["doubled"]["refutations"]
+
+
+def test_other_axes_are_told_apart(streamproof: Any, words: Path) -> None:
+    """A variant that another parameter saves at some of its values is ended only where it is refuted."""
+    found = answer(streamproof, "--variant", "doubled", "-p", "extra=0..3", "--property", "low")["generated"]["rows"]
+    ended = {row["parameters"]["extra"]: len(row["stages"]) for row in found if row["variant"] == "doubled"}
+    assert ended == {0: 2, 1: 2, 2: 3, 3: 3}
+
+
+def test_what_is_known_is_used_again(streamproof: Any, words: Path) -> None:
+    """A second sweep decides only what the first has not; an earlier one of other properties is no help."""
+    assert answer(streamproof, "--max-operators", "2")["reused"] == 0
+    assert answer(streamproof, "--variants", "slow")["reused"] == 6
+    assert answer(streamproof, "--property", "low")["reused"] == 0
+
+
+def test_points_are_taken_as_they_are_while_no_file_has_changed(
+    streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model in a package is not even read again for a point that is known."""
+    options = ("baton", "--max-operators", "2", "--jobs", "1", "--out", "out", "-q", "--json", "-")
+    first = json.loads(streamproof("sweep", *options).out)
+    monkeypatch.setattr("streamproof.pipeline.sweeps.local.decide", lambda job: pytest.fail("a point is decided again"))
+    again = json.loads(streamproof("sweep", *options).out)
+    assert (first["reused"], again["reused"], again["points"]) == (0, 2, first["points"])
+
+
+def test_other_processes_find_the_same(streamproof: Any, words: Path) -> None:
+    """Two processes give what this one gives."""
+    here = answer(streamproof, "--variants", "all")
+    done = streamproof("sweep", "words.py", "--variants", "all", "--out", "two", "-q", "--json", "-")
+    assert json.loads(done.out)["generated"] == here["generated"]
+
+
+@pytest.mark.spark
+def test_spark_finds_the_same(streamproof: Any, words: Path) -> None:
+    """One Spark task a graph and variant gives what local processes give."""
+    options = ("sweep", "baton", "--max-operators", "3", "--variants", "head-unasked", "-q", "--json", "-")
+    here = streamproof(*options, "--out", "here")
+    there = streamproof(*options, "--out", "there", "--spark", "--master", "local[2]")
+    assert (there.code, json.loads(there.out)["generated"]) == (0, json.loads(here.out)["generated"])
+
+
+def test_the_console_tells_sizes_and_refutations(streamproof: Any, words: Path) -> None:
+    """How many of each size, what holds on all, and the first that is violated with its shortest counterexample."""
+    text = streamproof("sweep", "words.py", "--variants", "doubled", "--jobs", "1", "--out", "out").out
+    assert text.startswith("reader, 14 words, at most 3 letters, 3 ups\n")
+    assert (
+        "  letters  words  states  largest\n        1      2       4        2\n        2      4      12        3\n"
+        in text
+    )
+    assert "  holds on all 14: low, near\n" in text
+    assert "variant doubled  extra=0\n" in text
+    assert "  violated: low, 2 steps, 1 of the 4 with 2 letters; the first\n    uu\n" in text
+
+
+def test_the_page_has_a_row_for_each_sample(streamproof: Any, words: Path) -> None:
+    """With its sizes, and for each variant the states and what it breaks; nothing where it was not asked."""
+    answer(streamproof, "--variants", "doubled")
+    page = (words / "out" / "table.html").read_text(encoding="utf-8")
+    found = [
+        re.findall(r"<td[^>]*>(?:<code>)?(.*?)(?:</code>)?</td>", row) for row in re.findall(r"<tr>.*?</tr>", page)
+    ]
+    table = {row[0]: row[1:] for row in found if row and set(row[0]) <= {"u", "d"}}
+    assert len(table) == 14
+    assert table["u"] == ["1", "1", "2", "+", "2", "+"]
+    assert table["uu"] == ["2", "2", "3", "+", "3", "x low"]
+    assert table["uuu"] == ["3", "3", "4", "+", "", ""]
+    again = answer(streamproof, "--variants", "doubled")
+    assert (words / "out" / "table.html").read_text(encoding="utf-8") == page
+    assert again["reused"] == 20
+
+
+def test_the_page_of_other_sweeps_has_a_row_for_each_point(streamproof: Any, folder: Path) -> None:
+    """Axes, states, and each property with its sign and the length of the counterexample."""
+    streamproof("sweep", "counter.py", "-p", "limit=2..3", "--property", "low", "--jobs", "1", "--out", "out")
+    page = (folder / "out" / "table.html").read_text(encoding="utf-8")
+    found = [
+        re.findall(r"<td[^>]*>(?:<code>)?(.*?)(?:</code>)?</td>", row) for row in re.findall(r"<tr>.*?</tr>", page)
+    ]
+    assert [row for row in found if row] == [["2", "3", "+"], ["3", "4", "x 3"]]
+    assert "low holds where <code>limit &lt;= 2</code>" in page
+
+
+def test_the_table_has_the_sizes(streamproof: Any, words: Path) -> None:
+    """Parquet: a row for each point and property with the word, its sizes, and the verdict."""
+    answer(streamproof, "--max-operators", "2")
+    table = pq.read_table("out/points.parquet").to_pylist()
+    assert [(r["p_word"], r["size_letters"], r["size_ups"], r["property"], r["verdict"]) for r in table[:4]] == [
+        ("u", 1, 1, "low", "holds"),
+        ("u", 1, 1, "near", "holds"),
+        ("d", 1, 0, "low", "holds"),
+        ("d", 1, 0, "near", "holds"),
+    ]
+    assert len(table) == 12
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "remedy"),
+    [
+        (["words.py", "--max-operators", "0"], "letters is 0, the least is 1", "give another bound"),
+        (["words.py", "--max-joins", "1"], "--max-joins: what is generated has no such bound", "its bounds: --max-operat"),
+        (["counter.py", "-p", "limit=1..2", "--max-operators", "3"],
+         "--max-operators: counter has no axis that is generated", "give a parameter values with -p"),
+        (["words.py", "-p", "word=u,d", "--max-operators", "3"],
+         "--max-operators: reader has no axis that is generated", "give a parameter values with -p"),
+        (["words.py", "--variants", "doubled,quick"], "reader has no variant 'quick'", "its variants: doubled, slow"),
+        (["counter.py", "--topology", "nested"], "counter has no parameter 'topology'", "its parameters: limit"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_message(
+    streamproof: Any, words: Path, options: list[str], message: str, remedy: str
+) -> None:
+    """Exit code 2, what is wrong, what to do."""
+    done = streamproof("sweep", *options)
+    said, then = done.err.splitlines()[:2]
+    assert (done.code, said) == (2, f"streamproof: error: {message}")
+    assert then.strip().startswith(remedy)
+
+
+def test_topology_is_short_for_a_parameter(streamproof: Any, folder: Path) -> None:
+    """Every verb that takes parameters takes it; a model without such a parameter says so."""
+    done = streamproof("check", "baton", "--topology", "self-loop", "-q", "--json", "-")
+    assert json.loads(done.out)["parameters"]["topology"] == "self-loop"
+    assert json.loads(done.out)["reproduce"] == "streamproof check baton -p topology=self-loop"
+    for verb in (["check"], ["simulate"], ["prove"], ["export", "--format", "dot"], ["sweep"]):
+        refused = streamproof(*verb, "counter.py", "--topology", "nested")
+        assert (refused.code, refused.err.splitlines()[0]) == (
+            2,
+            "streamproof: error: counter has no parameter 'topology'",
+        )
+
+
+def test_the_first_graphs_of_the_baton(streamproof: Any, folder: Path) -> None:
+    """All graphs of up to four operators and two loops: the rules hold on each of them, with exactly so many states."""
+    assert find("baton").spec.sweeps is not None
+    done = streamproof("sweep", "baton", "--max-operators", "4", "--out", "out", "-q", "--json", "-")
+    (row,) = json.loads(done.out)["generated"]["rows"]
+    assert [(s["size"], s["samples"], s["states"], s["largest"]) for s in row["stages"]] == [
+        (2, 2, 32, 25),
+        (3, 15, 853, 153),
+        (4, 183, 20_905, 734),
+    ]
+    for stage in row["stages"]:
+        assert stage["verdicts"] == {name: {"holds": stage["samples"]} for name in stage["verdicts"]}
+    assert row["parameters"]["work"] == 1
+    assert set(row["stages"][0]["verdicts"]) == {"nothing_lost", "no_early_end", "everybody_terminates", "deadlock"}
