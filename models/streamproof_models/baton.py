@@ -62,8 +62,8 @@ class Baton(Model):
     }
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "small": {},
-        "medium": {"work": 2},
-        "large": {"work": 3},
+        "medium": {"work": 6},
+        "large": {"work": 9},
     }
 
     more: ClassVar[int] = 0
@@ -92,8 +92,12 @@ class Baton(Model):
             h: tuple(c for c in self.channels if wiring.links[c].feedback and self.target[c] == h) for h in self.heads
         }
         scope = wiring.scope
-        inside = ((a, b) for a in self.heads for b in self.heads if scope(a).is_outer_of(scope(b)))
-        self.nested_heads = tuple((a, b) for a, b in inside if a in wiring.reaching(b)[0])
+        self.around = tuple(
+            (h, tuple(o for o in self.heads_of(outer) if o in wiring.reaching(h)[0]))
+            for h in self.heads
+            for outer in wiring.graph.scopes
+            if outer.is_outer_of(scope(h))
+        )
         fellows = ((a, b) for a in self.heads for b in self.heads if a != b and scope(a) == scope(b))
         self.fellow_heads = tuple((a, b) for a, b in fellows if wiring.meet(a, b))
         self.most_batons = 2 if self.fellow_heads else 1

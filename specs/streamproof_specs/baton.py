@@ -33,8 +33,11 @@ def quiet(m: Baton, s: Any, o: str) -> Any:
 
 @invariant
 def outer_first(m: Baton, s: Any) -> Any:
-    """A head completes its scope only after the heads of every scope around it from which it can get records."""
-    return all(s.status[outer] == "TERMINATED" or s.status[inner] != "TERMINATED" for outer, inner in m.nested_heads)
+    """A scope is complete only when every scope around it is: one of the heads of which records come has completed it."""
+    return all(
+        s.status[inner] != "TERMINATED" or any(s.status[outer] == "TERMINATED" for outer in outers)
+        for inner, outers in m.around
+    )
 
 
 @step
