@@ -294,7 +294,7 @@ def test_learning_excludes_states_that_are_not_reached() -> None:
     system = ring()
     encoding = Encoding(scalarise(system))
     samples = Samples(system, reachable(system))
-    answer = learned(encoding, goals(encoding, system.properties), (), samples, Budget())
+    answer = learned(encoding, goals(encoding, system.properties), (), samples, Budget(), {})
     assert [p.name for p in answer.supported] == ["one"]
     assert answer.clauses
     assert all(samples.all_satisfy(c) for c in answer.clauses)
@@ -305,15 +305,34 @@ def test_learning_excludes_states_that_are_not_reached() -> None:
 
 
 def test_learning_gives_up_claims_that_explored_states_refute() -> None:
-    """A claim broken a step from an explored state is left out, and the others are supported all the same."""
+    """A claim broken a step from an explored state is left out and told, and the others are supported all the same."""
     system = ring()
     laps = b.var("laps", COUNT)
     wrong = Property("wrong", Kind.INVARIANT, b.less(laps, b.num(2)))
     right = Property("right", Kind.INVARIANT, b.less(laps, b.num(5)))
     asked = System(system.name, system.variables, system.actions, (wrong, right))
     encoding = Encoding(scalarise(asked))
-    answer = learned(encoding, goals(encoding, asked.properties), (), Samples(system, reachable(system)), Budget())
+    samples = Samples(system, reachable(system))
+    refuted: dict[Property, None] = {}
+    answer = learned(encoding, goals(encoding, asked.properties), (), samples, Budget(), refuted)
     assert [p.name for p in answer.supported] == ["right"]
+    assert [p.name for p in refuted] == ["wrong"]
+
+
+def test_what_explored_states_refute_is_found_however_deep() -> None:
+    """A search of so many steps is too short for a violation; as explored states show that there is one, it goes on."""
+    sort = RangeSort(0, 30)
+    n = b.var("n", sort)
+    guard = Conjunct(b.less(n, b.num(30)), "n < 30", None)
+    up = Action("up", (), Fairness.NONE, (Instance("up", (), (), (guard,), (("n", b.add(n, b.num(1))),)),))
+    system = System(
+        "steps", (Variable("n", sort, (0,)),), (up,), (Property("few", Kind.INVARIANT, b.less(n, b.num(25))),)
+    )
+    states = [(at,) for at in range(31)]
+    proof = prove(system, engine=Engine.DISCOVERY, depth=10, max_k=1, explored=lambda: states)
+    assert [(f.verdict, len(f.trace or ())) for f in proof.findings] == [(Verdict.VIOLATED, 26)]
+    proof = prove(system, engine=Engine.DISCOVERY, depth=10, max_k=1)
+    assert [f.verdict for f in proof.findings] == [Verdict.INCONCLUSIVE]
 
 
 def test_a_state_is_told_apart_from_samples_by_few_parts() -> None:

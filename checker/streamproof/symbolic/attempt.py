@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from streamproof.symbolic.arithmetic import EitherNumbers
@@ -86,6 +86,11 @@ class Attempt:
             self._search.settle((*self.lemmas, *self.found), true=False)
             self._search.to(depth)
             self._search.close()
+
+    def find(self, properties: Collection[Property]) -> None:
+        """Search for what decides these properties, which is there, however deep. Raises `Stopped`."""
+        while not self._search.over and any(p in properties for p in self._search.open):
+            self._search.to(self._search.depth + 1)
 
     def confirm(self) -> None:
         """Have the proof checked again. Raises `Stopped`."""

@@ -48,7 +48,7 @@ BRIEFLY = 10.0
 """Seconds for a search before that."""
 REPROVING = 60.0
 """Seconds for proving what was proposed."""
-PDR_SLICES = (5.0, 30.0, 60.0)
+PDR_SLICES = (2.0, 30.0, 60.0)
 """Seconds that PDR gets with either kind of numbers, time after time, where the run has no limit of its own."""
 PROPOSED_BY_PDR = "invariant of PDR"
 
@@ -122,6 +122,7 @@ class Portfolio:
             if self.open and not self.first.over:
                 discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, self._known())
                 self._prove_with({**discovery.kept, **discovery.offered}, Engine.DISCOVERY)
+                self.first.find(discovery.refuted)
         if engine in (Engine.AUTO, Engine.PDR) and not self.first.over:
             self._direct(discovery, alone=engine is Engine.PDR)
         if engine is not Engine.PDR and self.open:

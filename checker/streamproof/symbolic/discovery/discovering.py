@@ -36,11 +36,13 @@ Explored = Callable[[], Iterable[State]]
 class Discovery:
     """What was found, each condition on leaves with where it comes from.
 
-    `kept` are inductive together. `offered` are not, alone: the claims need them, and they the claims.
+    `kept` are inductive together. `offered` are not, alone: the claims need them, and they the claims. `refuted` are
+    properties that an explored state, or a step from one, decides: to be found by a search, however deep.
     """
 
     kept: dict[Expr, str] = field(default_factory=dict)
     offered: dict[Expr, str] = field(default_factory=dict)
+    refuted: dict[Property, None] = field(default_factory=dict)
 
 
 def discover(
@@ -72,6 +74,6 @@ def discover(
                 return found
     if samples is not None:
         with budget.slice(LEARNING_SECONDS):
-            answer = learned(encoding, asked, [*known, *found.kept], samples, budget)
+            answer = learned(encoding, asked, [*known, *found.kept], samples, budget, found.refuted)
             found.offered = dict.fromkeys(answer.clauses, LEARNED)
     return found

@@ -37,11 +37,17 @@ class Learned:
 
 
 def learned(
-    encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], samples: Samples, budget: Budget
+    encoding: Encoding,
+    goals: Sequence[Goal],
+    facts: Sequence[Expr],
+    samples: Samples,
+    budget: Budget,
+    refuted: dict[Property, None],
 ) -> Learned:
     """Clauses over leaves with which the goals' events, and mistakes of the model, become impossible by induction.
 
-    `facts` are conditions on leaves that are known to be invariant. Raises `Stopped`.
+    `facts` are conditions on leaves that are known to be invariant. What samples refute is added to `refuted`, as it is
+    found. Raises `Stopped`.
     """
     at, open_goals = encoding.at, list(goals)
     clauses: dict[Expr, Term] = {}
@@ -61,10 +67,11 @@ def learned(
                 state = encoding.state(solver.model, 0)
                 cubes = [samples.separated(state, prefer=view * len(state) // VIEWS) for view in range(VIEWS)]
                 if None in cubes:
-                    refuted = [g for g in open_goals if solver.true(events[g])]
-                    if not refuted:
+                    seen_here = [g for g in open_goals if solver.true(events[g])]
+                    if not seen_here:
                         break
-                    open_goals = [g for g in open_goals if g not in refuted]
+                    refuted.update(dict.fromkeys(g.prop for g in seen_here))
+                    open_goals = [g for g in open_goals if g not in seen_here]
                     # They were assumed of the states before the step; now they are not.
                     solver = _stepping(encoding, open_goals, facts, clauses, budget)
                     continue
