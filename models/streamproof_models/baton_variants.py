@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamproof import STRONG, WEAK, action, require
+from streamproof import STRONG, WEAK, action, invariant, require
 from streamproof_models.baton import Baton
 from streamproof_models.baton_wiring import Baton as Kind
 from streamproof_models.baton_wiring import Wiring
@@ -342,3 +342,8 @@ class NoSecondWait(Baton, variant="no-second-wait"):
 
 class Literal(UpstreamUnwaited, InnerForward, UncoordinatedHeads, HeadUnasked, variant="literal"):
     """The text at its word: upstream-unwaited, inner-forward, uncoordinated-heads and head-unasked together."""
+
+    @invariant
+    def step_4_1_is_enough(self, s: Any) -> Any:
+        """Step 4.1: a head that "did not receive any data [...] in between" and has its baton back IDLE has nothing to do."""
+        return all(s.status[o] != "TERMINATED" or s.held[o] == 0 for o in self.heads)

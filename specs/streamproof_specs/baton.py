@@ -218,7 +218,7 @@ SPEC = Spec(
         "tight-weak": {"records_get_through": "violated"},
         "bounded": {"deadlock": "violated"},
         "bounded-without-end": {"everybody_terminates": "violated"},
-        "literal": _ENDS_EARLY,
+        "literal": {**_ENDS_EARLY, "step_4_1_is_enough": "violated"},
     },
     variant_parameters={  # the smallest that show what breaks
         "no-alignment": {"topology": "two-returns"},

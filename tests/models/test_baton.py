@@ -115,7 +115,7 @@ LENGTHS = {
     "tight-weak": {"records_get_through": 10},
     "bounded": {"deadlock": 7},
     "bounded-without-end": {"everybody_terminates": 0},
-    "literal": {"nothing_lost": 7, "no_early_end": 5, "detects": 5},
+    "literal": {"step_4_1_is_enough": 5, "nothing_lost": 7, "no_early_end": 5, "detects": 5},
 }
 """Steps of the counterexamples."""
 
@@ -162,7 +162,7 @@ def test_every_expected_verdict_is_established(variant: str | None) -> None:
 
 def test_every_property_has_a_variant_that_breaks_it() -> None:
     """No property is true whatever the rules are, but that the promise starts with everything active."""
-    broken = {name for expected in SPEC.expected.values() for name in expected}
+    broken = {name for variant in SPEC.expected if variant != "literal" for name in SPEC.expected[variant]}
     assert broken | {"detects_start"} == {p.name for p in find("baton").properties()}
 
 
