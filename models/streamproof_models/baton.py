@@ -363,7 +363,7 @@ class Baton(Model):
         s.channel[c].push({"kind": kind, "busy": busy, "id": id})
 
     @terminal
-    def over(self, s: Any) -> Any:
+    def done(self, s: Any) -> Any:
         """Everybody has terminated."""
         return all(s.status[t] == "TERMINATED" for t in self.tasks)
 
