@@ -100,11 +100,13 @@ def is_expr(value: Term) -> TypeGuard[Expr]:
     return isinstance(value, Node)
 
 
+_SYMBOLIC = (Node, Ref, StateRef, Cases, Cell, Closure, Method, Several, Undefined, *FORMULAS)
+"""What `symbolic` is about, as a tuple: that is asked very often."""
+
+
 def symbolic(value: Term) -> bool:
     """Whether `value` depends on the state or lives only while lowering (looked for inside tuples too)."""
-    if isinstance(value, Node | Ref | StateRef | Cases | Cell | Closure | Method | Several | Undefined):
-        return True
-    if isinstance(value, FORMULAS):
+    if isinstance(value, _SYMBOLIC):
         return True
     return isinstance(value, tuple) and any(symbolic(v) for v in value)
 

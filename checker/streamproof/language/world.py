@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import Any
 
 from streamproof.language.facts import Facts
@@ -309,8 +310,13 @@ def describe_operand(term: Expr) -> str:
 
 def where(frame: Frame, node: ast.AST) -> Loc:
     """The place of `node` in the user's file."""
-    name = getattr(frame.function, "__name__", "")
-    return Loc(frame.file, getattr(node, "lineno", 0), name)
+    return _loc(frame.file, getattr(node, "lineno", 0), getattr(frame.function, "__name__", ""))
+
+
+@lru_cache(maxsize=4096)
+def _loc(file: str, line: int, function: str) -> Loc:
+    """One object for each place: there are many more terms than lines."""
+    return Loc(file, line, function)
 
 
 def boolean(value: Term, loc: Loc) -> Expr:

@@ -96,7 +96,7 @@ def _connective(kind: type[e.And] | type[e.Or], args: tuple[Expr, ...], loc: Loc
     for arg in args:
         if arg.sort is not BOOL and arg.sort != BOOL:
             raise bad("'and'/'or' need Bools", loc, arg)
-        for part in arg.args if isinstance(arg, e.And | e.Or) and type(arg) is kind else (arg,):
+        for part in arg.args if type(arg) is kind else (arg,):
             if part is zero or part in denied:
                 return zero
             if isinstance(part, e.Not):
