@@ -267,7 +267,7 @@ def test_topology_is_short_for_a_parameter(streamproof: Any, folder: Path) -> No
     done = streamproof("check", "baton", "--topology", "self-loop", "-q", "--json", "-")
     assert json.loads(done.out)["parameters"]["topology"] == "self-loop"
     assert json.loads(done.out)["reproduce"] == "streamproof check baton -p topology=self-loop"
-    for verb in (["check"], ["simulate"], ["prove"], ["export", "--format", "dot"], ["sweep"]):
+    for verb in (["check"], ["simulate"], ["prove"], ["export", "--format", "dot", "--out", "x.dot"], ["sweep"]):
         refused = streamproof(*verb, "counter.py", "--topology", "nested")
         assert (refused.code, refused.err.splitlines()[0]) == (
             2,
