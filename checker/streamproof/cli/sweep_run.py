@@ -160,7 +160,10 @@ class _Tally:
         else:
             self.changed += before is not None
             record = {**record, "source": self._source}
-            keeper.keep(record)
+            try:
+                keeper.keep(record)
+            finally:  # Ctrl-C while the disk is waited for: it is kept, so it is told
+                self.records[record["key"]] = record
         self.records[record["key"]] = record
         self._status(f"{len(self.records)} of {self.expected} points, last {record['key']}")
 
