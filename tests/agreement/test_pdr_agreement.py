@@ -66,7 +66,7 @@ def test_what_is_told_is_what_holds(expect: Any, engine: Engine) -> None:
     def agree(system: System) -> None:
         asked = decidable(system)
         answers = expect(asked)
-        proof = prove(asked, engine=engine, max_k=2, depth=2, seconds=4, explored=lambda: reachable(asked))
+        proof = prove(asked, engine=engine, max_k=2, depth=2, seconds=20, explored=lambda: reachable(asked))
         for finding in proof.findings:
             if finding.verdict is not Verdict.INCONCLUSIVE:
                 assert finding.verdict in answers[finding.property].verdicts

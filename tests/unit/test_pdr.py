@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -91,6 +92,14 @@ def test_what_is_told_of_a_proof_by_pdr() -> None:
     assert 2 <= len(texts) <= 5
     assert {m.source for m in proof.discovered} == {"invariant of PDR"}
     assert f"with {len(texts)} lemmas proposed by PDR; confirmed" in finding.because
+
+
+def test_a_system_that_never_begins_is_decided_at_once() -> None:
+    """Without an initial state every invariant holds, and nothing is reached: no invariant need be looked for again."""
+    of = system([UP], always("wrong", b.FALSE), Property("seven", Kind.REACHABLE, b.eq(N, b.num(7))))
+    proof = ask(replace(of, initially=b.FALSE), seconds=20)
+    assert [f.verdict for f in proof.findings] == [Verdict.HOLDS, Verdict.VIOLATED]
+    assert proof.queries < 20
 
 
 @pytest.mark.parametrize("integers", [False, True])

@@ -143,7 +143,7 @@ class Portfolio:
             # What is discovered are sums, for the most part: a matter for integers.
             for integers in (bool(discovery.kept), not discovery.kept):
                 asked = [p for p in self.open if p.kind not in ENDLESS]
-                if not asked:
+                if not asked or self.attempts[-1][1].over:
                     return
                 encoding = Encoding(self.first.scalarised, integers=integers)
                 with self._budget.slice(seconds):
@@ -186,6 +186,9 @@ class Portfolio:
             lean = self._attempt(needed, engine) if len(needed) < len(found) else attempt
             proved = {p for p in attempt.asked if p in attempt.proven}
             self.attempts.append((engine, lean if proved <= {*lean.proven} else attempt))
+        elif attempt.over:
+            # There is nothing to prove of a system without behaviours: its search saw all of them.
+            self.attempts.append((engine, attempt))
         return not self.open
 
     def _attempt(self, found: tuple[Property, ...], engine: Engine) -> Attempt:
