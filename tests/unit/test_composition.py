@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 
 from streamproof import (
-    ANY,
     NONE,
     STRONG,
     WEAK,
     Array,
     Bool,
-    Enum,
     Model,
     ModelError,
     Native,
@@ -29,17 +27,14 @@ from streamproof import (
     State,
     UsageError,
     action,
-    always,
     choose,
     each,
     eventually,
-    initially,
     invariant,
     leads_to,
     lemma,
     part,
     reachable,
-    refines,
     require,
     step,
     temporal,
@@ -50,7 +45,6 @@ from streamproof.exchange import tlc
 from streamproof.exchange.itf import itf_text, read_itf
 from streamproof.explicit import explore
 from streamproof.registry import Target, bundled, find
-from streamproof.symbolic import bmc, prove
 from streamproof.system import Fairness, Interpreter, Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.traces.labels import Label, matching
@@ -541,78 +535,6 @@ def test_steps_of_parts_are_read_and_written(lanes: System, tmp_path: Any) -> No
     assert "source.emit(lane=0) and lane[0].push()" in render_text(lanes, lanes.property("lane.full"), trace)
 
 
-def test_machines_that_end_anywhere() -> None:
-    """A part with `check_deadlock = False` may end anywhere; one without ends and actions never may."""
-
-    class Anywhere(Source):
-        check_deadlock = False
-
-    class Never(Source):
-        dry = None
-
-    class Both(Model):
-        def parts(self):
-            return Parts(a=Anywhere(items=1), b=Source(items=1)).together("go", "a.emit", "b.emit")
-
-    class Stuck(Model):
-        def parts(self):
-            return Parts(a=Never(items=1), b=Source(items=1)).together("go", "a.emit", "b.emit")
-
-    class Ending(Stuck):
-        @terminal
-        def over(self, s):
-            return s.a.left == 0
-
-    assert explore(Both.system()).finding("deadlock").verdict is Verdict.HOLDS
-    assert explore(Stuck.system()).finding("deadlock").verdict is Verdict.VIOLATED
-    assert explore(Ending.system()).finding("deadlock").verdict is Verdict.HOLDS
-
-
-def test_parts_that_all_end_anywhere_hold_vacuously() -> None:
-    """Where every state is a declared end, each engine says that `deadlock` holds vacuously; elsewhere none does."""
-
-    class Anywhere(Source):
-        check_deadlock = False
-
-    class Both(Model):
-        def parts(self):
-            return Parts(a=Anywhere(items=1), b=Anywhere(items=1)).together("go", "a.emit", "b.emit")
-
-    class Half(Model):
-        def parts(self):
-            return Parts(a=Anywhere(items=1), b=Source(items=1)).together("go", "a.emit", "b.emit")
-
-    for model, vacuous in ((Both, True), (Half, False)):
-        system = model.system()
-        told = [explore(system, tier=tier).finding("deadlock") for tier in ("python", "compiled")]
-        told += [*prove(system, ["deadlock"]).findings, *bmc(system, 3, ["deadlock"]).findings]
-        assert [(f.verdict, f.vacuous) for f in told] == [(Verdict.HOLDS, vacuous)] * 4
-        assert all(f.because.startswith("vacuous: ") == vacuous for f in told)
-
-
-def test_first_states_of_parts() -> None:
-    """Every part starts in one of its first states, and the composite may restrict them together."""
-
-    class Free(Source):
-        def state(self):
-            return State(left=Range(0, self.items, init=ANY))
-
-        @initially
-        def some(self, s):
-            return s.left > 0
-
-    class Two(Model):
-        def parts(self):
-            return Parts(a=Free(), b=Free())
-
-        @initially
-        def ordered(self, s):
-            return s.a.left <= s.b.left
-
-    assert sorted(Interpreter(Two.system()).initial_states()) == [(1, 1), (1, 2), (2, 2)]
-    assert sorted(Native(Two()).initial()) == [(1, 1), (1, 2), (2, 2)]
-
-
 def test_constants_and_alternatives_in_joint_actions() -> None:
     """A value that is fixed takes only those steps away; one action may take part in several joint actions."""
 
@@ -684,39 +606,6 @@ def test_variants_of_a_composition() -> None:
         Lanes().parts().instead(sauce=Source())
 
 
-def noted(machine: Any) -> bool:
-    """Changes a Python object."""
-    machine.log.append(1)
-    return True
-
-
-def test_mistakes_in_python_code_of_a_composite() -> None:
-    """A parameter that a part does not have is told with its line; a rule that changes an object of a part is refused."""
-
-    class Logging(Source):
-        def setup(self):
-            self.log: list[int] = []
-
-    class Meddling(Model):
-        def parts(self):
-            return Parts(inner=each(1, lambda _: Logging()))
-
-        @action
-        def look(self, s):
-            require(noted(self.inner[0]))
-
-    class Misspelt(Model):
-        def parts(self):
-            return Parts(a=Source(item=3))
-
-    with pytest.raises(ModelError, match=r"reading look\(\) changed self\.inner\[0\]\.log"):
-        Meddling.system()
-    with pytest.raises(UsageError, match="source has no parameter 'item'") as caught:
-        Misspelt.system()
-    assert caught.value.loc is not None
-    assert caught.value.loc.function == "parts"
-
-
 def test_no_machine_takes_two_steps_at_once() -> None:
     """A joint action of two of a kind leaves out what one would do with itself; with only one there is none."""
 
@@ -731,131 +620,6 @@ def test_no_machine_takes_two_steps_at_once() -> None:
     native = Native(Row())
     assert native.step((1, 1, 0, 0, 1, 0), "on", 0, 1) == (0, 2, 0, 1, 0, 0)
     assert native.step((1, 1, 0, 0, 1, 0), "on", 0, 0) is None
-
-
-def test_what_never_can_happen_is_told_of() -> None:
-    """An action without an instance stays in the system, joint ones too, so that reports name it."""
-
-    class Shut(Source):
-        @action
-        def shut(self, s):
-            require(False)
-
-    class Two(Model):
-        def parts(self):
-            return Parts(a=Shut(), b=Shut()).together("both", "a.shut()", "b.emit(k)")
-
-    assert {a.name: len(a.instances) for a in Two.system().actions} == {
-        "a.emit": 2,
-        "a.shut": 0,
-        "b.shut": 0,
-        "both": 0,
-    }
-
-
-class Token(Model):
-    """Something that is on or off."""
-
-    def state(self):
-        """Whether it is on."""
-        return State(on=Enum("OFF", "ON"))
-
-    @action(fairness=WEAK)
-    def flip(self, s):
-        """Goes on."""
-        require(s.on == "OFF")
-        s.on = "ON"
-
-    @action
-    def back(self, s):
-        """Goes off."""
-        require(s.on == "ON")
-        s.on = "OFF"
-
-
-def test_a_composite_refines_a_machine() -> None:
-    """Refinement of a machine by a composite, and of a composite by a machine, is claimed as ever."""
-
-    class Pair(Model):
-        def parts(self):
-            return Parts(a=Token(), b=Token()).together("back", "a.back()", "b.back()")
-
-        @refines(Token)
-        def seen(self, s):
-            return {"on": s.a.on}
-
-        @temporal
-        def again(self, s):
-            return always(eventually(s.a.on == "ON"))
-
-    class Flat(Model):
-        def state(self):
-            return State(x=Enum("OFF", "ON"), y=Enum("OFF", "ON"))
-
-        @action
-        def forth(self, s):
-            s.x = "ON"
-            require(s.y == "OFF")
-
-        @refines(Pair)
-        def pair(self, s):
-            return {"a.on": s.x, "b.on": s.y}
-
-    assert {f.property: f.verdict.value for f in explore(Pair.system()).findings} == {
-        "seen_start": "holds",
-        "seen": "holds",
-        "seen_fairness": "holds",
-        "again": "holds",
-        "deadlock": "holds",
-    }
-    verdicts = {f.property: f.verdict.value for f in explore(Flat.system()).findings}
-    assert (verdicts["pair_start"], verdicts["pair"], verdicts["pair_fairness"]) == ("holds", "holds", "violated")
-
-
-class Sized(Lane):
-    """A lane for proofs of every size."""
-
-    limits = {"room": (1, None)}  # noqa: RUF012
-
-    def state(self):
-        """Marks by place, and what it holds."""
-        return State(held=Range(0, self.room), marked=Array(self.room, Bool()), ticks=Range(0, 1))
-
-    @action(k="room")
-    def mark(self, s, k):
-        """One more place is marked."""
-        s.marked[k] = True
-
-    push = pop = tick = full = drained = empty = one_by_one = None
-
-
-class Marked(Model):
-    """Two lanes whose places are marked together."""
-
-    room: int = 2
-    limits = {"room": (1, None)}  # noqa: RUF012
-    check_deadlock = False
-
-    def parts(self):
-        """Both mark the same place."""
-        return Parts(a=Sized(room=self.room), b=Sized(room=self.room)).together("mark", "a.mark(k)", "b.mark(k)")
-
-    @invariant
-    def alike(self, s):
-        """The same places are marked."""
-        return all(s.a.marked[k] == s.b.marked[k] for k in range(self.room))
-
-
-def test_proofs_for_every_size() -> None:
-    """A composite with a free parameter: parameters of joint actions that run through any range are one."""
-    pytest.importorskip("z3")
-    from streamproof.symbolic.parametric.proof import prove_any
-
-    parametric = Spec(Marked).parametric(["room"])
-    (instance,) = parametric.system.action("mark").instances
-    assert len(instance.args) == 1
-    proof = prove_any(parametric, [parametric.system.property("alike")])
-    assert proof.proved == ("alike",)
 
 
 @pytest.mark.parametrize("variant", [None, "closing"])
