@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from streamproof.report.sweep import Answer, PointReport, SweepReport
+from streamproof.report.sweep import Answer, Mark, PointReport, SweepReport
 from streamproof.report.sweep_console import GLYPHS, WORDS
 from streamproof.report.sweep_maps import shown
 from streamproof.report.sweep_samples import Swept, setting_of, swept, value_of
@@ -108,8 +108,8 @@ def _together(answers: Mapping[str, Answer]) -> Cell:
         if names:
             told = "; ".join(_told(answers[name], name) for name in names)
             return Cell(f"{GLYPHS[answers[names[0]].mark]} {', '.join(names)}", mark, told)
-    holds = [name for name, answer in answers.items() if answer.mark == "holds"]
-    return Cell(GLYPHS["holds"], "holds", f"{', '.join(holds)}: holds") if holds else Cell(GLYPHS["refused"], "refused")
+    mark: Mark = "holds" if any(answer.mark == "holds" for answer in answers.values()) else "refused"
+    return Cell(GLYPHS[mark], mark)
 
 
 def _states(point: PointReport) -> Cell:
