@@ -108,8 +108,8 @@ def _together(answers: Mapping[str, Answer]) -> Cell:
         if names:
             told = "; ".join(_told(answers[name], name) for name in names)
             return Cell(f"{GLYPHS[answers[names[0]].mark]} {', '.join(names)}", mark, told)
-    mark: Mark = "holds" if any(answer.mark == "holds" for answer in answers.values()) else "refused"
-    return Cell(GLYPHS[mark], mark)
+    left: Mark = "holds" if any(answer.mark == "holds" for answer in answers.values()) else "refused"
+    return Cell(GLYPHS[left], left)
 
 
 def _states(point: PointReport) -> Cell:
