@@ -173,6 +173,10 @@ class FeedbackEdge(Model):
         """How many items wait to be read."""
         return len(s.memory) + len(s.disk)
 
+    def repeated(self, s: Any) -> Any:
+        """How many items were read back a second time."""
+        return 0
+
     @action(kind=KINDS, rounds=lambda self: range(self.rounds + 1))
     def put(self, s: Any, kind: Any, rounds: Any) -> None:
         """An item goes to memory if there is room and nothing older is on disk, or else to disk."""
@@ -285,6 +289,10 @@ class ReadTwice(FeedbackEdge, variant="read-twice"):
     def state(self) -> State:
         """Also: whether it has failed."""
         return State(**dict(super().state().items()), failed=Bool())
+
+    def repeated(self, s: Any) -> Any:
+        """One, once it has failed."""
+        return 1 if s.failed else 0
 
     def fetch(self, s: Any) -> None:
         """The item is in memory; whether it is gone from disk depends."""

@@ -40,6 +40,20 @@ def conserved(m: Cyclic, s: Any) -> Any:
 
 
 @lemma
+def never_more(m: Cyclic, s: Any) -> Any:
+    """Nothing is there twice, but what a reader of the disk has repeated; something may be lost."""
+    queues = [*(channel.items for channel in s.channel), s.back.memory, s.back.disk]
+    records = sum(item.kind == "RECORD" for queue in queues for item in queue)
+    barriers = sum(item.kind == "BARRIER" for queue in queues for item in queue)
+    held = sum(operator.copies + (operator.task == "LEAVE") for operator in s.operator)
+    held_barriers = sum(operator.task == "BARRIER" for operator in s.operator)
+    records, barriers = records + s.unborn + held, barriers + s.untriggered + held_barriers
+    twice = m.back.repeated(s.back)
+    each_kind = records <= m.records + twice and barriers <= m.barriers + twice
+    return each_kind and records + barriers <= m.records + m.barriers + twice
+
+
+@lemma
 def copies_are_sent(m: Cyclic, s: Any) -> Any:
     """An operator has copies to write exactly while that is its task."""
     return all((operator.task == "SEND") == (operator.copies > 0) for operator in s.operator)
@@ -148,6 +162,7 @@ SPEC = Spec(
     ),
     properties=(
         conserved,
+        never_more,
         copies_are_sent,
         counted,
         forward_served,
