@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from streamproof import WEAK, Array, Bool, Model, State, action, choose, require
+from streamproof import Array, Bool, Model, State, action, choose, require
 
 
 class Detection(Model):
@@ -31,7 +31,7 @@ class Detection(Model):
             require(not quiet or s.active[i])
             s.active[i] = s.active[i] and not quiet
 
-    @action(i="things", fairness=WEAK)
+    @action(i="things")
     def detect(self, s: Any, i: int) -> None:
         """One that is quiet is found to be, and others with it."""
         require(not s.detected[i])

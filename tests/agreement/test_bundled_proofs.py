@@ -18,7 +18,7 @@ from streamproof.system import System, Verdict
 SECONDS = 60.0
 """For one engine and one model, in the solver's own steps: what is decided does not hang on the load of the machine."""
 
-HARD = ("credit", "cyclic", "failover")
+HARD = ("baton", "credit", "cyclic", "failover")
 """Models whose variants take the engines minutes: they are looked at with the long tests."""
 
 OPEN: Mapping[Engine, frozenset[str]] = {
@@ -43,7 +43,7 @@ OPEN: Mapping[Engine, frozenset[str]] = {
 }
 """Models and variants of which an engine leaves something open in this time; of all others it decides everything."""
 
-UNTOLD = ("credit_barriers", "credit_channel", "credit_connection", "credit_flush", "credit_locks", "cyclic")
+UNTOLD = ("baton", "credit_barriers", "credit_channel", "credit_connection", "credit_flush", "credit_locks", "cyclic")
 """Models with queues and some fifty leaves: how much of them is decided in this time is not told exactly."""
 
 
