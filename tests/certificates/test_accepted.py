@@ -16,6 +16,7 @@ from streamproof.system.reference import reference
 from streamproof.system.testing import random_system, temporal_system
 
 SMALL: dict[str, dict[str, Any]] = {
+    "baton": {"topology": "self-loop"},
     "credit": {"channels": 1},
     "credit_barriers": {"channels": 1},
     "credit_channel": {"produced": 1},
@@ -29,7 +30,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "reference.ewd998": {"n": 2, "most": 2},
 }
 """Parameters at which a model is small enough for the interpreter, where it has no size of that name."""
-LONG = {"failover", "cyclic", "baton"}
+LONG = {"failover", "cyclic"}
 """Models with many variants, each of them larger: two are in the quick tests."""
 
 
