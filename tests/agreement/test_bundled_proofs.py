@@ -22,7 +22,7 @@ HARD = ("baton", "credit", "cyclic", "failover")
 """Models whose variants take the engines minutes: they are looked at with the long tests."""
 
 OPEN: Mapping[Engine, frozenset[str]] = {
-    # What these variants break is thirty steps away or, where they break nothing, needs hundreds of clauses.
+    # What these variants break is up to 24 steps away or, where they break nothing, needs hundreds of clauses.
     Engine.DISCOVERY: frozenset(
         {
             "failover-no-downstream-restart",
@@ -41,10 +41,34 @@ OPEN: Mapping[Engine, frozenset[str]] = {
         }
     ),
 }
-"""Models and variants of which an engine leaves something open in this time; of all others it decides everything."""
+"""Models and variants of which an engine may leave something open in this time; of others it decides everything."""
 
-UNTOLD = ("baton", "credit_barriers", "credit_channel", "credit_connection", "credit_flush", "credit_locks", "cyclic")
-"""Models with queues and some fifty leaves: how much of them is decided in this time is not told exactly."""
+BOTH = (
+    # Queues of records on two connections, some sixty leaves: lemmas on credits and messages are not written yet.
+    "credit_connection",
+    "credit_channel",
+    # Of the machine itself both engines decide everything; each of these takes minutes more.
+    "credit_barriers-barrier-costs-credit",
+    "credit_barriers-not-stopped",
+    "credit_barriers-aligned",
+    "credit_barriers-zero-exclusive",
+)
+UNTOLD: Mapping[Engine, tuple[str, ...]] = {
+    Engine.DISCOVERY: BOTH,
+    # Induction decides these with the model's lemmas; PDR has not been waited for, ten minutes and more.
+    Engine.PDR: (
+        *BOTH,
+        "cyclic-spill-read-twice",
+        "cyclic-spill-overtaken",
+        "cyclic-spill-newest-first",
+        "cyclic-spill-forgotten",
+        "cyclic-barrier-overtakes",
+        "cyclic-one-too-many",
+        "cyclic-aligned-barriers",
+        "cyclic-f",
+    ),
+}
+"""How names begin of which it is tested that what is decided is right, and not how much is decided in this time."""
 
 
 def bundled() -> Iterator[object]:
@@ -80,8 +104,9 @@ def test_induction_and_pdr_agree(
         proof = prove(system, names, engine=engine, explored=explored(system), seconds=SECONDS, reproducible=True)
         verdicts = decided(proof)
         assert verdicts.items() <= searched.items(), engine
-        if model not in UNTOLD:
-            assert (verdicts.keys() == set(names)) is (request.node.callspec.id not in listed), engine
+        name = request.node.callspec.id
+        if name not in listed and not name.startswith(UNTOLD[engine]):
+            assert verdicts.keys() == set(names), engine
 
 
 def test_only_hard_models_may_stay_open() -> None:
