@@ -20,7 +20,7 @@ from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Sort, Value, cardinality
 
-PATIENCE = 120_000  # milliseconds that one question to Z3 may take
+PATIENCE = 600_000  # milliseconds that one question to Z3 may take
 MEANING: dict[str, Callable[..., Any]] = {"Not": z3.Not, "And": z3.And, "Or": z3.Or, "Ite": z3.If, "Eq": operator.eq}
 MEANING |= {"Less": operator.lt, "LessEq": operator.le, "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}
 MEANING["FloorDiv"] = lambda a, b: z3.If(b == 0, 0, z3.If(b < 0, -a / -b, a / b))  # Z3 rounds down for divisors above 0
