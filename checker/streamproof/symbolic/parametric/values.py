@@ -255,7 +255,7 @@ class View:
                 self.conditions.append((self, term, name))
                 return name
             case _:
-                raise outside(next(e.children(term)).sort, term.loc)
+                raise outside(e.children(term)[0].sort, term.loc)
 
     def total(self, total: Total) -> Term:
         """The constant that stands for a sum in this state. Raises `Outside` for one that depends on another index."""
