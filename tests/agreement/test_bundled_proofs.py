@@ -18,7 +18,7 @@ from streamproof.system import System, Verdict
 SECONDS = 60.0
 """For one engine and one model, in the solver's own steps: what is decided does not hang on the load of the machine."""
 
-HARD = ("baton", "credit", "cyclic", "failover")
+HARD = ("baton", "credit", "cyclic", "failover", "reference.huang", "reference.mattern")
 """Models whose variants take the engines minutes: they are looked at with the long tests."""
 
 OPEN: Mapping[Engine, frozenset[str]] = {

@@ -30,7 +30,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "reference.ewd998": {"n": 2, "most": 2},
 }
 """Parameters at which a model is small enough for the interpreter, where it has no size of that name."""
-LONG = {"failover", "cyclic"}
+LONG = {"failover", "cyclic", "reference.mattern"}
 """Models with many variants, each of them larger: two are in the quick tests."""
 
 
