@@ -143,6 +143,11 @@ def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Li
                 yield Listed(p.name, p.kind, p.doc)
 
 
+def stated_by(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of the properties that a function outside of a model states: its own, or those of a refinement."""
+    return frozenset(one.name for one in _own(Model, (function,)))
+
+
 def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
     """The properties that a composite has from its parts; those of several parts of one name are one."""
     from streamproof.language.carried import inherited

@@ -289,3 +289,12 @@ def test_the_first_graphs_of_the_baton(streamproof: Any, folder: Path) -> None:
         assert stage["verdicts"] == {name: {"holds": stage["samples"]} for name in stage["verdicts"]}
     assert row["parameters"]["work"] == 1
     assert set(row["stages"][0]["verdicts"]) == {"nothing_lost", "no_early_end", "everybody_terminates", "deadlock"}
+
+
+@pytest.mark.parametrize("name", ["detects", "detects_start", "outer_first", "deadlock"])
+def test_each_property_can_be_asked_for_alone(streamproof: Any, folder: Path, name: str) -> None:
+    """Only what is asked is read, what a refinement promises and what nobody states included."""
+    done = streamproof("sweep", "baton", "--max-operators", "2", "--property", name, "-q", "--json", "-")
+    points = json.loads(done.out)["points"]
+    assert done.code == 0
+    assert [point["verdicts"][name]["verdict"] for point in points] == ["holds", "holds"]
