@@ -186,6 +186,31 @@ class Careless(Post, variant="careless"):
         s.seen[a].remove(s.desk[a].size)
 
 
+class Absent(Model):
+    """Sets of which one element may be absent, on either side of an operator."""
+
+    check_deadlock = False
+
+    def state(self):
+        """The variables."""
+        return State(few=Set(Range(0, 3)), own=Option(Range(0, 3)))
+
+    @action
+    def joins(self, s):
+        """Changes in place."""
+        s.few |= {1, s.own}
+
+    @action
+    def meets(self, s):
+        """The display comes second."""
+        s.few = s.few & {s.own}
+
+    @action
+    def follows(self, s):
+        """The display comes first."""
+        s.few = {2, s.own} | s.few
+
+
 MODELS: list[Model] = [
     TwoPhaseCommit(),
     DieHard(),
@@ -291,3 +316,17 @@ def test_a_property_cannot_change_the_state_natively() -> None:
 
     with pytest.raises(ModelError, match="a property cannot change the state"):
         native.holds(meddles, next(native.initial()))
+
+
+@pytest.mark.parametrize("label", ["joins()", "meets()", "follows()"])
+def test_an_absent_element_is_named_alike(label: str) -> None:
+    """None in a set of numbers is a mistake on the same line and in the same words; a number in its place is none."""
+    system, native = Absent.system(), Native(Absent())
+    interpreter = Interpreter(system)
+    instance = next(i for i in system.instances if i.label == label)
+    for own in (None, 3):
+        state = tuple({"few": frozenset({3}), "own": own}[v.name] for v in system.variables)
+        lowered = outcome(interpreter.take, instance, state)
+        assert outcome(native.take, state, instance, system) == lowered
+        assert lowered[0] == ("error" if own is None else "value")
+        assert "is None where a value is needed" in lowered[1] or own is not None

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from streamproof.language.sources import definition
+from streamproof.language.sources import text as source_text
 from streamproof.system import Exit, ModelError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -49,3 +51,17 @@ def test_message(name: str) -> None:
 def test_every_expectation_has_its_model() -> None:
     """No expected message is left over."""
     assert sorted(file.stem for file in GOLDEN.glob("*.txt")) == BROKEN
+
+
+def test_equal_code_of_two_files_is_quoted_from_its_own(tmp_path: Path) -> None:
+    """Functions that Python compiles alike, at the same line, are two: each message quotes what its own file says."""
+    text = "def rule(self):\n    return self.n + {}\n"
+    for name, number in (("one", "2 * 3"), ("other", "3 + 3")):
+        file = tmp_path / f"{name}.py"
+        file.write_text(text.format(number), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert source_text(definition(module.rule).body[0]) == f"return self.n + {number}"

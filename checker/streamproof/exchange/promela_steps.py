@@ -20,6 +20,10 @@ from streamproof.system.records import dataclass
 SHARING = 4_000
 """Operators and operands in the updates of one step from which parts that occur again get a variable of their own."""
 
+HELD = 12
+"""Operators and operands from which such a part does: shorter ones are written again, for Spin takes only so many statements
+in one step."""
+
 BRANCHING = 4
 """How deep conditions that updates share are asked beforehand."""
 
@@ -86,7 +90,8 @@ class _Sequence:
         """The assignments, then those that set the auxiliary variables back."""
         if sum(map(self._terms.weight, updates.values())) > SHARING:
             for part in repeated(updates.values()):
-                self._hold(part)
+                if self._terms.weight(part) >= HELD:
+                    self._hold(part)
         pending = dict(updates)
         reads = {variable: self._reads(term) for variable, term in pending.items()}
         while pending:

@@ -30,17 +30,18 @@ def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.Funct
 
 def definition(function: types.FunctionType) -> ast.FunctionDef:
     """The ``def`` of a plain Python function. `ModelError` when its source is not to be had or has changed."""
-    return _definition(function.__code__)
+    return _definition(function.__code__, function.__code__.co_filename)
 
 
 @lru_cache(maxsize=4096)
-def _definition(code: types.CodeType) -> ast.FunctionDef:
-    loc = Loc(code.co_filename, code.co_firstlineno, code.co_name)
-    linecache.checkcache(code.co_filename)
-    source = "".join(linecache.getlines(code.co_filename))
+def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
+    # The file is a part of the question: code of two files is equal for Python where it does the same.
+    loc = Loc(filename, code.co_firstlineno, code.co_name)
+    linecache.checkcache(filename)
+    source = "".join(linecache.getlines(filename))
     key = (code.co_name, code.co_firstlineno)
     try:
-        found = _parsed(code.co_filename, source)
+        found = _parsed(filename, source)
     except SyntaxError:
         found = {}
     if key not in found:

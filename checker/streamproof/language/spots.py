@@ -62,6 +62,17 @@ class Spot:
         """What stands between the brackets."""
         return text(self.node.slice) if isinstance(self.node, ast.Subscript) else "index"
 
+    def operand(self, first: bool) -> str:
+        """The first or the second operand of what is computed."""
+        match self.node:
+            case ast.BinOp(left=left, right=right):
+                return text(left if first else right)
+            case ast.Compare(left=left, comparators=[right]):
+                return text(left if first else right)
+            case ast.AugAssign(value=value):
+                return text(value)
+        return "it"
+
     def owner(self) -> str:
         """Whose element, attribute or method is asked for."""
         node = self.node.func if isinstance(self.node, ast.Call) else self.node

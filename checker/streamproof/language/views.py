@@ -304,9 +304,10 @@ class SetView(View):
 
     __slots__ = ()
 
-    def _members(self, given: Any) -> frozenset[Value]:
-        members = raw(self._sort, given, None, "")
-        return frozenset(members)
+    def _members(self, given: Any, first: bool = False) -> frozenset[Value]:
+        """The values of the other operand of what the rule does just now; it may be the `first` one."""
+        spot = Spot()
+        return frozenset(raw(self._sort, given, spot, spot.operand(first)))
 
     def _made(self, members: Iterable[Value]) -> SetView:
         return SetView(self._sort, Fixed(frozenset(members)))
@@ -354,18 +355,20 @@ class SetView(View):
     def __or__(self, other: Any) -> SetView:
         return self._made(self._place.get() | self._members(other))
 
-    __ror__ = __or__
+    def __ror__(self, other: Any) -> SetView:
+        return self._made(self._members(other, first=True) | self._place.get())
 
     def __and__(self, other: Any) -> SetView:
         return self._made(self._place.get() & self._members(other))
 
-    __rand__ = __and__
+    def __rand__(self, other: Any) -> SetView:
+        return self._made(self._members(other, first=True) & self._place.get())
 
     def __sub__(self, other: Any) -> SetView:
         return self._made(self._place.get() - self._members(other))
 
     def __rsub__(self, other: Any) -> SetView:
-        return self._made(self._members(other) - self._place.get())
+        return self._made(self._members(other, first=True) - self._place.get())
 
     def __ior__(self, other: Any) -> SetView:
         return self._change(self._place.get() | self._members(other))
