@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, invariant, leads_to, temporal
+from streamproof import Spec, invariant, leads_to, lemma, temporal
 from streamproof_models.credit_connection import (  # noqa: F401  (declaring a variant registers it)
     CreditConnection,
     Lossy,
@@ -56,6 +56,84 @@ def never_waits(m: CreditConnection, s: Any) -> Any:
     )
 
 
+@lemma
+def pool_conserved(m: CreditConnection, s: Any) -> Any:
+    """Every floating buffer is in the pool or lent."""
+    return s.pool + sum(s.lent[c] for c in range(m.channels)) == m.floating
+
+
+@lemma
+def free_or_queued(m: CreditConnection, s: Any) -> Any:
+    """A channel's buffers are free or queued; one that was released is as in the beginning."""
+    return all(
+        s.free[c] + s.queued[c] == m.exclusive + s.lent[c]
+        and (
+            s.consumer[c] != "GONE"
+            or (s.lent[c] == 0 and s.queued[c] == 0 and s.unannounced[c] == 0 and s.known[c] == 0)
+        )
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def credits_have_buffers(m: CreditConnection, s: Any) -> Any:
+    """A channel's buffers are credits, announced or not, on the connection, or queued; some of these may have been lost."""
+    return all(
+        s.credit[c] + s.announced[c] + m.on_wire(s, c) + s.queued[c] + s.unannounced[c]
+        <= (m.exclusive + s.lent[c] if s.consumer[c] != "GONE" else m.exclusive + m.floating)
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def credits_conserved(m: CreditConnection, s: Any) -> Any:
+    """Of a channel that was not released none is lost."""
+    return all(
+        s.consumer[c] == "GONE"
+        or s.credit[c] + s.announced[c] + m.on_wire(s, c) + s.queued[c] + s.unannounced[c] == m.exclusive + s.lent[c]
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def credits_within_limit(m: CreditConnection, s: Any) -> Any:
+    """A channel has no more credits, known or not, than it can have buffers."""
+    return all(s.credit[c] + s.announced[c] + s.unannounced[c] <= m.exclusive + m.floating for c in range(m.channels))
+
+
+@lemma
+def announcements_noted(m: CreditConnection, s: Any) -> Any:
+    """No credit is on the connection that was not announced."""
+    return all(m.on_way(s, c) <= s.announced[c] for c in range(m.channels))
+
+
+@lemma
+def produced_within_depth(m: CreditConnection, s: Any) -> Any:
+    """What is to be produced, waits and was sent is as much as there is, of a channel that was cancelled at most."""
+    return all(
+        s.left[c] + s.backlog[c] == 0 and s.sent[c] <= m.depth
+        if s.cancelled[c]
+        else s.left[c] + s.backlog[c] + s.sent[c] == m.depth
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def heard_one_by_one(m: CreditConnection, s: Any) -> Any:
+    """Credits of one announcement are counted before the next is."""
+    return all(s.heard[c] == 0 or s.heard[d] == 0 for c in range(m.channels) for d in range(c))
+
+
+@lemma
+def cancelled_once(m: CreditConnection, s: Any) -> Any:
+    """A channel that was released has one cancellation on its way, or has been cancelled; others have none."""
+    return all(
+        sum(message.channel == c and message.credits == 0 for message in s.up) + int(s.cancelled[c])
+        == int(s.consumer[c] == "GONE")
+        for c in range(m.channels)
+    )
+
+
 @temporal
 def isolation(m: CreditConnection, s: Any) -> Any:
     """A consumer that reads gets everything in the end, whatever the others do."""
@@ -68,9 +146,23 @@ def isolation(m: CreditConnection, s: Any) -> Any:
     )
 
 
+LEMMAS = (
+    pool_conserved,
+    free_or_queued,
+    credits_have_buffers,
+    credits_conserved,
+    credits_within_limit,
+    announcements_noted,
+    produced_within_depth,
+    heard_one_by_one,
+    cancelled_once,
+)
+"""Stepping stones by which the invariants follow by induction."""
+
+
 SPEC = Spec(
     CreditConnection,
-    properties=(in_order, nothing_lost, announcements_counted, no_overflow, never_waits, isolation),
+    properties=(in_order, nothing_lost, announcements_counted, no_overflow, never_waits, isolation, *LEMMAS),
     expected={
         "reordering": {"in_order": "violated"},
         "lossy": {"nothing_lost": "violated", "isolation": "violated", "counted": "violated"},
