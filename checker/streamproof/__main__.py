@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-GARBAGE = 20_000
+GARBAGE = 100_000
 """Objects that may be made before Python looks for cyclic garbage: what a start makes stays, and is not worth a look."""
 
 

@@ -10,7 +10,6 @@ import importlib
 import inspect
 import os
 import sys
-import sysconfig
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +27,7 @@ from streamproof.language.refinement import promised
 from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
+from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
@@ -202,10 +202,8 @@ def titled(name: str) -> Target | None:
 
 def unknown(message: str, name: str, known: Collection[str], kind: str, more: str = "") -> UsageError:
     """The error for a name that does not exist: the nearest ones, then all of them."""
-    import difflib
-
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    near = nearest(name, names, 3, cutoff=0.5)
     near += [n for n in names if name and name in n and n not in near][: 3 - len(near)]
     hints = [f"did you mean {' or '.join(near)}?"] if near else []
     hints.append(f"{kind}: {', '.join(names) or 'none'}")
@@ -350,6 +348,8 @@ def _of_user(error: BaseException, file: str | None = None) -> ModelError:
 
 def _users_line(error: BaseException) -> Loc | None:
     """The innermost line of the traceback that lies neither in streamproof nor in Python's own library."""
+    import sysconfig
+
     own = os.path.dirname(os.path.abspath(streamproof.__file__)) + os.sep
     library = sysconfig.get_path("stdlib") + os.sep
     found = None

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from streamproof.system.records import annotated, replace
 from streamproof.system.records import dataclass as late
 
 MAKERS = [dataclasses.dataclass, late]
@@ -94,6 +95,28 @@ def test_identity(maker: Any) -> None:
 
     assert Node(1) != Node(1)
     assert "Node object" in repr(Node(1))
+
+
+@pytest.mark.parametrize("replaced", [dataclasses.replace, replace])
+def test_replaced(replaced: Any) -> None:
+    """Our `replace` keeps, changes, computes anew and refuses what the standard one does."""
+    point, named = classes(late)
+    one = named(1, 2, ("a",), "n")
+    two = replaced(one, y=5, name="m")
+    assert type(two) is named
+    assert (two.x, two.y, two.tags, two.name, two.total) == (1, 5, ("a",), "m", 6)
+    assert (one.y, one.name, one.total) == (2, "n", 3)
+    assert replaced(point(4)) == point(4)
+    with pytest.raises(ValueError, match="total"):
+        replaced(one, total=7)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        replaced(one, z=7)
+
+
+def test_annotated() -> None:
+    """The fields of a class come with their annotations, inherited ones first."""
+    _, named = classes(late)
+    assert annotated(named) == {"x": "int", "y": "int", "tags": "tuple[str, ...]", "total": "int", "name": "str"}
 
 
 @late(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.measure import Measured
 from streamproof.system.memory import peak_bytes
 from streamproof.system.model import System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Finding, Verdict
 
 DEFAULT_OUT = Path("streamproof-out")

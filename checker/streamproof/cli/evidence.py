@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TextIO
 
 from streamproof.cli.outputs import Folder
@@ -10,7 +9,7 @@ from streamproof.exchange.itf import itf_text
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Finding, Trace, Verdict
 from streamproof.traces.render import About, render_text
 from streamproof.traces.replay import ReplayError, replay, verify

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from types import TracebackType
 from typing import Self
@@ -17,6 +16,8 @@ class Status:
     def __call__(self, text: str) -> None:
         """Show `text`."""
         if self._live:
+            import shutil  # for a terminal only: it takes as long to import as ten of our modules
+
             width = shutil.get_terminal_size().columns
             sys.stderr.write(f"\r\x1b[2K{text[: max(width - 1, 1)]}")
             sys.stderr.flush()

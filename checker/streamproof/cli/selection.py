@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, TypeVar, cast
 
 import click
@@ -15,7 +15,7 @@ from streamproof.registry import Listed, Target, find, unknown
 from streamproof.system.errors import UsageError
 from streamproof.system.measure import Measure
 from streamproof.system.model import System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 
 from streamproof.explicit.found import Found
@@ -13,6 +12,7 @@ from streamproof.system import expr as e
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property
+from streamproof.system.records import replace
 from streamproof.system.verdict import Condition, Coverage
 
 _HURRIED = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 
 from streamproof.explicit.coverage import coverage, with_conditions
@@ -17,7 +17,7 @@ from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, SystemFailure, UsageError
 from streamproof.system.memory import peak_bytes
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress, Reduction
 

@@ -19,7 +19,7 @@ For a model of two counters it reads::
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
@@ -89,7 +89,18 @@ class Rule:
 
 def rules_of(system: System, steps: Sequence[tuple[int, Property]]) -> list[Rule]:
     """Every instance of a simplified scalar system as it is written, with the numbered step properties it may break."""
-    return [_rule(system, number, instance, steps) for number, instance in enumerate(system.instances)]
+    told = [(k, b.or_(check.condition for check in prop.checks), b.not_(prop.expr)) for k, prop in steps]
+    unmoved = {term: term for term in _of_one_state(term for _, *terms in told for term in terms)}
+    return [_rule(system, number, instance, told, unmoved) for number, instance in enumerate(system.instances)]
+
+
+def _of_one_state(roots: Iterable[Expr]) -> set[Expr]:
+    """The subterms of `roots` that say nothing of the next state."""
+    found: set[Expr] = set()
+    for term in e.subterms(*roots):
+        if not isinstance(term, e.Next) and found.issuperset(e.children(term)):
+            found.add(term)
+    return found
 
 
 def expander(
@@ -129,7 +140,14 @@ def expander(
     return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical))
 
 
-def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple[int, Property]]) -> Rule:
+def _rule(
+    system: System,
+    number: int,
+    instance: Instance,
+    steps: Sequence[tuple[int, Expr, Expr]],
+    unmoved: Mapping[Expr, Expr],
+) -> Rule:
+    """`steps`: number, mistake and negation of each step property; `unmoved`: what every step leaves as it is in them."""
     guard: list[Expr] = []
     here = Assuming()
     for conjunct in instance.guard:
@@ -140,8 +158,9 @@ def _rule(system: System, number: int, instance: Instance, steps: Sequence[tuple
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
     told: list[tuple[int, Expr, Expr]] = []
     if steps:
-        step = Substitution({b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)})
-        told = [(k, here(step(b.or_(c.condition for c in p.checks))), here(step(b.not_(p.expr)))) for k, p in steps]
+        moved = {b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)}
+        step = Substitution({**unmoved, **moved})
+        told = [(k, here(step(mistake)), here(step(broken))) for k, mistake, broken in steps]
     return Rule(
         number,
         tuple(term for term in guard if term is not b.TRUE),

@@ -57,7 +57,10 @@ class Writer:
         self._names = names
         self._indent = 0
         self._temporaries = 0
-        self._scopes: list[dict[Expr, str]] = [{}]
+        self._held: dict[Expr, str] = {}
+        """The local variables by the terms that they hold."""
+        self._order: list[Expr] = []
+        """Those terms, the ones of inner blocks last."""
 
     @property
     def source(self) -> str:
@@ -78,16 +81,18 @@ class Writer:
         """An indented block under `header`; what is computed in it is forgotten after it."""
         self.line(header)
         self._indent += 1
-        self._scopes.append({})
+        known = len(self._order)
         yield
-        self._scopes.pop()
+        for term in self._order[known:]:
+            del self._held[term]
+        del self._order[known:]
         self._indent -= 1
 
     def needs_lines(self, term: Expr, common: Collection[Expr]) -> bool:
         """Whether writing `term` here would add lines, or it could be written inside a condition."""
         height: dict[Expr, int] = {}
         for part in self._unknown(term):
-            if self._local(part) or isinstance(part, e.Const | e.Var):
+            if part in self._held or isinstance(part, e.Const | e.Var):
                 height[part] = 0
                 continue
             height[part] = 1 + max(height[c] for c in e.children(part))
@@ -101,7 +106,7 @@ class Writer:
         texts: dict[Expr, tuple[str, int]] = {}
         for part in self._unknown(term):
             divisor = _divisor(part)
-            if divisor is not None and not self._local(part) and texts[divisor][1] > 0:
+            if divisor is not None and part not in self._held and texts[divisor][1] > 0:
                 texts[divisor] = (self._keep(divisor, texts[divisor][0]), 0)
             text, height = self._format(part, texts)
             if height > 0 and (part in common or height > DEEPEST):
@@ -120,25 +125,20 @@ class Writer:
             elif part not in seen:
                 seen.add(part)
                 stack.append((part, True))
-                if not self._local(part):
-                    stack.extend((c, False) for c in reversed(tuple(e.children(part))))
-
-    def _local(self, term: Expr) -> str | None:
-        for scope in reversed(self._scopes):
-            if term in scope:
-                return scope[term]
-        return None
+                if part not in self._held:
+                    stack.extend((c, False) for c in reversed(e.children(part)))
 
     def _keep(self, term: Expr, text: str) -> str:
         name = f"_{self._temporaries}"
         self._temporaries += 1
         self.line(f"{name} = {text}")
-        self._scopes[-1][term] = name
+        self._held[term] = name
+        self._order.append(term)
         return name
 
     def _format(self, term: Expr, texts: Mapping[Expr, tuple[str, int]]) -> tuple[str, int]:
-        local = self._local(term)
-        if local:
+        local = self._held.get(term)
+        if local is not None:
             return local, 0
         match term:
             case e.Const(value=value):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +30,7 @@ from streamproof.language.world import Frame, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.nearest import nearest
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort
 
 
@@ -212,7 +212,7 @@ def _kind(owner: object) -> str:
 
 def near(name: str, candidates: list[str], otherwise: str) -> str:
     """The candidate that `name` probably was meant to be, as a remedy."""
-    found = difflib.get_close_matches(name, [c for c in candidates if not c.startswith("_")], n=1)
+    found = nearest(name, (c for c in candidates if not c.startswith("_")))
     return f"did you mean {found[0]!r}?" if found else otherwise
 
 

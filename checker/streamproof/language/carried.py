@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from streamproof.language.layout import laid_out
@@ -14,6 +13,7 @@ from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Formula
 from streamproof.system.model import Conjunct, Kind, Property, System, Variable
+from streamproof.system.records import replace
 
 Carried = Mapping[str, Any]
 """What is stated outside the models of parts: a `Spec`, or functions, by the part that it is about."""

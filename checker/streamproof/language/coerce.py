@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
 from streamproof.language.amounts import Amount
 from streamproof.system.errors import Loc, ModelError
+from streamproof.system.nearest import nearest
 from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
@@ -89,7 +89,7 @@ def mismatch(sort: Sort, what: str, loc: Loc | None) -> ModelError:
 
 def unknown_member(sort: EnumSort, given: str, loc: Loc | None) -> ModelError:
     """The error for a name that an Enum does not have, with the nearest one."""
-    near = difflib.get_close_matches(given, sort.members, n=1, cutoff=0.5)
+    near = nearest(given, sort.members, cutoff=0.5)
     remedy = f"did you mean {near[0]!r}?" if near else f"its members are {', '.join(sort.members)}"
     return ModelError(f"{given!r} is not a member of {sort}", loc=loc, remedy=remedy)
 

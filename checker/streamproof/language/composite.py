@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from streamproof.language.carried import Carried, by_part, carried_over, stated
@@ -17,6 +16,7 @@ from streamproof.system import build as b
 from streamproof.system.composition import Joint, Step, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Action, Check, Instance, Kind, Property, System
+from streamproof.system.records import replace
 
 
 class CompositeReader:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from streamproof.language.amounts import Amount, Indices
@@ -22,7 +21,7 @@ from streamproof.language.model import Model
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, values
 
 PARTS_LIMIT = 1_000

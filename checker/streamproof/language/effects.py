@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from streamproof.language.sources import text
 from streamproof.system.errors import Loc, ModelError
 
 MUTABLE = (list, dict, set, bytearray, deque, OrderedDict, defaultdict, Counter)
@@ -44,11 +46,11 @@ def mutation(what: str, loc: Loc) -> ModelError:
     )
 
 
-def refuse(function: Any, shown: str, loc: Loc) -> None:
-    """Raises `ModelError` when calling `function`, which was written as `shown`, is no mere computation."""
+def refuse(function: Any, call: ast.Call, loc: Loc) -> None:
+    """Raises `ModelError` when calling `function`, which was written as `call`, is no mere computation."""
     owner, name = getattr(function, "__self__", None), called(function)
     if isinstance(owner, MUTABLE) and name in CHANGES:
-        raise mutation(shown, loc)
+        raise mutation(text(call), loc)
     modules = {getattr(function, "__module__", None), type(owner).__module__ if owner is not None else None}
     modules |= {owner.__name__} if isinstance(owner, types.ModuleType) else set()
     if function in EFFECTFUL or {str(m).split(".")[0] for m in modules} & EFFECTS:

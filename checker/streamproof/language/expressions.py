@@ -154,7 +154,7 @@ class Expressions(Access):
         """``and``/``or``, short-circuit: later operands happen only where the earlier ones let Python get there."""
         conj, loc = isinstance(node.op, ast.And), where(frame, node)
         parts: list[Expr] = []
-        texts: list[str] = []
+        stated: list[ast.expr] = []
         said: list[Formula] = []
         reached: Expr = b.TRUE
         for at, operand in enumerate(node.values):
@@ -178,14 +178,14 @@ class Expressions(Access):
                 )
             term = boolean(value, where(frame, operand))
             parts.append(term)
-            texts.append(text(operand))
+            stated.append(operand)
             reached = b.and_((reached, term if conj else b.not_(term)))
             if reached is b.FALSE:
                 break
         whole = (b.and_ if conj else b.or_)(parts, loc)
         if not said:
             return whole
-        label = (" and " if conj else " or ").join(texts)
+        label = (" and " if conj else " or ").join(map(text, stated))
         first: tuple[Formula, ...] = (Atom(whole, label, loc),) if parts else ()
         return AndF((*first, *said)) if conj else OrF((*first, *said))
 

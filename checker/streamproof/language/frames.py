@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from streamproof.system.errors import Loc, ModelError, StreamproofError, UsageError
+from streamproof.system.nearest import nearest
 
 T = TypeVar("T")
 
@@ -64,5 +64,5 @@ def _meant(error: Exception) -> str:
     """The attribute that an `AttributeError` probably was about."""
     if not isinstance(error, AttributeError) or error.name is None:
         return ""
-    near = difflib.get_close_matches(error.name, [n for n in dir(error.obj) if not n.startswith("_")], n=1)
+    near = nearest(error.name, (n for n in dir(error.obj) if not n.startswith("_")))
     return f"did you mean {near[0]!r}?" if near else ""

@@ -34,6 +34,7 @@ from streamproof.language.terms import (
 from streamproof.language.world import Frame, Halt, Pick, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
+from streamproof.system.records import dataclass
 from streamproof.system.sorts import SetSort
 from streamproof.system.unbounded import Undecided
 
@@ -114,7 +115,7 @@ class Functions(Expressions):
             return self._call_closure(function, args, kwargs, frame, node)
         if symbolic(function):
             raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
-        effects.refuse(function, text(node), loc)
+        effects.refuse(function, node, loc)
         python = isinstance(function, types.FunctionType | types.MethodType)
         owner = getattr(function, "__self__", None)
         if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
@@ -173,13 +174,14 @@ class Functions(Expressions):
     def enter(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc | None) -> Frame:
         """A frame with the arguments bound."""
         plain = underlying(function)
-        if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
+        form = _form(plain)
+        if form.asynchronous:
             raise ModelError(
                 f"{plain.__name__}() is 'async'",
                 loc=place(plain),
                 remedy="interleaving is what the checker explores: use actions",
             )
-        if inspect.isgeneratorfunction(plain):
+        if form.generator:
             yields = [n for n in ast.walk(definition(plain)) if isinstance(n, ast.Yield | ast.YieldFrom | ast.Await)]
             line = yields[0].lineno if yields else plain.__code__.co_firstlineno
             raise ModelError(
@@ -189,19 +191,27 @@ class Functions(Expressions):
             )
         if isinstance(function, types.MethodType):
             args = [function.__self__, *args]
-        signature = _signature(plain)
+        given = self._bound(plain, form, args, kwargs, loc)
+        owner = next(iter(given.values()), None)
+        local = {name: _from_inside(owner, value) for name, value in given.items()}
+        node = definition(plain)
+        return Frame(plain, plain.__code__.co_filename, local, plain.__globals__, local_names(node), depth=depth)
+
+    def _bound(
+        self, plain: types.FunctionType, form: _Form, args: list[Term], kwargs: dict[str, Term], loc: Loc | None
+    ) -> dict[str, Term]:
+        """The arguments of a call by the names of the parameters."""
+        if not kwargs and form.positions is not None and len(args) == len(form.positions):
+            return dict(zip(form.positions, args, strict=True))
         try:
-            bound = signature.bind(*args, **kwargs)
+            bound = form.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
         bound.apply_defaults()
-        owner = next(iter(bound.arguments.values()), None)
-        local = {name: _from_inside(owner, value) for name, value in bound.arguments.items()}
-        for name, parameter in signature.parameters.items():
+        for name, parameter in form.signature.parameters.items():
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                local[name] = self.world.allocate(local[name])
-        node = definition(plain)
-        return Frame(plain, plain.__code__.co_filename, local, plain.__globals__, local_names(node), depth=depth)
+                bound.arguments[name] = self.world.allocate(bound.arguments[name])
+        return bound.arguments
 
     def closure(self, node: ast.Lambda | ast.FunctionDef, frame: Frame) -> Closure:
         """A function made inside a rule; its defaults are evaluated now, as Python does."""
@@ -337,7 +347,26 @@ def underlying(function: Any) -> types.FunctionType:
     return plain
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What is asked of a function at each call."""
+
+    signature: inspect.Signature
+    """Its own parameters, whatever it wraps."""
+    positions: tuple[str, ...] | None
+    """The parameters, if each may be given by its position."""
+    asynchronous: bool
+    generator: bool
+
+
 @lru_cache(maxsize=1024)
-def _signature(plain: types.FunctionType) -> inspect.Signature:
-    """The parameters of a function itself, whatever it wraps."""
-    return inspect.signature(plain, follow_wrapped=False)
+def _form(plain: types.FunctionType) -> _Form:
+    """The form of a function; it is asked for often, and `inspect` takes its time."""
+    signature = inspect.signature(plain, follow_wrapped=False)
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return _Form(
+        signature,
+        tuple(signature.parameters) if all(p.kind in by_position for p in signature.parameters.values()) else None,
+        inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain),
+        inspect.isgeneratorfunction(plain),
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from streamproof.language.compile import Reader, _deep
@@ -18,6 +17,7 @@ from streamproof.language.primitives import ActionMark
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Conjunct, Instance, System, Variable
+from streamproof.system.records import replace
 from streamproof.system.sorts import RangeSort
 from streamproof.system.substitute import Substitution
 

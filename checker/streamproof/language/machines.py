@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
@@ -13,6 +12,7 @@ from streamproof.language.model import Model
 from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment
 from streamproof.language.scopes import Family, Leaf, Names
 from streamproof.system.errors import Loc, ModelError
+from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 
 
@@ -177,5 +177,5 @@ def _same(key: Any, value: Any) -> bool:
 
 def near(name: str, known: list[str], otherwise: str) -> str:
     """The name that probably was meant, as a remedy."""
-    found = difflib.get_close_matches(name, known, n=1)
+    found = nearest(name, known)
     return f"did you mean {found[0]!r}?" if found else otherwise

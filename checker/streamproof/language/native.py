@@ -5,7 +5,6 @@ Lowering and this share no code that decides what a rule does: tests compare the
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -24,6 +23,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, System
 from streamproof.system.model import State as Values
+from streamproof.system.nearest import nearest
 from streamproof.system.sorts import Sort
 
 READ_ONLY = "a property cannot change the state"
@@ -41,7 +41,7 @@ class StateView:
 
     def _place(self, name: str) -> Place:
         if name not in self._sorts:
-            near = difflib.get_close_matches(name, list(self._sorts), n=1)
+            near = nearest(name, self._sorts)
             remedy = f"did you mean {near[0]!r}?" if near else f"the state has {', '.join(self._sorts)}"
             raise ModelError(f"no state variable {name!r}", loc=Spot().loc, remedy=remedy)
         return Root(self._values, name) if self._writable else Fixed(self._values[name], READ_ONLY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from streamproof.language.coerce import unknown_member
@@ -13,6 +12,7 @@ from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
+from streamproof.system.records import replace
 from streamproof.system.sorts import (
     ArraySort,
     EnumSort,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from streamproof.system.errors import Loc, ModelError
+from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class Names:
         shown = f"{self.path}.{name}" if self.path else name
         if name in self.hidden:
             raise ModelError(f"{shown} is hidden", loc=loc, remedy=f"{self.hidden[name]} hides it")
-        near = difflib.get_close_matches(name, self.entries, n=1)
+        near = nearest(name, self.entries)
         owner = self.path or "the state"
         known = ", ".join(self.entries) or "nothing that is not hidden"
         remedy = f"did you mean {near[0]!r}?" if near else f"{owner} has {known}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from types import MappingProxyType
 from typing import Any, get_type_hints
@@ -15,6 +14,7 @@ from streamproof.language.model import Model
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr, LessEq, Node, intern
+from streamproof.system.records import replace
 from streamproof.system.sorts import (
     BOOL,
     INFINITY,

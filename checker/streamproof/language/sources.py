@@ -16,16 +16,24 @@ from streamproof.system.errors import Loc, ModelError
 @lru_cache(maxsize=64)
 def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[bytes]]]:
     """Every ``def`` of a file by name and first line, with the byte code it is compiled to."""
-    codes: dict[tuple[str, int], set[bytes]] = {}
-    for code in _codes(compile(source, filename, "exec", dont_inherit=True)):
-        codes.setdefault((code.co_name, code.co_firstlineno), set()).add(code.co_code)
     tree = ast.parse(source, filename)
+    codes: dict[tuple[str, int], set[bytes]] = {}
+    for code in _codes(compile(tree, filename, "exec", dont_inherit=True)):
+        codes.setdefault((code.co_name, code.co_firstlineno), set()).add(code.co_code)
     found = {}
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.FunctionDef):
             key = (node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)]))
             found[key] = (node, frozenset(codes.get(key, ())))
     return found
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement below `node`, and what holds some of them: handlers and cases."""
+    for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for inner in getattr(node, part, ()):
+            yield inner
+            yield from _statements(inner)
 
 
 def definition(function: types.FunctionType) -> ast.FunctionDef:
@@ -84,6 +92,16 @@ def decoration(function: Callable[..., Any]) -> Loc | None:
 @lru_cache(maxsize=65536)
 def text(node: ast.AST) -> str:
     """The code of `node` on one line."""
+    match node:  # most of what is asked for, in a tenth of the time
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name() | ast.Attribute() | ast.Subscript() as owner, attr=name):
+            return f"{text(owner)}.{name}"
+        case ast.Subscript(
+            value=ast.Name() | ast.Attribute() | ast.Subscript() as owner,
+            slice=ast.Name() | ast.Attribute() | ast.Subscript() as key,
+        ):
+            return f"{text(owner)}[{text(key)}]"
     return " ".join(ast.unparse(node).split())
 
 

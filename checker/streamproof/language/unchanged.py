@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,8 @@ from streamproof.language.sources import place
 from streamproof.system.errors import ModelError
 
 _PLAIN = (bool, int, float, str, bytes, types.NoneType)
+_EXACTLY = frozenset(_PLAIN)
+_WATCHED = (*MUTABLE, *_PLAIN, tuple, frozenset)
 _LARGE = 10_000
 """Containers with more elements than this are compared by their length only."""
 
@@ -38,7 +39,7 @@ class Unchanged:
 
     def _prints(self) -> Iterator[tuple[str, Any]]:
         for name, value in self._items():
-            if name.startswith("self.") or isinstance(value, (*MUTABLE, *_PLAIN, tuple, frozenset)):
+            if name.startswith("self.") or isinstance(value, _WATCHED):
                 yield name, _print(value, ())
 
     def check(self, function: Callable[..., Any]) -> None:
@@ -63,15 +64,15 @@ class Unchanged:
 
 def _print(value: Any, inside: tuple[int, ...]) -> Any:
     """What identifies the content of a value: plain values by themselves, containers by theirs, the rest by identity."""
-    if isinstance(value, _PLAIN):
+    if type(value) in _EXACTLY or isinstance(value, _PLAIN):
         return (type(value), value)
     if id(value) in inside or not isinstance(value, (*MUTABLE, tuple, frozenset)):
         return ("object", id(value))
     if len(value) > _LARGE:
         return ("large", len(value))
     within = (*inside, id(value))
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return (id(value), tuple((_print(k, within), _print(v, within)) for k, v in value.items()))
-    if isinstance(value, AbstractSet):
+    if isinstance(value, set | frozenset):
         return (id(value), frozenset(_print(v, within) for v in value))
     return (id(value) if isinstance(value, MUTABLE) else "tuple", tuple(_print(v, within) for v in value))

@@ -7,7 +7,6 @@ compare.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -294,6 +293,8 @@ class ProgressPrinter:
         written = progress_text(progress, self._before, self._memory())
         self._before = progress
         if self._live:
+            import shutil
+
             # Erase the line, write the new one without ending it; too long a line would wrap and could not be erased.
             self._stream.write(f"\r\x1b[2K{written[: max(shutil.get_terminal_size().columns - 1, 1)]}")
         else:

@@ -8,13 +8,13 @@ one form, ``t <= k`` or its negation with constants moved to the right, so that 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Check, Conjunct, Instance, Property, System
+from streamproof.system.records import replace
 from streamproof.system.sorts import RangeSort, is_scalar
 from streamproof.system.substitute import Substitution
 
@@ -125,13 +125,13 @@ def simplify(system: System) -> System:
 def _instance(system: System, plain: Assuming, instance: Instance) -> Instance:
     guard = _conjuncts(plain, instance.guard)
     here = Assuming(c.expr for c in guard)
-    updates = ((name, here(term)) for name, term in instance.updates)
+    updates = [(name, here(term)) for name, term in instance.updates]
     return replace(
         instance,
         guard=guard,
         updates=tuple((name, t) for name, t in updates if not (isinstance(t, e.Var) and t.name == name)),
-        guard_checks=_checks(instance.guard_checks, ()),
-        effect_checks=_checks(instance.effect_checks, tuple(c.expr for c in guard)),
+        guard_checks=_checks(instance.guard_checks, Assuming()),
+        effect_checks=_checks(instance.effect_checks, here),
     )
 
 
@@ -140,7 +140,7 @@ def _property(plain: Assuming, prop: Property) -> Property:
         prop,
         expr=plain(prop.expr),
         conjuncts=_conjuncts(plain, prop.conjuncts),
-        checks=_checks(prop.checks, ()),
+        checks=_checks(prop.checks, Assuming()),
         formula=None if prop.formula is None else rewritten(prop.formula, plain),
     )
 
@@ -149,14 +149,14 @@ def _conjuncts(plain: Assuming, conjuncts: Iterable[Conjunct]) -> tuple[Conjunct
     return tuple(replace(c, expr=plain(c.expr)) for c in conjuncts)
 
 
-def _checks(checks: Iterable[Check], given: tuple[Expr, ...]) -> tuple[Check, ...]:
+def _checks(checks: Iterable[Check], given: Assuming) -> tuple[Check, ...]:
     simple = (replace(check, condition=_fault(check.condition, given)) for check in checks)
     return tuple(check for check in simple if check.condition is not b.FALSE)
 
 
-def _fault(condition: Expr, given: tuple[Expr, ...]) -> Expr:
+def _fault(condition: Expr, given: Assuming) -> Expr:
     """A check's condition where `given` holds; each part of a conjunction is also simplified under those before it."""
-    here = Assuming(given)
+    here = given.fork()
     simple = here(condition)
     return b.and_(here.assume(part) for part in simple.args) if isinstance(simple, e.And) else simple
 

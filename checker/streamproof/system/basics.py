@@ -31,7 +31,7 @@ from streamproof.system.sorts import (
 def const(sort: Sort, value: Value, loc: Loc | None = None) -> Expr:
     """A literal. Integers get the one-point range, so equal literals are one node."""
     if isinstance(sort, RangeSort) and type(value) is int:
-        sort = RangeSort(value, value)
+        sort = _point(value)
     elif not contains(sort, value):
         raise ModelError(f"{value!r} is not a value of {sort}", loc=loc)
     return intern(e.Const, sort, loc, value)
@@ -39,7 +39,13 @@ def const(sort: Sort, value: Value, loc: Loc | None = None) -> Expr:
 
 def num(value: int) -> Expr:
     """An integer literal."""
-    return intern(e.Const, RangeSort(value, value), None, value)
+    return intern(e.Const, _point(value), None, value)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _point(value: int) -> RangeSort:
+    """The range of one integer."""
+    return RangeSort(value, value)
 
 
 TRUE = const(BOOL, True)
@@ -99,7 +105,7 @@ def _connective(kind: type[e.And] | type[e.Or], args: tuple[Expr, ...], loc: Loc
         for part in arg.args if type(arg) is kind else (arg,):
             if part is zero or part in denied:
                 return zero
-            if isinstance(part, e.Not):
+            if type(part) is e.Not:
                 if part.arg in seen:
                     return zero
                 denied.add(part.arg)
@@ -107,9 +113,9 @@ def _connective(kind: type[e.And] | type[e.Or], args: tuple[Expr, ...], loc: Loc
                 seen[part] = None
     if not seen:
         return unit
-    for part in seen:
+    for inner in denied:
         # x or y or not (x or y), however it was flattened: the paths of a function that returns early on one of them.
-        if isinstance(part, e.Not) and type(part.arg) is kind and all(inner in seen for inner in part.arg.args):
+        if type(inner) is kind and all(part in seen for part in inner.args):
             return zero
     kept = tuple(seen)
     return kept[0] if len(kept) == 1 else intern(kind, BOOL, loc, kept)

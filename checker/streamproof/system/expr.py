@@ -17,8 +17,8 @@ from dataclasses import fields
 from typing import Any, TypeAlias, cast
 
 from streamproof.system.errors import Loc
-from streamproof.system.records import dataclass
-from streamproof.system.sorts import Sort, Value
+from streamproof.system.records import annotated, dataclass
+from streamproof.system.sorts import BoolSort, RangeSort, Sort, Value
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True, weakref_slot=True)
@@ -362,11 +362,19 @@ Expr: TypeAlias = (
     | Size
 )
 
-_table: dict[tuple[Any, ...], weakref.KeyedRef[tuple[Any, ...], Node]] = {}
+
+class _Known(weakref.ref[Node]):
+    """A node in the table, and its place there."""
+
+    __slots__ = ("key",)
+    key: tuple[Any, ...]
+
+
+_table: dict[tuple[Any, ...], _Known] = {}
 """The nodes that are in use, by what they are made of."""
 
 
-def _forget(reference: weakref.KeyedRef[tuple[Any, ...], Node]) -> None:
+def _forget(reference: _Known) -> None:
     """A node is not used any more; another may have been made of the same parts meanwhile."""
     if _table.get(reference.key) is reference:
         del _table[reference.key]
@@ -374,13 +382,23 @@ def _forget(reference: weakref.KeyedRef[tuple[Any, ...], Node]) -> None:
 
 def intern(kind: type[Node], sort: Sort, loc: Loc | None, *parts: Any) -> Expr:
     """The one node of this kind, sort and parts; `loc` is kept from the first time it was built."""
-    key = (kind, sort, parts)
+    # Sorts are hashed by Python code, which takes longer than all the rest: those of most terms are told by plain values.
+    key: tuple[Any, ...]
+    match sort:
+        case BoolSort():
+            key = (kind, parts)
+        case RangeSort(lo, hi) if type(sort) is RangeSort:
+            key = (kind, lo, hi, parts)
+        case _:
+            key = (kind, sort, parts)
     known = _table.get(key)
-    found = None if known is None else known()
+    found: Any = None if known is None else known()
     if found is None:
-        found = cast(Callable[..., Node], kind)(sort, loc, *parts)
-        _table[key] = weakref.KeyedRef(found, _forget, key)
-    return cast(Expr, found)
+        make: Any = kind
+        found = make(sort, loc, *parts)
+        known = _table[key] = _Known(found, _forget)
+        known.key = key
+    return found  # type: ignore[no-any-return]
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -398,7 +416,7 @@ _getters: dict[type[Node], Callable[[Any], tuple[Expr, ...]]] = {}
 def _getter(kind: type[Node]) -> Callable[[Any], tuple[Expr, ...]]:
     """Gives the subterms of a term of this kind."""
     subterm = {"Expr": False, "tuple[Expr, ...]": True}
-    places = [(f.name, subterm[str(f.type)]) for f in fields(kind) if f.type in subterm]
+    places = [(name, subterm[type_]) for name, type_ in annotated(kind).items() if type_ in subterm]
     single = [name for name, many in places if not many]
     if not places:
         return lambda term: ()
@@ -427,18 +445,18 @@ def unfinished(root: Expr, done: Container[Expr]) -> Iterator[Expr]:
 
     The caller adds each to `done` before it asks for the next.
     """
-    stack = [root]
+    stack: list[Expr | None] = [root]
     while stack:
-        term = stack[-1]
-        if term in done:
-            stack.pop()
-            continue
-        missing = [part for part in children(term) if part not in done]
-        if missing:
-            stack.extend(reversed(missing))
-        else:
-            stack.pop()
-            yield term
+        term = stack.pop()
+        if term is None:  # its subterms are done, which were above it on the stack
+            yield cast(Expr, stack.pop())
+        elif term not in done:
+            parts = children(term)
+            if parts:
+                stack += (term, None)
+                stack.extend(reversed(parts))
+            else:
+                yield term
 
 
 def variables(*roots: Expr) -> frozenset[str]:

@@ -4,7 +4,8 @@ The standard `dataclasses.dataclass` compiles five to eight functions for every 
 the classes of this package would take half of the time that it needs to be imported. Most of them are never instantiated
 in a run. This `dataclass` only notes the fields and makes the slots; the constructor is compiled when the first object is
 made, and comparison, hash and `repr` need no code of their own. Type checkers see the standard decorator; for
-`dataclasses.fields`, `replace` and `asdict` it is applied to a class of the same fields once one of them is called.
+`dataclasses.fields`, `replace` and `asdict` it is applied to a class of the same fields once one of them is called. The
+`replace` of this module does without.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import dataclasses
 import operator
 import reprlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -204,6 +207,24 @@ class _Shape:
             bare = type(self.cls.__name__, (), space)
             self.standard = dataclasses.dataclass(frozen=self.frozen, eq=self.compared, init=False, repr=False)(bare)
         return self.standard
+
+
+def replace(one: T, /, **changes: Any) -> T:
+    """As `dataclasses.replace`, for objects of the classes made here."""
+    shape: _Shape = getattr(type(one), _SHAPE)
+    for name, (_, default) in shape.fields.items():
+        if isinstance(default, dataclasses.Field) and not default.init:
+            if name in changes:
+                raise ValueError(f"field {name} is computed, and cannot be replaced")
+        elif name not in changes:
+            changes[name] = getattr(one, name)
+    return type(one)(**changes)
+
+
+def annotated(cls: type) -> dict[str, Any]:
+    """The fields of a class made here, each with its annotation."""
+    shape: _Shape = getattr(cls, _SHAPE)
+    return {name: kind for name, (kind, _) in shape.fields.items()}
 
 
 class _Written:

@@ -7,7 +7,6 @@ steps. The bit follows from what was there before, so fairness, cycles and stutt
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
@@ -26,7 +25,7 @@ from streamproof.system.formula import (
     recurring,
 )
 from streamproof.system.model import Instance, Kind, Property, System, Variable
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import BOOL
 from streamproof.system.substitute import Substitution
 from streamproof.system.verdict import Trace

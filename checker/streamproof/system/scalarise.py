@@ -8,7 +8,6 @@ for one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from streamproof.system import build as b
 from streamproof.system.errors import TooLarge
@@ -16,7 +15,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.leaves import decode, encode, leaves
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, State, System, Variable
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.shapes import Rewriter
 from streamproof.system.sorts import Value
 

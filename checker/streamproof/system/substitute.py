@@ -29,7 +29,10 @@ class Substitution:
     def rebuild(self, term: Expr) -> Expr:
         """`term` from its parts, which have been replaced already."""
         done = self._done
-        if all(done[part] is part for part in e.children(term)):
+        for part in e.children(term):
+            if done[part] is not part:
+                break
+        else:
             return term
         of, loc = done.__getitem__, term.loc
         match term:

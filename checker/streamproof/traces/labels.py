@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, System
+from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 
 _WAY = re.compile(r"(?:\w+(?:\[[^\[\]()]*\])?\.)+")
@@ -92,7 +92,7 @@ def matching(system: System, asked: Label | str) -> tuple[Instance, ...]:
         action = system.action(label.action)
     except KeyError:
         names = [a.name for a in system.actions]
-        close = difflib.get_close_matches(label.action, names, n=1)
+        close = nearest(label.action, names)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise UsageError(
             f"{system.name} has no action {label.action!r}", remedy=f"{hint}It has: {', '.join(names)}"

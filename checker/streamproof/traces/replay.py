@@ -7,13 +7,13 @@ is taken from the system at hand, so a trace read from a file or made from an ol
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
+from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import contains, show
 from streamproof.system.temporal import fairness_of, true_of
@@ -235,7 +235,7 @@ def _label(asked: Step) -> Label | str:
 
 
 def _nearest(system: System, given: Instance) -> str:
-    labels = difflib.get_close_matches(given.label, [i.label for i in system.instances], n=3, cutoff=0.5)
+    labels = nearest(given.label, (i.label for i in system.instances), 3, cutoff=0.5)
     return f"the nearest it has: {', '.join(labels)}" if labels else ""
 
 
