@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, invariant, leads_to, step, temporal
+from streamproof import Spec, invariant, leads_to, lemma, step, temporal
 from streamproof_models.credit_barriers import (  # noqa: F401  (declaring a variant registers it)
     Aligned,
     BarrierCostsCredit,
@@ -54,6 +54,113 @@ def free_of_charge(m: CreditBarriers, s: Any, t: Any) -> Any:
     )
 
 
+@lemma
+def free_or_queued(m: CreditBarriers, s: Any) -> Any:
+    """A channel's buffers are free or queued."""
+    return all(s.flow.free[c] + s.flow.queued[c] == m.exclusive + s.flow.lent[c] for c in range(m.channels))
+
+
+@lemma
+def produced_within_depth(m: CreditBarriers, s: Any) -> Any:
+    """What is to be produced and what was and is unread is no more than there is."""
+    return all(
+        s.flow.left[c] + s.flow.backlog[c] + s.flow.wire[c] + s.flow.queued[c] <= m.depth for c in range(m.channels)
+    )
+
+
+@lemma
+def none_too_many(m: CreditBarriers, s: Any) -> Any:
+    """A channel has no more credits, but for void ones, than buffers for them."""
+    return all(
+        s.flow.credit[c]
+        + s.flow.announced[c]
+        + s.flow.wire[c]
+        + s.flow.queued[c]
+        + s.flow.unannounced[c]
+        - m.void(s, c)
+        <= m.exclusive + s.flow.lent[c]
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def given_back(m: CreditBarriers, s: Any) -> Any:
+    """Where channels live on the pool, one that is stopped has nothing free and wants nothing."""
+    return all(
+        m.exclusive > 0
+        or not (s.barrier[c].place in ("QUEUE", "READ") or s.barrier[c].resuming)
+        or (s.flow.free[c] == 0 and s.flow.known[c] == 0)
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def few_outlive_a_barrier(m: CreditBarriers, s: Any) -> Any:
+    """For each barrier that has arrived there are at most as many credits too many as buffers are shared."""
+    return all(
+        s.flow.credit[c] + s.flow.announced[c] + s.flow.wire[c] + s.flow.queued[c] + s.flow.unannounced[c]
+        <= m.exclusive
+        + s.flow.lent[c]
+        + m.floating * (m.checkpoints - s.barrier[c].left - int(s.barrier[c].place in ("BACKLOG", "WIRE")))
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def older_is_ahead(m: CreditBarriers, s: Any) -> Any:
+    """What a barrier is behind is there, and what is older is ahead of it: between its place and the consumer."""
+    return all(
+        s.barrier[c].ahead
+        <= (
+            s.flow.backlog[c]
+            if s.barrier[c].place == "BACKLOG"
+            else (
+                s.flow.wire[c]
+                if s.barrier[c].place == "WIRE"
+                else (s.flow.queued[c] if s.barrier[c].place == "QUEUE" else 0)
+            )
+        )
+        and s.barrier[c].older
+        <= s.barrier[c].ahead
+        + (s.flow.wire[c] if s.barrier[c].place == "BACKLOG" else 0)
+        + (s.flow.queued[c] if s.barrier[c].place in ("BACKLOG", "WIRE") else 0)
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def nothing_behind(m: CreditBarriers, s: Any) -> Any:
+    """Nothing was sent after a barrier, until its sender is resumed."""
+    return all(
+        (s.barrier[c].place != "WIRE" or s.flow.wire[c] == s.barrier[c].ahead)
+        and (s.barrier[c].place != "QUEUE" or s.flow.wire[c] + s.flow.queued[c] == s.barrier[c].ahead)
+        and (not s.barrier[c].resuming or s.flow.wire[c] + s.flow.queued[c] == 0)
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def one_at_a_time(m: CreditBarriers, s: Any) -> Any:
+    """A channel has no barrier beyond its sender while that is being resumed, and none when it was released."""
+    return all(
+        (not s.barrier[c].resuming or s.barrier[c].place in ("NONE", "BACKLOG"))
+        and (s.flow.consumer[c] != "GONE" or (s.barrier[c].place == "NONE" and not s.barrier[c].resuming))
+        for c in range(m.channels)
+    )
+
+
+@lemma
+def stale_were_announced(m: CreditBarriers, s: Any) -> Any:
+    """What is ahead of the message that resumes a sender is announced; without such a message nothing is."""
+    return all(s.barrier[c].stale <= (s.flow.announced[c] if s.barrier[c].resuming else 0) for c in range(m.channels))
+
+
+@lemma
+def void_within_limit(m: CreditBarriers, s: Any) -> Any:
+    """No more credits are void than buffers were lent."""
+    return all(m.void(s, c) <= m.floating for c in range(m.channels))
+
+
 @temporal
 def checkpointed(m: CreditBarriers, s: Any) -> Any:
     """While all consumers read, every barrier is read in the end and its sender resumed."""
@@ -75,9 +182,24 @@ def pending(m: CreditBarriers, s: Any, c: int) -> Any:
     return s.barrier[c].place != "NONE" or s.barrier[c].resuming
 
 
+LEMMAS = (
+    free_or_queued,
+    produced_within_depth,
+    none_too_many,
+    given_back,
+    few_outlive_a_barrier,
+    older_is_ahead,
+    nothing_behind,
+    one_at_a_time,
+    stale_were_announced,
+    void_within_limit,
+)
+"""Stepping stones by which the invariants follow by induction."""
+
+
 SPEC = Spec(
     CreditBarriers,
-    properties=(in_order, nothing_after, accounted, free_of_charge, checkpointed, barrier_isolation),
+    properties=(in_order, nothing_after, accounted, free_of_charge, checkpointed, barrier_isolation, *LEMMAS),
     carries={"flow": FLOW},
     expected={
         "barrier-overtakes": {"in_order": "violated"},
