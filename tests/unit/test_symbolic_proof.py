@@ -11,7 +11,7 @@ import pytest
 from streamproof.symbolic import NO_MISTAKE, Effort, Proof, ReplayFailure, prove
 from streamproof.symbolic.certificate import confirms
 from streamproof.symbolic.induction import Round
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.solver import STEPS, Budget, Stopped
 from streamproof.system import (
     BOOL,
     Action,
@@ -467,4 +467,20 @@ def test_sums_that_bit_vectors_do_not_decide_are_left_to_integers() -> None:
         System("sums", variables, tuple(moves), (always("law", b.eq(total, b.num(48))),)), depth=0, confirm=False
     )
     assert proof.findings[0].because == "by k-induction, k=1, for this instance"
-    assert proof.seconds < 30
+
+
+@pytest.mark.parametrize(("short", "over"), [(STEPS // 2_000, True), (STEPS // 500, False)])
+def test_a_slice_ends_the_run_where_no_query_would_be_let_through(short: int, over: bool) -> None:
+    """Half a millisecond before the end of a run is its end, or an engine that is asked again goes on for ever."""
+    budget = Budget(seconds=1, reproducible=True, steps=STEPS - short)
+
+    def spend() -> None:
+        with budget.slice(0.0001):
+            budget.allowance()
+
+    if over:
+        with pytest.raises(Stopped, match="out of time after 1 s"):
+            spend()
+    else:
+        spend()
+    assert budget.seconds == 1

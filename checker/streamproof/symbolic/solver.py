@@ -76,10 +76,14 @@ class Budget:
         """Milliseconds that the next query may take, and whether the run ends with them. Raises `Stopped` at its end."""
         if self.seconds is None:
             return self.timeout, False
-        left = int(1000 * (self.seconds - self.elapsed))
+        left = self._left(self.seconds)
         if left <= 0:
             raise self.out_of_time()
         return (left, True) if self.timeout is None or left <= self.timeout else (self.timeout, False)
+
+    def _left(self, seconds: float) -> int:
+        """Milliseconds until then: what has less than one of them left is over, for a slice as for the run."""
+        return int(1000 * (seconds - self.elapsed))
 
     def out_of_time(self) -> Stopped:
         """What ends a run that has used up its seconds."""
@@ -106,7 +110,7 @@ class Budget:
         except Stopped as stop:
             if stop.why == INTERRUPTED:
                 raise
-            if before is not None and self.elapsed >= before:
+            if before is not None and self._left(before) <= 0:
                 self.seconds = before
                 raise self.out_of_time() from None
         finally:
