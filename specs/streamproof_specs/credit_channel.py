@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamproof import Spec, invariant, step
+from streamproof import Spec, invariant, lemma, step
 from streamproof_models.credit_channel import (  # noqa: F401  (declaring a variant registers it)
+    URGENT,
     BarrierPasses,
     CreditChannel,
     DoubledCredit,
@@ -55,9 +56,182 @@ def numbered(m: CreditChannel, s: Any, t: Any) -> Any:
     return t.sent >= s.sent and t.expected >= s.expected and t.expected <= t.sent
 
 
+def left(s: Any) -> Any:
+    """Numbers that are on their way."""
+    return sum(x.pieces if x.what == "BUFFER" else 0 for x in s.down) - s.piece
+
+
+def promised(s: Any) -> Any:
+    """Credits that the producer does not know of."""
+    return sum(s.up) + s.unannounced + sum(0 if x is None else x for x in s.owed)
+
+
+@lemma
+def nothing_before_it_opens(m: CreditChannel, s: Any) -> Any:
+    """Before the subpartition is open nothing is sent, received or gained; buffers are set aside before it is asked for."""
+    idle = s.sent == 0 and len(s.down) == 0 and len(s.up) == 0 and s.piece == 0 and s.filled == 0
+    idle = idle and s.credits == 0 and not s.blocked and s.stated is None and s.unannounced == 0
+    idle = idle and s.borrowed == 0 and not s.waiting and s.used == 0 and len(s.inbox) == 0 and len(s.first) == 0
+    idle = idle and s.stop == "NO" and s.barrier is None and all(x is None for x in s.owed)
+    idle = idle and not s.holding and not s.own and not s.resuming and s.expected == 0
+    return (s.opened or idle) and (s.ready or (s.free == 0 and s.requests == 0 and not s.opened))
+
+
+@lemma
+def asked_for_once(m: CreditChannel, s: Any) -> Any:
+    """The subpartition is asked for once."""
+    return s.requests + int(s.opened) <= 1
+
+
+@lemma
+def queued_are_counted(m: CreditChannel, s: Any) -> Any:
+    """What the producer has made is queued, sent or dropped, and one of it is sent in part."""
+    data = sum(int(x in m.data) for x in s.queue)
+    made = s.sent + len(s.queue) + len(s.urgent) <= s.made + 1 and s.made <= m.produced
+    return data <= s.stock and s.stock <= s.made and (not m.pipelined or made)
+
+
+@lemma
+def whole_messages(m: CreditChannel, s: Any) -> Any:
+    """Without a stored partition each message is one buffer, and all of it is received at once."""
+    return not m.pipelined or (s.piece == 0 and s.filled == 0 and all(x.pieces == 1 for x in s.down))
+
+
+@lemma
+def backlogs_in_buffers(m: CreditChannel, s: Any) -> Any:
+    """A backlog is told by itself only where the channel has no exclusive buffers."""
+    return m.exclusive == 0 or all(x.what == "BUFFER" for x in s.down)
+
+
+@lemma
+def numbers_conserved(m: CreditChannel, s: Any) -> Any:
+    """Every number that was sent has been received or is on its way, or was discarded."""
+    return s.expected <= s.sent - left(s) and (s.released or s.expected == s.sent - left(s))
+
+
+@lemma
+def received_are_numbered(m: CreditChannel, s: Any) -> Any:
+    """What was received and not taken was received under a number."""
+    return len(s.inbox) + len(s.first) + int(s.barrier is not None) <= s.expected
+
+
+@lemma
+def held_for_data(m: CreditChannel, s: Any) -> Any:
+    """A buffer is held for the next message only, which is one of data."""
+    fits = not s.holding or (len(s.down) > 0 and s.down.head.what == "BUFFER" and s.down.head.kind in m.data)
+    return fits and (s.holding or not s.own)
+
+
+@lemma
+def exclusive_buffers_counted(m: CreditChannel, s: Any) -> Any:
+    """There are no more exclusive buffers, free, held, received or used, than there are, nor borrowed ones."""
+    received = sum(int(x.own) for x in s.inbox)
+    return s.free + s.used + int(s.own) + received <= m.exclusive and s.borrowed <= m.floating
+
+
+@lemma
+def requirement_bounded(m: CreditChannel, s: Any) -> Any:
+    """What is required goes down by one for each message of data that takes a buffer."""
+    return s.required + s.sent - left(s) + int(s.holding) >= 0
+
+
+@lemma
+def credits_bounded(m: CreditChannel, s: Any) -> Any:
+    """No more credits are known, under way, or to be announced than there are buffers for them."""
+    known = s.credits if s.opened else (m.exclusive if s.ready else 0)
+    credit = known + promised(s) + in_flight(m, s)
+    return m.exclusive == 0 or credit <= (m.exclusive + m.floating if s.released else s.free + s.borrowed)
+
+
+@lemma
+def initial_credit_paid_with(m: CreditChannel, s: Any) -> Any:
+    """The initial credit is left, or something was sent for it."""
+    return not s.opened or m.exclusive == 0 or s.credits + s.sent >= m.exclusive
+
+
+@lemma
+def unpaid_bounded(m: CreditChannel, s: Any) -> Any:
+    """If anything was sent without credit, it is among what was sent when the initial credit was spent."""
+    known = s.credits if s.opened else (m.exclusive if s.ready else 0)
+    credit = known + promised(s) + in_flight(m, s)
+    unpaid = s.sent - min(s.sent, m.exclusive)
+    return m.exclusive == 0 or credit <= unpaid + (m.exclusive + m.floating if s.released else s.free + s.borrowed)
+
+
+@lemma
+def promises_bounded(m: CreditChannel, s: Any) -> Any:
+    """A credit is announced for a buffer that was borrowed, or that was taken by a message before."""
+    taken = s.sent - left(s) + int(s.holding)
+    given = promised(s) + (m.exclusive if s.ready else 0)
+    return m.exclusive == 0 or given <= taken + (m.exclusive + m.floating if s.released else s.free + s.borrowed)
+
+
+@lemma
+def stopped_by_a_barrier(m: CreditChannel, s: Any) -> Any:
+    """The producer is blocked while one blocking event is on its way or handled, and until it is told to go on."""
+    under_way = sum(int(x.what == "BUFFER" and x.kind in m.blocking) for x in s.down)
+    return under_way + int(s.stop in ("HERE", "HANDLED")) + int(s.resuming) <= int(s.blocked)
+
+
+@lemma
+def nothing_overtakes_a_barrier(m: CreditChannel, s: Any) -> Any:
+    """Only what is urgent is behind a blocking event on its way, and nothing else is on its way while one is handled."""
+    handled = s.stop in ("HERE", "HANDLED") or s.resuming
+    return all(
+        k >= len(s.down)
+        or s.down[k].kind not in (*m.data, *m.blocking)
+        or (not handled and all(s.down[j].what != "BUFFER" or s.down[j].kind not in m.blocking for j in range(k)))
+        for k in range((m.produced + 1) * 3)
+    )
+
+
+@lemma
+def stops_in_order(m: CreditChannel, s: Any) -> Any:
+    """A blocking event that is here is kept until it is handled; only a channel that lives on the pool has to drain."""
+    return (s.barrier is None or s.stop == "HERE") and (m.exclusive == 0 or s.stop != "COMING" or s.drained)
+
+
+@lemma
+def urgent_apart(m: CreditChannel, s: Any) -> Any:
+    """Urgent events have a queue of their own."""
+    return all(x not in (*m.data, *m.blocking) for x in s.urgent) and (
+        URGENT not in m.kinds or all(x != URGENT for x in s.queue)
+    )
+
+
+@lemma
+def resumed_behind_credits(m: CreditChannel, s: Any) -> Any:
+    """What the producer hears before it is resumed is on its way."""
+    return s.ahead <= len(s.up)
+
+
+LEMMAS = (
+    nothing_before_it_opens,
+    asked_for_once,
+    queued_are_counted,
+    whole_messages,
+    backlogs_in_buffers,
+    numbers_conserved,
+    received_are_numbered,
+    held_for_data,
+    exclusive_buffers_counted,
+    requirement_bounded,
+    credits_bounded,
+    initial_credit_paid_with,
+    unpaid_bounded,
+    promises_bounded,
+    stopped_by_a_barrier,
+    nothing_overtakes_a_barrier,
+    stops_in_order,
+    urgent_apart,
+    resumed_behind_credits,
+)
+"""Stepping stones by which the invariants follow by induction."""
+
+
 SPEC = Spec(
     CreditChannel,
-    properties=(conserved, no_overflow, nothing_behind_a_barrier, numbered),
+    properties=(conserved, no_overflow, nothing_behind_a_barrier, numbered, *LEMMAS),
     expected={
         "doubled-credit": {"conserved": "violated", "no_overflow": "violated"},
         "unpaid": {"conserved": "violated", "no_overflow": "violated"},
