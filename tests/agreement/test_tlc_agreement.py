@@ -199,6 +199,22 @@ def test_larger_models_are_counted_alike(jar: Path, row: Row) -> None:
     counts_agree(built(row))
 
 
+EVERY: list[Row] = [
+    (entry, variant, {**cls.sizes.get("small", {}), **spec.variant_parameters.get(variant or "", {})})
+    for entry in bundled()
+    for spec in (find(entry).spec,)
+    for variant, cls in ((None, spec.model), *spec.model.variants.items())
+]
+"""Every bundled model and variant at its small size."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", EVERY, ids=name)
+def test_every_bundled_model_and_variant_is_counted_alike(jar: Path, row: Row) -> None:
+    """Distinct states, generated ones and depth are equal."""
+    counts_agree(built(row))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("variant", sorted(find("failover").spec.model.variants))
 def test_every_variant_of_failover_is_decided_alike(jar: Path, variant: str) -> None:
