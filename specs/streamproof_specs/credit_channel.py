@@ -87,8 +87,18 @@ def asked_for_once(m: CreditChannel, s: Any) -> Any:
 def queued_are_counted(m: CreditChannel, s: Any) -> Any:
     """What the producer has made is queued, sent or dropped, and one of it is sent in part."""
     data = sum(int(x in m.data) for x in s.queue)
-    made = s.sent + len(s.queue) + len(s.urgent) <= s.made + 1 and s.made <= m.produced
+    queued = len(s.queue) + len(s.urgent)
+    made = s.sent + queued <= s.made + 1 and queued <= s.made and s.sent <= 2 * s.made and s.made <= m.produced
     return data <= s.stock and s.stock <= s.made and (not m.pipelined or made)
+
+
+@lemma
+def made_one_by_one(m: CreditChannel, s: Any) -> Any:
+    """Blocking events that wait or are on their way, or here, were made, each; if there are data, they were besides."""
+    under_way = sum(int(x.what == "BUFFER" and x.kind in m.blocking) for x in s.down)
+    events = sum(int(x in m.blocking) for x in s.queue) + under_way + int(s.barrier is not None)
+    data = any(x in m.data for x in s.queue) or any(x.what == "BUFFER" and x.kind in m.data for x in s.down)
+    return not m.pipelined or events + int(data) <= s.made
 
 
 @lemma
@@ -167,6 +177,30 @@ def promises_bounded(m: CreditChannel, s: Any) -> Any:
 
 
 @lemma
+def nothing_gained_at_first(m: CreditChannel, s: Any) -> Any:
+    """Until something is received there are the initial credits, for data on their way or to come, and their buffers."""
+    none = promised(s) == 0 and not s.waiting and s.used == 0 and s.stated is None
+    under_way = in_flight(m, s) + int(s.holding)
+    known = s.credits if s.opened else 0
+    spent = known + under_way <= m.exclusive and (not s.ready or s.free + s.borrowed + int(s.holding) >= m.exclusive)
+    return s.expected > 0 or s.released or m.exclusive == 0 or (none and spent)
+
+
+@lemma
+def credit_for_the_last(m: CreditChannel, s: Any) -> Any:
+    """While something may follow and nothing is on its way, there is no credit without any buffer."""
+    follows = s.sent <= s.made and left(s) == 0 and not s.released and m.exclusive > 0
+    return not follows or not s.opened or s.credits + promised(s) == 0 or s.free + s.borrowed > 0
+
+
+@lemma
+def data_hold_something(m: CreditChannel, s: Any) -> Any:
+    """Where channels have exclusive buffers no data message is empty, unless it was stored."""
+    sizes = all(x.what != "BUFFER" or x.kind not in m.data or x.size > 0 for x in s.down)
+    return not m.pipelined or m.exclusive == 0 or sizes
+
+
+@lemma
 def stopped_by_a_barrier(m: CreditChannel, s: Any) -> Any:
     """The producer is blocked while one blocking event is on its way or handled, and until it is told to go on."""
     under_way = sum(int(x.what == "BUFFER" and x.kind in m.blocking) for x in s.down)
@@ -209,6 +243,7 @@ LEMMAS = (
     nothing_before_it_opens,
     asked_for_once,
     queued_are_counted,
+    made_one_by_one,
     whole_messages,
     backlogs_in_buffers,
     numbers_conserved,
@@ -220,6 +255,9 @@ LEMMAS = (
     initial_credit_paid_with,
     unpaid_bounded,
     promises_bounded,
+    nothing_gained_at_first,
+    credit_for_the_last,
+    data_hold_something,
     stopped_by_a_barrier,
     nothing_overtakes_a_barrier,
     stops_in_order,
