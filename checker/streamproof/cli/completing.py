@@ -6,20 +6,29 @@ Completion never fails: where something cannot be loaded, nothing is offered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from streamproof import registry
 from streamproof.registry import Target
 
-Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
 def models(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Bundled names, and whatever files the shell finds."""
-    names = [CompletionItem(name) for name in registry.bundled() if name.startswith(incomplete)]
-    return names or [CompletionItem(incomplete, type="file")]
+    names = [_item(name) for name in registry.bundled() if name.startswith(incomplete)]
+    return names or [_item(incomplete, type="file")]
+
+
+def _item(text: str, **more: Any) -> CompletionItem:
+    from click.shell_completion import CompletionItem  # only a shell asks for it
+
+    return CompletionItem(text, **more)
 
 
 def _of_target(offer: Callable[[Target, str | None], Iterable[tuple[str, str]]]) -> Complete:
@@ -33,7 +42,7 @@ def _of_target(offer: Callable[[Target, str | None], Iterable[tuple[str, str]]])
             offered = list(offer(target, ctx.params.get("variant")))
         except Exception:  # a message in the middle of a command line helps nobody
             return []
-        return [CompletionItem(name, help=doc or None) for name, doc in offered if name.startswith(incomplete)]
+        return [_item(name, help=doc or None) for name, doc in offered if name.startswith(incomplete)]
 
     return complete
 

@@ -91,7 +91,11 @@ def rules_of(system: System, steps: Sequence[tuple[int, Property]]) -> list[Rule
     """Every instance of a simplified scalar system as it is written, with the numbered step properties it may break."""
     told = [(k, b.or_(check.condition for check in prop.checks), b.not_(prop.expr)) for k, prop in steps]
     unmoved = {term: term for term in _of_one_state(term for _, *terms in told for term in terms)}
-    return [_rule(system, number, instance, told, unmoved) for number, instance in enumerate(system.instances)]
+    now = [b.var(v.name, v.sort) for v in system.variables]
+    then = [b.next_(v.name, v.sort) for v in system.variables] if steps else []
+    return [
+        _rule(system, number, instance, (now, then), told, unmoved) for number, instance in enumerate(system.instances)
+    ]
 
 
 def _of_one_state(roots: Iterable[Expr]) -> set[Expr]:
@@ -133,8 +137,10 @@ def expander(
                     _fail(writer)
             _rules(writer, pending, common, edges, canonical is not None)
             _finish_state(writer, b.FALSE if system.terminal is None else system.terminal, edges)
+        counted = {rule.number for rule in live}
         generated, distinct = (
-            "".join(f"_{letter}{rule.number}, " if rule in live else "0, " for rule in rules) for letter in "gd"
+            "".join(f"_{letter}{rule.number}, " if rule.number in counted else "0, " for rule in rules)
+            for letter in "gd"
         )
         writer.line(f"return _number - _first, ({generated}), ({distinct}), _least, _most, _stuck, _faulty")
     return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical))
@@ -144,22 +150,23 @@ def _rule(
     system: System,
     number: int,
     instance: Instance,
+    variables: tuple[Sequence[Expr], Sequence[Expr]],
     steps: Sequence[tuple[int, Expr, Expr]],
     unmoved: Mapping[Expr, Expr],
 ) -> Rule:
-    """`steps`: number, mistake and negation of each step property; `unmoved`: what every step leaves as it is in them."""
+    """`variables`: each now and after the step; `steps`: number, mistake and negation of each step property; `unmoved`:
+    what every step leaves as it is in them."""
     guard: list[Expr] = []
     here = Assuming()
     for conjunct in instance.guard:
         rest = here.assume(conjunct.expr)
         guard.extend(rest.args if isinstance(rest, e.And) else (rest,))
     updates = dict(instance.updates)
-    before = [b.var(v.name, v.sort) for v in system.variables]
+    before, then = variables
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
     told: list[tuple[int, Expr, Expr]] = []
     if steps:
-        moved = {b.next_(v.name, v.sort): t for v, t in zip(system.variables, after, strict=True)}
-        step = Substitution({**unmoved, **moved})
+        step = Substitution({**unmoved, **dict(zip(then, after, strict=True))})
         told = [(k, here(step(mistake)), here(step(broken))) for k, mistake, broken in steps]
     return Rule(
         number,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from keyword import iskeyword
 
 from streamproof.system import expr as e
@@ -24,24 +24,35 @@ DEEPEST = 24
 
 def local_names(system: System) -> dict[str, str]:
     """A distinct Python identifier for each variable of a scalar system, as close to its name as can be."""
+    return dict(_identifiers(tuple(variable.name for variable in system.variables)))
+
+
+@lru_cache(maxsize=8)
+def _identifiers(variables: tuple[str, ...]) -> dict[str, str]:
+    """The identifiers by the variables' names; one system is asked for several times."""
     names: dict[str, str] = {}
     taken: set[str] = set()
-    for at, variable in enumerate(system.variables):
-        name = re.sub(r"\W+", "_", variable.name).strip("_") or "v"
+    for at, variable in enumerate(variables):
+        name = re.sub(r"\W+", "_", variable).strip("_") or "v"
         if iskeyword(name) or hasattr(builtins, name) or name in taken or not name[0].isalpha() or not name.isascii():
             name = f"v{at}_{name if name.isascii() else ''}"
         taken.add(name)
-        names[variable.name] = name
+        names[variable] = name
     return names
 
 
 def shared(roots: Iterable[Expr]) -> set[Expr]:
     """The composite terms that occur more than once below (or among) `roots`."""
     roots = tuple(roots)
-    uses = Counter(roots)
-    for term in e.subterms(*roots):
-        uses.update(e.children(term))
-    return {t for t, n in uses.items() if n > 1 and not _plain(t)}
+    met: set[Expr] = set()
+    again: set[Expr] = set()
+    for terms in (roots, *map(e.children, e.subterms(*roots))):
+        for term in terms:
+            if term in met:
+                again.add(term)
+            else:
+                met.add(term)
+    return {term for term in again if not _plain(term)}
 
 
 def _plain(term: Expr) -> bool:
@@ -104,6 +115,8 @@ class Writer:
     def term(self, term: Expr, common: Collection[Expr]) -> str:
         """The text of `term`; terms in `common` and parts that nest too far are put into local variables first."""
         texts: dict[Expr, tuple[str, int]] = {}
+        if isinstance(term, e.Const | e.Var):  # as most of what a rule leaves as it is
+            return self._format(term, texts)[0]
         for part in self._unknown(term):
             divisor = _divisor(part)
             if divisor is not None and part not in self._held and texts[divisor][1] > 0:

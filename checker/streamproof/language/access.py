@@ -39,10 +39,10 @@ class Access(Displays):
 
     def attribute(self, owner: Term, node: ast.Attribute, frame: Frame) -> Term:
         """``owner.name``."""
+        if isinstance(owner, StateRef):
+            return self.state_variable(owner, node.attr, node, frame)
         name, loc = node.attr, where(frame, node)
         match owner:
-            case StateRef():
-                return self.state_variable(owner, name, node, frame)
             case Ref():
                 return self._place_attribute(owner, node, frame)
             case Cell():
@@ -71,9 +71,8 @@ class Access(Displays):
 
     def state_variable(self, owner: StateRef, name: str, node: ast.AST, frame: Frame) -> Term:
         """``s.name``, where `s` is the state or a part of a composition."""
-        loc = where(frame, node)
         if owner.names is not None:
-            match owner.names.find(name, loc):
+            match owner.names.find(name, where(frame, node)):
                 case Names() as part:
                     return StateRef(owner.after, part)
                 case Family() as family:
@@ -83,13 +82,13 @@ class Access(Displays):
         elif name not in self.world.sorts:
             raise ModelError(
                 f"no state variable {name!r}",
-                loc=loc,
+                loc=where(frame, node),
                 remedy=near(name, list(self.world.sorts), f"the state has {', '.join(self.world.sorts)}"),
             )
         sort = self.world.sorts[name]
         if owner.after:
-            return b.next_(name, sort, loc)
-        return places.settle(self.world, Ref(name, (), sort))
+            return b.next_(name, sort, where(frame, node))
+        return places.variable(self.world, name, sort)
 
     def variable(self, owner: StateRef, node: ast.Attribute, frame: Frame) -> str:
         """The variable that is assigned to as ``s.name``."""
@@ -142,9 +141,9 @@ class Access(Displays):
 
     def subscript(self, node: ast.Subscript, frame: Frame) -> Term:
         """``owner[key]`` or a slice."""
-        owner, loc = self.value(node.value, frame), where(frame, node)
+        owner = self.value(node.value, frame)
         if isinstance(node.slice, ast.Slice):
-            return self._slice(owner, node.slice, loc, frame)
+            return self._slice(owner, node.slice, where(frame, node), frame)
         key = plain(self.world, self.value(node.slice, frame))
         return self.indexed(owner, key, node, frame)
 

@@ -319,14 +319,15 @@ class Displays(ABC):
 
     def bind(self, target: ast.expr, value: Term, frame: Frame) -> None:
         """Assigns a loop or comprehension variable."""
-        loc = where(frame, target)
         if isinstance(target, ast.Name):
             frame.locals[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
             for t, v in zip(target.elts, self.unpacked(target, value, frame), strict=True):
                 self.bind(t, v, frame)
         else:
-            raise ModelError("a loop variable must be a name", loc=loc, remedy="use a name or a tuple of names")
+            raise ModelError(
+                "a loop variable must be a name", loc=where(frame, target), remedy="use a name or a tuple of names"
+            )
 
     def unpacked(self, target: ast.Tuple | ast.List, value: Term, frame: Frame) -> list[Term]:
         """The parts of `value` for the names of `target`."""

@@ -16,7 +16,19 @@ from streamproof.language.amounts import unveiled
 from streamproof.language.places import plain
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula
-from streamproof.language.terms import Closure, Term, Undefined, known, simple, symbolic
+from streamproof.language.terms import (
+    ORDINARY,
+    Cell,
+    Closure,
+    Method,
+    Ref,
+    StateRef,
+    Term,
+    Undefined,
+    known,
+    simple,
+    symbolic,
+)
 from streamproof.language.world import Frame, Halt, World, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
@@ -24,6 +36,8 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Atom, Formula, NotF, OrF
 
 _MISSING = object()
+_AS_IT_IS = ORDINARY | {Cell, Method, Ref, StateRef, tuple}
+"""Types of values that are neither amounts nor constants."""
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, ord("r"): repr, ord("s"): str, ord("a"): ascii}
 
 
@@ -40,7 +54,8 @@ class Expressions(Access):
 
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""
-        return simple(unveiled(self._value(node, frame)))
+        found = self._value(node, frame)
+        return found if type(found) in _AS_IT_IS else simple(unveiled(found))
 
     def _value(self, node: ast.expr, frame: Frame) -> Term:
         match node:
@@ -193,6 +208,10 @@ class Expressions(Access):
         """A comparison, chained ones short-circuit and with each operand evaluated once."""
         loc = where(frame, node)
         left, left_text = self.value(node.left, frame), text(node.left)
+        if len(node.ops) == 1:
+            at = node.comparators[0]
+            right = self.value(at, frame)
+            return operators.compare(self.world, node.ops[0], left, right, loc, (left_text, text(at)))
         parts: list[Expr] = []
         reached: Expr = b.TRUE
         for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -208,8 +227,6 @@ class Expressions(Access):
                     raise
                 break
             left_text = text(right_node)
-            if len(node.ops) == 1:
-                return part
             if not symbolic(part) and not part:
                 return b.and_([*parts, b.FALSE])
             parts.append(boolean(part, loc))

@@ -40,6 +40,11 @@ def settle(world: World, ref: Ref) -> Term:
     return read(world, ref) if is_scalar(ref.sort) or isinstance(ref.sort, OptionSort) else ref
 
 
+def variable(world: World, name: str, sort: Sort) -> Term:
+    """A variable of the state, as `settle` leaves it."""
+    return world.state[name] if is_scalar(sort) or isinstance(sort, OptionSort) else Ref(name, (), sort)
+
+
 def plain(world: World, value: Term) -> Term:
     """Places are read, also where one of two is meant; everything else stays."""
     if isinstance(value, Ref):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -112,18 +112,25 @@ def local_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
     names = {a.arg for a in every}
     if isinstance(node, ast.FunctionDef):
-        for statement in node.body:
-            names.update(_assigned(statement))
+        names |= _assigned(node.body)
     return frozenset(names)
 
 
-def _assigned(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name
-        return
-    if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        return
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-    for child in ast.iter_child_nodes(node):
-        yield from _assigned(child)
+_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""Expressions that have names of their own."""
+
+
+def _assigned(body: Iterable[ast.AST]) -> set[str]:
+    """The names that statements assign, those of nested functions and classes included."""
+    names: set[str] = set()
+    todo = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif not isinstance(node, _SCOPES):
+            todo.extend(ast.iter_child_nodes(node))
+    return names

@@ -66,7 +66,7 @@ OPERATORS: dict[Any, int] = {always: 1, eventually: 1, leads_to: 2, until: 2}
 
 def is_operator(function: Any) -> bool:
     """Whether `function` is one of the operators."""
-    return any(function is operator for operator in OPERATORS)
+    return function is always or function is eventually or function is leads_to or function is until
 
 
 def operator(lowering: Expressions, function: Any, node: ast.Call, frame: Frame) -> Formula:

@@ -8,6 +8,7 @@ no sort yet), a `Cell` (a local list or dict), a `Several` (elements that are th
 from __future__ import annotations
 
 import ast
+import types
 from typing import Any, TypeAlias, TypeGuard
 
 from streamproof.language.scopes import Names
@@ -102,10 +103,14 @@ def is_expr(value: Term) -> TypeGuard[Expr]:
 
 _SYMBOLIC = (Node, Ref, StateRef, Cases, Cell, Closure, Method, Several, Undefined, *FORMULAS)
 """What `symbolic` is about, as a tuple: that is asked very often."""
+ORDINARY = frozenset({bool, int, str, types.NoneType, types.FunctionType})
+"""What most values are that it is not about."""
 
 
 def symbolic(value: Term) -> bool:
     """Whether `value` depends on the state or lives only while lowering (looked for inside tuples too)."""
+    if type(value) in ORDINARY:
+        return False
     if isinstance(value, _SYMBOLIC):
         return True
     return isinstance(value, tuple) and any(symbolic(v) for v in value)

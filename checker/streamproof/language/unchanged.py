@@ -28,6 +28,7 @@ class Unchanged:
         self._model = model
         self._parts = list(parts)
         self._modules = list(modules.values())
+        self._fixed = {name: (value, _print(value, ())) for name, value in self._items() if _is_fixed(value)}
         self._before = dict(self._prints())
 
     def _items(self) -> Iterator[tuple[str, Any]]:
@@ -35,12 +36,12 @@ class Unchanged:
         for path, part in self._parts:
             yield from ((f"self.{path}.{n}", v) for n, v in vars(part).items())
         for module in self._modules:
-            yield from ((n, v) for n, v in module.items() if not n.startswith("__"))
+            yield from ((n, v) for n, v in module.items() if isinstance(v, _WATCHED) and not n.startswith("__"))
 
     def _prints(self) -> Iterator[tuple[str, Any]]:
         for name, value in self._items():
-            if name.startswith("self.") or isinstance(value, _WATCHED):
-                yield name, _print(value, ())
+            fixed = self._fixed.get(name)
+            yield name, fixed[1] if fixed is not None and fixed[0] is value else _print(value, ())
 
     def check(self, function: Callable[..., Any]) -> None:
         """Raises `ModelError` when something has changed since; `function` is the rule that was read last."""
@@ -60,6 +61,13 @@ class Unchanged:
         owners = [self._model, *(part for _, part in self._parts)]
         name = attribute.rpartition(".")[2]
         return any(isinstance(getattr(type(owner), name, None), cached_property) for owner in owners)
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether the print of this very object cannot change: nothing in it can be changed in place."""
+    if isinstance(value, tuple | frozenset):
+        return all(map(_is_fixed, value))
+    return not isinstance(value, MUTABLE)
 
 
 def _print(value: Any, inside: tuple[int, ...]) -> Any:

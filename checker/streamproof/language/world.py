@@ -20,7 +20,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import FORMULAS
 from streamproof.system.model import Check, Conjunct
 from streamproof.system.records import dataclass, replace
-from streamproof.system.sorts import BOOL, RangeSort, Sort
+from streamproof.system.sorts import BoolSort, RangeSort, Sort
 from streamproof.system.unbounded import exists
 
 UNROLL_LIMIT = 200_000
@@ -250,7 +250,7 @@ class World:
         Raises `Halt` when the evaluation ends there, or is never reached.
         """
         outer, before = self.path, (self.state, self.heap)
-        inner = b.and_((outer, cond))
+        inner = outer if cond is b.TRUE else b.and_((outer, cond))
         if inner is b.FALSE:
             raise Halt
         if inner is outer:
@@ -321,7 +321,7 @@ def _loc(file: str, line: int, function: str) -> Loc:
 
 def boolean(value: Term, loc: Loc) -> Expr:
     """A condition; Python's truthiness of numbers and containers is refused, so that no test is silently constant."""
-    if is_expr(value) and value.sort == BOOL:
+    if is_expr(value) and isinstance(value.sort, BoolSort):
         return value
     if isinstance(value, bool):
         return b.truth(value)

@@ -12,6 +12,7 @@ from streamproof.system.sorts import (
     BOOL,
     INFINITY,
     ArraySort,
+    BoolSort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -74,7 +75,7 @@ def bad(what: str, loc: Loc | None, *args: Expr) -> ModelError:
 
 def not_(arg: Expr, loc: Loc | None = None) -> Expr:
     """Negation."""
-    if arg.sort is not BOOL and arg.sort != BOOL:
+    if not isinstance(arg.sort, BoolSort):
         raise bad("'not' needs a Bool", loc, arg)
     match arg:
         case e.Const(value=v):
@@ -87,20 +88,25 @@ def not_(arg: Expr, loc: Loc | None = None) -> Expr:
 
 def and_(args: Iterable[Expr], loc: Loc | None = None) -> Expr:
     """Conjunction; flattens, keeps the order, drops repeats."""
-    return _connective(e.And, tuple(args), loc)
+    return _connective(e.And, args, loc)
 
 
 def or_(args: Iterable[Expr], loc: Loc | None = None) -> Expr:
     """Disjunction; flattens, keeps the order, drops repeats."""
-    return _connective(e.Or, tuple(args), loc)
+    return _connective(e.Or, args, loc)
 
 
-def _connective(kind: type[e.And] | type[e.Or], args: tuple[Expr, ...], loc: Loc | None) -> Expr:
+def _connective(kind: type[e.And] | type[e.Or], args: Iterable[Expr], loc: Loc | None) -> Expr:
     unit, zero = (TRUE, FALSE) if kind is e.And else (FALSE, TRUE)
+    rest = [arg for arg in args if arg is not unit]
+    if not rest:
+        return unit
+    if len(rest) == 1 and isinstance(rest[0].sort, BoolSort):
+        return rest[0]
     seen: dict[Expr, None] = {}
     denied: set[Expr] = set()
-    for arg in args:
-        if arg.sort is not BOOL and arg.sort != BOOL:
+    for arg in rest:
+        if not isinstance(arg.sort, BoolSort):
             raise bad("'and'/'or' need Bools", loc, arg)
         for part in arg.args if type(arg) is kind else (arg,):
             if part is zero or part in denied:
@@ -109,10 +115,7 @@ def _connective(kind: type[e.And] | type[e.Or], args: tuple[Expr, ...], loc: Loc
                 if part.arg in seen:
                     return zero
                 denied.add(part.arg)
-            if part is not unit:
-                seen[part] = None
-    if not seen:
-        return unit
+            seen[part] = None
     for inner in denied:
         # x or y or not (x or y), however it was flattened: the paths of a function that returns early on one of them.
         if type(inner) is kind and all(part in seen for part in inner.args):
@@ -128,7 +131,7 @@ def implies(a: Expr, b: Expr, loc: Loc | None = None) -> Expr:
 
 def join(a: Sort, b: Sort, loc: Loc | None = None) -> Sort:
     """The smallest sort that has the values of both; raises `ModelError` when the two do not mix."""
-    if a == b:
+    if a is b or a == b:
         return a
     match a, b:
         case (RangeSort(l1, h1), RangeSort(l2, h2)):
@@ -149,7 +152,7 @@ def join(a: Sort, b: Sort, loc: Loc | None = None) -> Sort:
 
 def ite(cond: Expr, then: Expr, other: Expr, loc: Loc | None = None) -> Expr:
     """`then` if `cond` else `other`."""
-    if cond.sort != BOOL:
+    if not isinstance(cond.sort, BoolSort):
         raise bad("a condition must be a Bool", loc, cond)
     if isinstance(cond, e.Const):
         return then if cond.value else other
@@ -158,7 +161,7 @@ def ite(cond: Expr, then: Expr, other: Expr, loc: Loc | None = None) -> Expr:
     if isinstance(cond, e.Not):
         return ite(cond.arg, other, then, loc)
     sort = join(then.sort, other.sort, loc)
-    if sort == BOOL:
+    if isinstance(sort, BoolSort):
         if then is TRUE:
             return or_((cond, other), loc)
         if then is FALSE:

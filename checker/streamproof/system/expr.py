@@ -384,13 +384,12 @@ def intern(kind: type[Node], sort: Sort, loc: Loc | None, *parts: Any) -> Expr:
     """The one node of this kind, sort and parts; `loc` is kept from the first time it was built."""
     # Sorts are hashed by Python code, which takes longer than all the rest: those of most terms are told by plain values.
     key: tuple[Any, ...]
-    match sort:
-        case BoolSort():
-            key = (kind, parts)
-        case RangeSort(lo, hi) if type(sort) is RangeSort:
-            key = (kind, lo, hi, parts)
-        case _:
-            key = (kind, sort, parts)
+    if type(sort) is BoolSort:
+        key = (kind, parts)
+    elif type(sort) is RangeSort:
+        key = (kind, sort.lo, sort.hi, parts)
+    else:
+        key = (kind, sort, parts)
     known = _table.get(key)
     found: Any = None if known is None else known()
     if found is None:
@@ -403,14 +402,18 @@ def intern(kind: type[Node], sort: Sort, loc: Loc | None, *parts: Any) -> Expr:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct subterms, from left to right."""
-    kind = type(expr)
-    get = _getters.get(kind)
-    if get is None:
-        get = _getters[kind] = _getter(kind)
-    return get(expr)
+    return _getters[type(expr)](expr)
 
 
-_getters: dict[type[Node], Callable[[Any], tuple[Expr, ...]]] = {}
+class _Getters(dict[type[Node], Callable[[Any], tuple[Expr, ...]]]):
+    """What gives the subterms of a term, by its kind; made when a kind is first met."""
+
+    def __missing__(self, kind: type[Node]) -> Callable[[Any], tuple[Expr, ...]]:
+        get = self[kind] = _getter(kind)
+        return get
+
+
+_getters = _Getters()
 
 
 def _getter(kind: type[Node]) -> Callable[[Any], tuple[Expr, ...]]:
@@ -451,7 +454,7 @@ def unfinished(root: Expr, done: Container[Expr]) -> Iterator[Expr]:
         if term is None:  # its subterms are done, which were above it on the stack
             yield cast(Expr, stack.pop())
         elif term not in done:
-            parts = children(term)
+            parts = _getters[type(term)](term)
             if parts:
                 stack += (term, None)
                 stack.extend(reversed(parts))

@@ -308,6 +308,8 @@ def position(index: RangeSort | EnumSort | BoolSort, key: Value) -> int | None:
 
 def compatible(a: Sort, b: Sort) -> bool:
     """Whether values of the two sorts may be compared or exchanged (ranges may differ; a domain check guards the rest)."""
+    if a is b:
+        return True
     match a, b:
         case (RangeSort(), RangeSort()):
             return True
