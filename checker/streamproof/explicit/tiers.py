@@ -26,8 +26,8 @@ OWN_WORKERS = 8
 """More are not made unless they are asked for."""
 COMPILER_BYTES = 100 << 20
 """What the process holds when it has loaded the compiler, and tables of some use."""
-HANDOVER = Handover(states=2_500, seconds=0.025)
-"""Below this, generated Python is done before the compiler has been loaded."""
+HANDOVER = Handover(states=5_000, seconds=0.1)
+"""Below this, generated Python is done before the compiler has been loaded, which takes a tenth of a second."""
 
 
 @dataclass(frozen=True)
