@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from streamproof.symbolic import Proof
 
 
+MOST_TERMS = 1_000_000
+"""Operators and operands of one formula of a certificate."""
+
+
 class Unwritable(StreamproofError):
-    """An invariant with terms that certificates do not have."""
+    """An invariant with terms that certificates do not have, or with too many of them."""
 
 
 def certify_proof(path: Path, system: System, model: str, options: tuple[str, ...], proof: Proof) -> Written:
@@ -38,10 +42,23 @@ def certify_proof(path: Path, system: System, model: str, options: tuple[str, ..
                 "k": proof.strength,
                 "distinct": proof.strength > 1,
                 "lemmas": list(proof.used),
-                "formulas": [formula_data(term) for term in proof.invariant],
+                "formulas": [formula_data(writable(term)) for term in proof.invariant],
             }
         )
     return written(path, to, without)
+
+
+def writable(term: e.Expr) -> e.Expr:
+    """The term. Raises `Unwritable` where it is too long to be written out, each part as often as it occurs."""
+    weights: dict[e.Expr, int] = {}
+    for part in e.subterms(term):
+        weights[part] = 1 + sum(weights[c] for c in e.children(part))
+    if weights[term] > MOST_TERMS:
+        raise Unwritable(
+            "the proof rests on the set of all states, which takes too much room as a formula",
+            remedy="check --certificate writes the states themselves",
+        )
+    return term
 
 
 def formula_data(term: e.Expr) -> Any:

@@ -15,6 +15,7 @@ from itertools import count
 from streamproof.symbolic.attempt import Attempt
 from streamproof.symbolic.bmc import nothing, so_far
 from streamproof.symbolic.discovery import Discovery, Explored, discover
+from streamproof.symbolic.discovery.discovering import CLOSED
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.reading import in_terms_of_the_model
 from streamproof.symbolic.discovery.wording import wording
@@ -139,7 +140,8 @@ class Portfolio:
         for turn, seconds in enumerate(_rising(endlessly=alone)):
             if alone and turn == 1:
                 known = self._inductive_lemmas()
-                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, known)
+                # With the set of all states there would be nothing left for PDR to find.
+                discovery = discover(self.first.scalarised, self.open, self._explored, self._budget, known, whole=False)
             # What is discovered are sums, for the most part: a matter for integers.
             for integers in (bool(discovery.kept), not discovery.kept):
                 asked = [p for p in self.open if p.kind not in ENDLESS]
@@ -210,9 +212,9 @@ class Portfolio:
         for condition, source in conditions.items():
             whole = said(condition)
             if not isinstance(whole, Const):
-                lemma = Property(
-                    next(names), Kind.INVARIANT, whole, (Conjunct(whole, wording(whole), None),), doc=source
-                )
+                # Its wording would be as long as the list of all states.
+                text = "the state is one of those explored" if source == CLOSED else wording(whole)
+                lemma = Property(next(names), Kind.INVARIANT, whole, (Conjunct(whole, text, None),), doc=source)
                 self.leaf_terms[lemma] = condition
                 yield lemma
 
