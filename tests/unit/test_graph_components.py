@@ -46,7 +46,7 @@ def test_nodes_within_reach_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         entries = np.array(sorted(random.sample(range(n), k=random.randint(1, n))), dtype=np.int32)
         found = [part.reached(entries)]
         with monkeypatch.context() as patched:
-            patched.setattr(region, "SMALL", -1)
+            patched.setattr(region, "WALKED", -1)
             found.append(part.reached(entries))
         far = []
         for order, before in found:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.graph import SMALL, strong_components
+from streamproof.explicit.graph import strong_components
 from streamproof.explicit.liveness.arena import PIECE, Arena, Mask, Numbers, gather, refuse_more_steps
 from streamproof.explicit.liveness.automaton import Automaton
 from streamproof.system.records import dataclass
+
+WALKED = 100_000
+"""Regions of at most so many nodes and edges have been walked through before SciPy would be loaded."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Region:
 
     def reached(self, entries: Numbers) -> tuple[Numbers, Numbers]:
         """The nodes that can be reached from `entries`, nearest first, and the node before each; -1 before an entry."""
-        if max(self.nodes, len(self.targets)) <= SMALL:
+        if max(self.nodes, len(self.targets)) <= WALKED:
             return self._reached_in_python(entries)
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import breadth_first_order
