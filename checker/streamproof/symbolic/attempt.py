@@ -18,6 +18,10 @@ from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Finding, Verdict
 
 
+MANY = 20
+"""Lemmas that were found, from which on integers are tried before bit-vectors."""
+
+
 class Attempt:
     """What was shown of the properties `asked` of a system, and of its lemmas, and how.
 
@@ -42,8 +46,8 @@ class Attempt:
         encoding = Encoding(self.scalarised)
         every = (*asked, *self.lemmas, *found)
         self._search = Search(encoding, goals(encoding, every), budget)
-        # What is discovered is many lemmas, some of them sums: a matter for integers.
-        self._inductions = EitherNumbers(encoding, every, budget, integers=bool(found))
+        # Where much is discovered it is, in part, sums: a matter for integers, which can take long for the model's lemmas.
+        self._inductions = EitherNumbers(encoding, every, budget, integers=len(found) >= MANY)
         self._rounds: list[Round] = []
         self._proven: dict[Property, int] = {}
         self._rests_on: dict[Claim, frozenset[Property]] = {}
