@@ -50,6 +50,8 @@ def test_the_solver_finds_out_whether_the_set_is_closed(integers: bool) -> None:
     encoding = Encoding(scalarised, integers=integers)
     whole = closed.member(scalarised.system, states)
     assert inductive(encoding, [whole], Budget()) == (whole,)
+    assert closed.promising(scalarised.system, states)
+    assert not closed.promising(scalarised.system, states[:-1])
     for left_out in (0, len(states) // 2, len(states) - 1):
         part = closed.member(scalarised.system, states[:left_out] + states[left_out + 1 :])
         assert inductive(encoding, [part], Budget()) == ()
@@ -62,9 +64,9 @@ def test_equal_parts_are_one_term() -> None:
     assert closed.member(system, every[:1]) is not b.TRUE
     even = closed.member(system, [s for s in every if sum(s) % 2 == 0])
     assert len([t for t in e.subterms(even) if isinstance(t, e.Or)]) <= 20
-    assert closed.small(system, every)
-    assert not closed.small(system, every * 200)
-    assert not closed.small(system, [])
+    assert closed.promising(system, every)
+    assert not closed.promising(system, every * 200)
+    assert not closed.promising(system, [])
 
 
 def test_a_property_that_no_lemma_supports_is_proved_by_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamproof.system import build as b
+from streamproof.system.errors import EvaluationError
 from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import State, System
 from streamproof.system.sorts import BoolSort, Sort, Value
 
@@ -20,9 +22,19 @@ LEAVES = 300
 """How many there may be: terms nest as deep."""
 
 
-def small(system: System, states: Sequence[State]) -> bool:
-    """Whether the set is worth a try."""
-    return 0 < len(states) * len(system.variables) <= CELLS and len(system.variables) <= LEAVES
+LAST = 50
+"""States, those found last, whose steps are looked at."""
+
+
+def promising(system: System, states: Sequence[State]) -> bool:
+    """Whether the set is worth a try: small, and not obviously a part only, as when the search that found it was cut."""
+    if not 0 < len(states) * len(system.variables) <= CELLS or len(system.variables) > LEAVES:
+        return False
+    interpreter, known = Interpreter(system), set(states)
+    try:
+        return all(step.state in known for state in states[-LAST:] for step in interpreter.steps(state))
+    except EvaluationError:
+        return False
 
 
 def member(system: System, states: Sequence[State]) -> Expr:

@@ -69,7 +69,7 @@ def discover(
     budget.tell("discovering invariants", 0, len(properties))
     states = () if explored is None else tuple(map(scalarised.encode, explored()))
     samples = Samples(scalarised.system, states) if states else None
-    brief = whole and closed.small(scalarised.system, states)
+    brief = whole and closed.promising(scalarised.system, states)
     asked = goals(encoding, properties)
     books = Books(scalarised.system)
     groups = [tuple((law.claim, LAW) for law in books.kept() if law.claim is not None)]
