@@ -15,8 +15,9 @@ from streamproof.exchange.itf import read_itf, write_itf
 from streamproof.exchange.promela import promela
 from streamproof.explicit import explore
 from streamproof.registry import bundled, find
-from streamproof.system import Kind, System, UsageError, Verdict
-from streamproof.system.formula import AndF, Atom, Formula, LeadsTo, NotF, OrF, parts
+from streamproof.system import BOOL, Action, Fairness, Instance, Kind, Property, System, UsageError, Variable, Verdict
+from streamproof.system import build as b
+from streamproof.system.formula import Always, AndF, Atom, Formula, LeadsTo, NotF, OrF, parts
 from streamproof.system.reference import reference
 from streamproof.system.testing import random_system, temporal_system
 from streamproof.traces.replay import verify
@@ -78,6 +79,17 @@ def test_random_temporal_systems() -> None:
     for seed in range(5):
         compare(temporal_system(Random(seed)), seen)
     assert min(seen["holds"], seen["violated"]) > 0
+
+
+def test_a_claim_that_a_state_breaks() -> None:
+    """Without fairness, what is always so is broken in a state: Spin tells of an assertion then, and of no cycle."""
+    x = b.var("x", BOOL)
+    moves = Action("move", (), Fairness.NONE, (Instance("move", (), (), (), (("x", b.not_(x)),)),))
+    prop = Property("always_x", Kind.TEMPORAL, b.TRUE, formula=Always(Atom(x, "x")))
+    for first in ((True,), (False,), (True, False)):
+        seen: Counter[str] = Counter()
+        compare(System("flips", (Variable("x", BOOL, first),), (moves,), (prop,)), seen)
+        assert seen["violated"] == 1
 
 
 @pytest.mark.long

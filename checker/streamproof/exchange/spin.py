@@ -148,7 +148,7 @@ def counterexample(system: System, name: str, options: Options = DEFAULT) -> Tra
         form = scheduled(system, prop.formula, name)
         model = claimed(system, name)
         report = run(model, options, goal=Goal.CLAIM, trail=True)
-        if _ACCEPTED not in report.found:
+        if not _claim_broken(report):
             return None
         trace = form.trace(_lasso(behaviour(form.system, model, read(report.trail))))
         if true_of(system, prop.formula, trace) or not all(owed.paid for owed in fairness_of(system, trace)):
@@ -248,8 +248,17 @@ def _of_cycles(name: str, report: Report) -> Decided:
     return Decided(name, Kind.TERMINATION, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)
 
 
+def _claim_broken(report: Report) -> bool:
+    """Whether a behaviour makes the claim false: by a cycle or, of a claim that states can break, in a state.
+
+    The latter Spin tells as an assertion that fails, one that it wrote itself and that has the claim's condition for a text.
+    """
+    in_states = (what for what in report.found if what.startswith(_ASSERTED) and what != _ASSERTED + MISTAKE)
+    return _ACCEPTED in report.found or any(in_states)
+
+
 def _of_claim(prop: Property, report: Report) -> Decided:
-    if _ACCEPTED in report.found:
+    if _claim_broken(report):
         return Decided(prop.name, Kind.TEMPORAL, Verdict.VIOLATED)
     incomplete = report.truncated is not None or _ASSERTED + MISTAKE in report.found
     return Decided(prop.name, Kind.TEMPORAL, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)
