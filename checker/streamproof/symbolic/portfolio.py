@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from itertools import count
 
-from streamproof.symbolic.attempt import Attempt
+from streamproof.symbolic.attempt import MANY, Attempt
 from streamproof.symbolic.bmc import nothing, so_far
 from streamproof.symbolic.discovery import Discovery, Explored, discover
 from streamproof.symbolic.discovery.discovering import CLOSED
@@ -160,6 +160,9 @@ class Portfolio:
                         self._frames = max(self._frames or 0, pdr.reached.frames)
                 if pdr.reached.invariant is not None:
                     proposed = dict.fromkeys(pdr.reached.invariant, PROPOSED_BY_PDR)
+                    # Beside the model's lemmas hundreds of discovered ones are seldom needed, and take long to prove again.
+                    if known and len(discovery.kept) >= MANY and self._prove_with(proposed, Engine.PDR):
+                        return
                     if self._prove_with({**discovery.kept, **proposed}, Engine.PDR):
                         return
 
