@@ -17,7 +17,6 @@ from streamproof.system.model import Kind, Property, System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Finding, Verdict
 
-
 MANY = 20
 """Lemmas that were found, from which on integers are tried before bit-vectors."""
 
