@@ -41,31 +41,23 @@ OPEN: Mapping[Engine, frozenset[str]] = {
         }
     ),
 }
-"""Models and variants of which an engine may leave something open in this time; of others it decides everything."""
+"""Models and variants of which an engine may leave something open in this time; of others it decides everything.
 
-BOTH = (
-    # Queues of records on two connections, some sixty leaves: lemmas on credits and messages are not written yet.
-    "credit_connection",
-    "credit_channel",
-    # Of the machine itself both engines decide everything; each of these takes minutes more.
-    "credit_barriers-barrier-costs-credit",
-    "credit_barriers-not-stopped",
-    "credit_barriers-aligned",
-    "credit_barriers-zero-exclusive",
-)
+Nobody asks that what is listed stays open: an engine that becomes better must not break a test, and for each of these it takes
+minutes to see that it did not.
+"""
+
 UNTOLD: Mapping[Engine, tuple[str, ...]] = {
-    Engine.DISCOVERY: BOTH,
-    # Induction decides these with the model's lemmas; PDR has not been waited for, ten minutes and more.
+    # Of the baton some variants are decided in seconds and others not in this time; which these are was not listed.
+    Engine.DISCOVERY: ("baton",),
     Engine.PDR: (
-        *BOTH,
+        "baton",
+        # A fault 8 to 12 steps away in 40,000 to 120,000 states, with queues of records in a loop: a frame takes PDR a minute
+        # or more before it comes that far. Induction decides these with the model's lemmas.
         "cyclic-spill-read-twice",
         "cyclic-spill-overtaken",
         "cyclic-spill-newest-first",
-        "cyclic-spill-forgotten",
         "cyclic-barrier-overtakes",
-        "cyclic-one-too-many",
-        "cyclic-aligned-barriers",
-        "cyclic-f",
     ),
 }
 """How names begin of which it is tested that what is decided is right, and not how much is decided in this time."""
@@ -115,4 +107,6 @@ def test_only_hard_models_may_stay_open() -> None:
     for listed in OPEN.values():
         assert ids >= listed
         assert all(name.startswith(HARD) for name in listed)
+    for beginnings in UNTOLD.values():
+        assert all(any(name.startswith(beginning) for name in ids) for beginning in beginnings)
     assert OPEN[Engine.DISCOVERY] < OPEN[Engine.PDR]
