@@ -43,8 +43,8 @@ OPEN: Mapping[Engine, frozenset[str]] = {
 }
 """Models and variants of which an engine may leave something open in this time; of others it decides everything.
 
-Nobody asks that what is listed stays open: an engine that becomes better must not break a test, and for each of these it takes
-minutes to see that it did not.
+Nobody asks that what is listed stays open: an engine that becomes better must not break a test, and for each of these it
+takes minutes to see that it did not.
 """
 
 UNTOLD: Mapping[Engine, tuple[str, ...]] = {
@@ -52,8 +52,8 @@ UNTOLD: Mapping[Engine, tuple[str, ...]] = {
     Engine.DISCOVERY: ("baton",),
     Engine.PDR: (
         "baton",
-        # A fault 8 to 12 steps away in 40,000 to 120,000 states, with queues of records in a loop: a frame takes PDR a minute
-        # or more before it comes that far. Induction decides these with the model's lemmas.
+        # A fault 8 to 12 steps away in 40,000 to 120,000 states, with queues of records in a loop: PDR, whose frames come
+        # there one by one, has not been waited for longer than a minute. Induction decides these with the model's lemmas.
         "cyclic-spill-read-twice",
         "cyclic-spill-overtaken",
         "cyclic-spill-newest-first",
