@@ -20,7 +20,7 @@ from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.files import write_text
 from streamproof.exchange.itf import itf_text, plain
-from streamproof.exchange.promela import promela
+from streamproof.exchange.promela import Promela, promela
 from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
 from streamproof.system.errors import Exit, SystemFailure, UsageError
@@ -257,7 +257,13 @@ def _promela(system: System, properties: Sequence[str], *, single: bool) -> list
             )
     own = [] if properties else [(name, promela(system))]
     wanted = properties or ([] if single else temporal)
-    return [*own, *((f"{name}.{_file_name(p)}", claimed(system, p).text) for p in wanted)]
+    return [*own, *(text for p in wanted for text in _claims(f"{name}.{_file_name(p)}", claimed(system, p)))]
+
+
+def _claims(name: str, texts: Sequence[Promela]) -> Iterator[tuple[str, str]]:
+    """The texts of a temporal property, numbered where there are several."""
+    for number, text in enumerate(texts, 1):
+        yield (f"{name}-{number}" if len(texts) > 1 else name), text.text
 
 
 def _clauses(system: System, properties: Sequence[str]) -> list[tuple[str, str]]:

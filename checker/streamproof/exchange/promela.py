@@ -114,6 +114,8 @@ class _Export:
         self.leaves = scalarised.leaves
         self.names = {v.name: names.new("s", v.name) for v in self.system.variables}
         self.sorts = {v.name: v.sort for v in self.system.variables}
+        self.undeclared = {v.name for v in self.system.variables if len(v.initial) > 1}
+        """Variables whose first value is no part of their declaration."""
         self.terms = Terms({b.var(v.name, v.sort): self.names[v.name] for v in self.system.variables})
         self.temporaries = Temporaries()
         self.asked = {
@@ -190,7 +192,7 @@ class _Export:
             yield from (f"#ifndef {TEMPORARY}", f"#define {TEMPORARY}", "#endif")
         yield ""
         for v in self.system.variables:
-            start = "" if len(v.initial) > 1 else f" = {literal(v.sort, v.initial[0])}"
+            start = "" if v.name in self.undeclared else f" = {literal(v.sort, v.initial[0])}"
             means = f"{v.name}: {meaning(v.sort)}"
             yield f"{declared_type(v.sort):<5} {self.names[v.name]}{start};  /* {_comment(means)} */"
         for name, kind in self.temporaries.names.items():
@@ -244,6 +246,10 @@ class _Export:
         """Choices that together allow every row: one for each leaf where leaves are independent, otherwise one."""
         columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
         varying = [at for at, column in enumerate(columns) if len(column) > 1]
+        for at, column in enumerate(columns):
+            # Of several initial values, the initial condition may leave one, which the declaration does not know.
+            if len(column) == 1 and leaves[at] in self.undeclared:
+                yield [self._set(leaves[at], column[0])]
         if math.prod(len(columns[at]) for at in varying) == len(rows):
             for at in varying:
                 yield _if(self._set(leaves[at], value) for value in columns[at])

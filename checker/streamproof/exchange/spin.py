@@ -5,18 +5,19 @@ Every search is exhaustive and without reductions. One that Spin cut short never
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from streamproof.exchange.promela import ALL, MISTAKE, Asked, Promela, export
+from streamproof.exchange.promela_bits import with_bits
 from streamproof.exchange.spin_run import Goal, Options, Order, Report, Seconds, installed, run
 from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
 from streamproof.system.errors import TooLarge, UsageError
-from streamproof.system.formula import written
+from streamproof.system.formula import AndF, Formula, written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
-from streamproof.system.scheduled import scheduled
+from streamproof.system.scheduled import Scheduled, scheduled
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace, Verdict
 
@@ -118,23 +119,44 @@ def decide(
         elif ask.kind is Kind.TERMINATION:
             answers[name] = _of_cycles(name, run(model, options, goal=Goal.CYCLES))
     for prop in temporal:
-        report = run(claimed(system, prop.name), options, goal=Goal.CLAIM)
-        answers[prop.name] = _of_claim(prop, report)
+        reports = (run(text, options, goal=Goal.CLAIM) for text in claimed(system, prop.name))
+        answers[prop.name] = _of_claims(prop, reports)
     return tuple(answers[p.name] for p in system.properties if p.name in answers)
 
 
-def claimed(system: System, name: str) -> Promela:
-    """The text for a temporal property, with fairness and stuttering spelt out (`system.scheduled`).
+def claimed(system: System, name: str) -> tuple[Promela, ...]:
+    """The texts for a temporal property, with fairness and stuttering spelt out (`system.scheduled`): one for each part of
+    a conjunction, as Spin makes of a claim an automaton that grows exponentially.
 
     Raises `UsageError` for another kind of property, and as `export` does.
     """
     prop = system.property(name)
     if prop.formula is None:
         raise UsageError(f"{name} is no temporal property", remedy="it is in the text of the model itself")
-    form = scheduled(system, prop.formula, name)
-    checked = replace(form.system, properties=_checked(prop))
-    title = f"The temporal property {name}: {prop.doc.strip().splitlines()[0] if prop.doc else written(prop.formula)}"
-    return export(checked, form.stepwise, title)
+    return tuple(_claim(prop, scheduled(system, part, name))[1] for part in _parts(prop.formula))
+
+
+def _parts(formula: Formula) -> tuple[Formula, ...]:
+    return formula.args if isinstance(formula, AndF) else (formula,)
+
+
+LONGEST = 1_000
+"""Characters of a formula that Spin is given as it stands; it reads some two thousand."""
+
+
+def _claim(prop: Property, form: Scheduled) -> tuple[Scheduled, Promela]:
+    """The text for what `form` asks; with a bit for each long condition, in the form too, where the formula is too long."""
+    title = f"The temporal property {prop.name}: {_said(prop)}"
+    for spelt in (form, with_bits(form)):
+        text = export(replace(spelt.system, properties=_checked(prop)), spelt.stepwise, title)
+        if len(text.text.rstrip().rpartition("\n")[2]) <= LONGEST:
+            break
+    return spelt, text
+
+
+def _said(prop: Property) -> str:
+    assert prop.formula is not None
+    return prop.doc.strip().splitlines()[0] if prop.doc else written(prop.formula)
 
 
 def counterexample(system: System, name: str, options: Options = DEFAULT) -> Trace | None:
@@ -145,15 +167,7 @@ def counterexample(system: System, name: str, options: Options = DEFAULT) -> Tra
     """
     prop = system.property(name)
     if prop.formula is not None:
-        form = scheduled(system, prop.formula, name)
-        model = claimed(system, name)
-        report = run(model, options, goal=Goal.CLAIM, trail=True)
-        if not _claim_broken(report):
-            return None
-        trace = form.trace(_lasso(behaviour(form.system, model, read(report.trail))))
-        if true_of(system, prop.formula, trace) or not all(owed.paid for owed in fairness_of(system, trace)):
-            raise StrayTrail(f"the cycle that Spin found does not violate {name}, or is not fair")
-        return trace
+        return _lasso_against(system, prop, prop.formula, options)
     model = export(system, marked=True)
     if name not in model.asked:
         return None
@@ -167,6 +181,19 @@ def counterexample(system: System, name: str, options: Options = DEFAULT) -> Tra
     if asked.kind is Kind.TERMINATION and trace.stutters:
         return _staying(system, trace)
     return _broken(system, prop, trace) if asked.kind is Kind.STEP else trace
+
+
+def _lasso_against(system: System, prop: Property, formula: Formula, options: Options) -> Trace | None:
+    for part in _parts(formula):
+        form, model = _claim(prop, scheduled(system, part, prop.name))
+        report = run(model, options, goal=Goal.CLAIM, trail=True)
+        if not _claim_broken(report):
+            continue
+        trace = form.trace(_lasso(behaviour(form.system, model, read(report.trail))))
+        if true_of(system, formula, trace) or not all(owed.paid for owed in fairness_of(system, trace)):
+            raise StrayTrail(f"the cycle that Spin found does not violate {prop.name}, or is not fair")
+        return trace
+    return None
 
 
 def _lasso(trace: Trace) -> Trace:
@@ -257,8 +284,12 @@ def _claim_broken(report: Report) -> bool:
     return _ACCEPTED in report.found or any(in_states)
 
 
-def _of_claim(prop: Property, report: Report) -> Decided:
-    if _claim_broken(report):
-        return Decided(prop.name, Kind.TEMPORAL, Verdict.VIOLATED)
-    incomplete = report.truncated is not None or _ASSERTED + MISTAKE in report.found
-    return Decided(prop.name, Kind.TEMPORAL, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)
+def _of_claims(prop: Property, reports: Iterable[Report]) -> Decided:
+    """By the reports on all parts of what is claimed, up to the first that is broken."""
+    verdict = Verdict.HOLDS
+    for report in reports:
+        if _claim_broken(report):
+            return Decided(prop.name, Kind.TEMPORAL, Verdict.VIOLATED)
+        if report.truncated is not None or _ASSERTED + MISTAKE in report.found:
+            verdict = Verdict.INCONCLUSIVE
+    return Decided(prop.name, Kind.TEMPORAL, verdict)

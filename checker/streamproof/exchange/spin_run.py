@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path
+from textwrap import shorten
 from threading import Timer
 
 from streamproof.exchange.promela import SPIN_OPTIONS, TEMPORARY, Promela
@@ -135,6 +136,8 @@ def _folder(folder: Path | None) -> Iterator[Path]:
         yield Path(place)
 
 
+MOST_SAID = 300
+"""Characters of what a program said that an error message has: a line of Spin's can be as long as a claim."""
 VECTOR_BYTES = 1024
 """What Spin reserves for a state when it is not told otherwise."""
 
@@ -195,7 +198,7 @@ class _Run:
         lines = [line for line in self._lines(command) if line]
         wrong = next((line for line in lines if "rror" in line), None)  # spin goes on, and leaves half a program
         if wrong is not None or not (self.folder / result).exists():
-            said = wrong or next(iter(lines), "nothing was said")
+            said = shorten(wrong or next(iter(lines), "nothing was said"), MOST_SAID)
             raise SystemFailure(f"{command[0]} failed: {said}", remedy=f"the command was: {' '.join(command)}")
         return time.perf_counter() - begun
 
