@@ -29,18 +29,28 @@ if TYPE_CHECKING:
 
 BATCH_SECONDS = 0.05
 """States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
+WAITING = 0.6
+"""Share of the states that wait to be expanded: more is seen, after some hundred states, of large state spaces only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """From which size or after how much time a search is better done by another tier."""
+    """From which size or after how much time a search is better done by another tier.
+
+    `growing`: states after which it is already, where most of them are waiting, as in the beginning of large searches.
+    """
 
     states: int
     seconds: float
+    growing: int
 
-    def due(self, states: int, begun: float) -> bool:
-        """Whether a search of so many states that began then has come so far."""
-        return states > self.states or time.perf_counter() - begun > self.seconds
+    def due(self, states: int, waiting: int, begun: float) -> bool:
+        """Whether a search of so many states, of which some are waiting, that began then has come so far."""
+        return (
+            states > self.states
+            or (states > self.growing and waiting > WAITING * states)
+            or time.perf_counter() - begun > self.seconds
+        )
 
 
 @dataclass(slots=True)
@@ -235,7 +245,10 @@ class Search:
             self.stopped = Stop.STATES
         else:
             self.stopped = self.budget.spent() or (
-                Stop.HANDOVER if self.handover is not None and self.handover.due(len(self.seen), self._begun) else None
+                Stop.HANDOVER
+                if self.handover is not None
+                and self.handover.due(len(self.seen), len(self.seen) - self.expanded, self._begun)
+                else None
             )
 
     def _all_decided(self) -> bool:
