@@ -138,7 +138,8 @@ def test_every_variant_is_a_module_for_tlas_parser(jar: Path, tmp_path: Path) ->
         for module, text in model.modules.items():
             (folder / f"{module}.tla").write_text(text, encoding="utf-8")
         modules.append(folder / f"{model.module}.tla")
-    command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", str(jar), "tla2sany.SANY"]
+    java = ["java", f"-Djava.io.tmpdir={tmp_path}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    command = [*java, "-cp", str(jar), "tla2sany.SANY"]
     assert len(modules) > 25
     for module in modules:
         assert module.is_file()

@@ -124,6 +124,8 @@ def _run(model: Tla, asked: Run, options: Options, folder: Path) -> Report:
         raise SystemFailure(f"{folder} cannot be written: {error.strerror or error}") from error
     command = [
         "java",
+        # It unpacks its standard modules there and deletes them in the end: not where another one is just reading them.
+        "-Djava.io.tmpdir=.",
         f"-Xmx{options.memory}m",
         *options.java,
         "-cp",
