@@ -117,6 +117,11 @@ CASES = [
         "low is in the text of the model: only temporal properties have one of their own\n  leave out --property",
     ),
     (
+        "export credit_connection --format promela --out c.pml --property counted_fairness",
+        2,
+        "counted_fairness is claimed in 10 parts, a text for each\n  name a folder",
+    ),
+    (
         "export counter.py --format tla --out c.tla",
         2,
         "c.tla is one file, and --format tla writes several\n  name a folder",

@@ -257,7 +257,11 @@ def _promela(system: System, properties: Sequence[str], *, single: bool) -> list
             )
     own = [] if properties else [(name, promela(system))]
     wanted = properties or ([] if single else temporal)
-    return [*own, *(text for p in wanted for text in _claims(f"{name}.{_file_name(p)}", claimed(system, p)))]
+    claims = {p: claimed(system, p) for p in wanted}
+    for chosen, parts in claims.items():
+        if single and len(parts) > 1:
+            raise UsageError(f"{chosen} is claimed in {len(parts)} parts, a text for each", remedy="name a folder")
+    return [*own, *(text for p in wanted for text in _claims(f"{name}.{_file_name(p)}", claims[p]))]
 
 
 def _claims(name: str, texts: Sequence[Promela]) -> Iterator[tuple[str, str]]:
