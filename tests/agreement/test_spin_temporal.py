@@ -110,7 +110,8 @@ def test_more_random_temporal_systems() -> None:
     seen: Counter[str] = Counter()
     for seed in range(5, 120):
         compare(temporal_system(Random(seed)), seen)
-    assert min(seen["holds"], seen["violated"], seen["stutters"], seen["repeats"]) > 10
+    assert min(seen["holds"], seen["violated"], seen["repeats"]) > 10
+    assert seen["stutters"] > 5
 
 
 def test_safety_counterexamples_are_read_back(tmp_path: Path) -> None:
