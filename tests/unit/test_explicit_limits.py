@@ -116,10 +116,10 @@ def test_a_limit_on_states_holds_for_initial_states_too() -> None:
 
 
 def test_a_limit_on_time() -> None:
-    """A million states take longer than a tenth of a second; the counts are those of what was seen."""
-    result = explore(counters(6, 9), time_limit=0.1)
+    """A hundred million states take longer than a tenth of a second; the counts are those of what was seen."""
+    result = explore(counters(8, 9), time_limit=0.1)
     assert (result.complete, result.stopped) == (False, "time_limit")
-    assert 0 < result.counts.distinct < 1_000_000
+    assert 0 < result.counts.distinct < 100_000_000
     assert sum(result.counts.levels) == result.counts.distinct == len(list(result.states()))
     assert result.finding("ends").because.startswith("stopped after ")
     assert "time_limit is 0.1 s" in result.finding("ends").because

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof.certify.evidence import Written, add_traces, contents, undecided, written
 from streamproof.system import expr as e
+from streamproof.system.canonical import canonical
 from streamproof.system.errors import StreamproofError
 from streamproof.system.model import System
+from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import EnumSort
 
 if TYPE_CHECKING:
@@ -36,13 +38,15 @@ def certify_proof(path: Path, system: System, model: str, options: tuple[str, ..
     claimed = [f for f in left if f.property not in without]
     to.claims |= {f.property: f.verdict.value for f in claimed}
     if claimed:
+        # The engines take for granted how values are represented, once it is proved: here it is a claim like others.
+        formulas = (*canonical(scalarise(system)), *proof.invariant)
         to.proofs.append(
             {
                 "claims": [f.property for f in claimed],
                 "k": proof.strength,
                 "distinct": proof.strength > 1,
                 "lemmas": list(proof.used),
-                "formulas": [formula_data(writable(term)) for term in proof.invariant],
+                "formulas": [formula_data(writable(term)) for term in formulas],
             }
         )
     return written(path, to, without)

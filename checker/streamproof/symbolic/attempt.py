@@ -130,8 +130,10 @@ class Attempt:
 
     @property
     def strength(self) -> int:
-        """The strongest induction that was tried."""
-        return max((r.k for r in self._rounds), default=0)
+        """The strongest induction that the proofs of the properties asked for rest on; 0 without one."""
+        proved = {p for p in self.asked if p in self.proven}
+        safe = next((r.k for r in self._rounds if r.safe), 0)
+        return max(safe, *(self._proven[p] for p in proved | self.needed)) if proved else 0
 
     @property
     def ctis(self) -> Mapping[str, Cti]:

@@ -15,34 +15,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any, assert_never, cast
 
 from streamproof.symbolic.terms import Terms
 from streamproof.symbolic.theory import Bits, Integers, Term, Theory, interval
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.canonical import canonical
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.leaves import encode, leaves
 from streamproof.system.model import Check, Instance, State
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.sorts import (
-    BOOL,
-    ArraySort,
     BoolSort,
     EnumSort,
-    OptionSort,
-    QueueSort,
     RangeSort,
-    RecordSort,
     Scalar,
-    SetSort,
-    Sort,
     Value,
-    cardinality,
     contains,
-    default,
 )
 
 
@@ -115,9 +106,7 @@ class Encoding:
     @cached_property
     def wellformed(self) -> Term:
         """The current state is one that sorts and representation allow."""
-        parts: Iterator[Expr] = (b.var(v.name, v.sort) for v in self.system.variables)
-        canonical = [self.term(_canonical(v.sort, parts)) for v in self.scalarised.original.variables]
-        return self.all_of([self.bounds, *canonical])
+        return self.all_of([self.bounds, *(self.term(part) for part in canonical(self.scalarised))])
 
     @cached_property
     def transition(self) -> Term:
@@ -248,32 +237,3 @@ def _refuse_strangers(scalarised: Scalarised) -> None:
         for value in v.initial:
             if not contains(v.sort, value):
                 raise ModelError(f"{v.name} starts as {value!r}, which is not a value of {v.sort}", loc=v.loc)
-
-
-def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
-    """Whether the leaves of a value, next in `parts`, are those that `leaves.encode` gives to some value."""
-    match sort:
-        case BoolSort() | RangeSort() | EnumSort():
-            next(parts)
-            return b.TRUE
-        case RecordSort(fields):
-            return b.and_([_canonical(inner, parts) for _, inner in fields])
-        case ArraySort(index, element):
-            return b.and_([_canonical(element, parts) for _ in range(cardinality(index))])
-        case OptionSort(element):
-            return b.and_(_hidden(element, next(parts), parts))
-        case QueueSort(element, capacity):
-            length = next(parts)
-            return b.and_([c for k in range(capacity) for c in _hidden(element, b.less(b.num(k), length), parts)])
-        case SetSort(element):
-            return b.and_([_canonical(BOOL, parts) for _ in range(cardinality(element))])
-        case _:
-            assert_never(sort)
-
-
-def _hidden(element: Sort, shown: Expr, parts: Iterator[Expr]) -> tuple[Expr, Expr]:
-    """What holds of the leaves of a part, next in `parts`: they are canonical, and at their default unless `shown`."""
-    own = tuple(islice(parts, sum(1 for _ in leaves(element, ""))))
-    absent = encode(element, default(element))
-    at_default = b.and_([b.eq(leaf, b.const(leaf.sort, value)) for leaf, value in zip(own, absent, strict=True)])
-    return _canonical(element, iter(own)), b.or_((shown, at_default))

@@ -1,0 +1,64 @@
+"""What the leaves of a state promise beside their sorts: an absent option and unused slots of a queue are at their default.
+
+It is true of every state that the interpreter reaches, and needed by whoever looks at leaves alone (see `leaves`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import assert_never
+
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.leaves import encode, leaves
+from streamproof.system.scalarise import Scalarised
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    cardinality,
+    default,
+)
+
+
+def canonical(scalarised: Scalarised) -> Iterator[Expr]:
+    """What representation promises of every state, a condition on leaves for each variable of the model that has any."""
+    parts: Iterator[Expr] = (b.var(v.name, v.sort) for v in scalarised.system.variables)
+    return (c for v in scalarised.original.variables if (c := _canonical(v.sort, parts)) != b.TRUE)
+
+
+def _canonical(sort: Sort, parts: Iterator[Expr]) -> Expr:
+    """Whether the leaves of a value, next in `parts`, are those that `encode` gives to some value."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            next(parts)
+            return b.TRUE
+        case RecordSort(fields):
+            return b.and_([_canonical(inner, parts) for _, inner in fields])
+        case ArraySort(index, element):
+            return b.and_([_canonical(element, parts) for _ in range(cardinality(index))])
+        case OptionSort(element):
+            return b.and_(_hidden(element, next(parts), parts))
+        case QueueSort(element, capacity):
+            length = next(parts)
+            return b.and_([c for k in range(capacity) for c in _hidden(element, b.less(b.num(k), length), parts)])
+        case SetSort(element):
+            return b.and_([_canonical(BOOL, parts) for _ in range(cardinality(element))])
+        case _:
+            assert_never(sort)
+
+
+def _hidden(element: Sort, shown: Expr, parts: Iterator[Expr]) -> tuple[Expr, Expr]:
+    """What holds of the leaves of a part, next in `parts`: they are canonical, and at their default unless `shown`."""
+    own = tuple(islice(parts, sum(1 for _ in leaves(element, ""))))
+    absent = encode(element, default(element))
+    at_default = b.and_([b.eq(leaf, b.const(leaf.sort, value)) for leaf, value in zip(own, absent, strict=True)])
+    return _canonical(element, iter(own)), b.or_((shown, at_default))
