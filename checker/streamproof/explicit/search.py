@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from streamproof.explicit.cycles import Graph, find_cycle
 from streamproof.explicit.found import Event
 from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.successors import Batch, Expand, StepHit, expander
+from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
 from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 BATCH_SECONDS = 0.05
 """States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
+MANY_HITS = 500
+"""Reports of broken properties from which on it takes longer to receive them than to generate the functions anew."""
 WAITING = 0.6
 """Share of the states that wait to be expanded: more is seen, after some hundred states, of large state spaces only."""
 
@@ -88,6 +90,8 @@ class Search:
     _expand: Expand | None = None
     _inspect: Inspect | None = None
     _inspected: int = 0
+    _reported_hits: int = 0
+    """Hits since functions were generated."""
     _begun: float = 0.0
     _listed: tuple[State, ...] = ()
     _reported: float = 0.0
@@ -123,6 +127,16 @@ class Search:
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""
         return find_cycle(Graph.parse(self.edges, len(self.seen)))
+
+    def steps(self) -> Steps:
+        """Every step between the known states, which are expanded once more; after a search that was not cut short."""
+        assert self._expand is not None, "a search that was run"
+        steps = array("i"), array("i"), array("i")
+        remaining, number = iter(self.seen), 0
+        while batch := list(islice(remaining, LARGEST_BATCH)):
+            self._expand(batch, number, self.seen, [], array("i"), array("i"), [], len(self.seen), steps)
+            number += len(batch)
+        return steps
 
     def graph(self) -> StateGraph:
         """Every step between the known states; asked only after a search that was not cut short."""
@@ -198,7 +212,7 @@ class Search:
         hits: list[StepHit] = []
         batch = Batch(
             *self._expand(
-                states, self.expanded, self.seen, after, self.parents, self.edges, hits, self.budget.max_states
+                states, self.expanded, self.seen, after, self.parents, self.edges, hits, self.budget.max_states, None
             )
         )
         self.expanded += batch.expanded
@@ -211,7 +225,7 @@ class Search:
         self.faulty = batch.faulty
         for number, state, instance, mistake in hits:
             self._decide(number, Event(state, instance, mistake))
-        if hits:
+        if self._outdated(hits):
             self._compile_steps()
         return batch
 
@@ -227,8 +241,13 @@ class Search:
             for number, state, mistake in hits:
                 self._decide(number, Event(state, None, mistake))
             self._inspected += len(states)
-            if hits:
+            if self._outdated(hits):
                 self._compile_watches()
+
+    def _outdated(self, hits: Sequence[StepHit] | Sequence[Hit]) -> bool:
+        """Whether it pays to generate functions without the properties that are decided by now."""
+        self._reported_hits += len(hits)
+        return self._reported_hits > MANY_HITS
 
     def _decide(self, number: int, event: Event) -> None:
         (self.mistaken if event.mistake else self.events).setdefault(number, event)
@@ -268,8 +287,11 @@ class Search:
     def _compile_steps(self) -> None:
         """Generate the successor function without the step properties that have been decided."""
         begun = time.perf_counter()
-        edges = any(p.kind is Kind.TERMINATION for p in self.properties)
-        self._expand = expander(self.system, self._open(Kind.STEP), edges=edges)
+        kinds = {p.kind for p in self.properties}
+        self._expand = expander(
+            self.system, self._open(Kind.STEP), edges=Kind.TERMINATION in kinds, graph=Kind.TEMPORAL in kinds
+        )
+        self._reported_hits = 0
         self.compile_seconds += time.perf_counter() - begun
 
     def _compile_watches(self) -> None:
@@ -278,6 +300,7 @@ class Search:
         watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)]
         watches = [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
         self._inspect = inspector(self.system, watches) if watches else None
+        self._reported_hits = 0
         self.compile_seconds += time.perf_counter() - begun
 
     def _report(self, queue: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -12,18 +11,13 @@ import numpy.typing as npt
 
 from streamproof.explicit.graph import StateGraph
 from streamproof.explicit.loader import load
-from streamproof.explicit.successors import rules_of
 from streamproof.explicit.watch import LARGEST_BATCH, unpacking
 from streamproof.explicit.writer import Writer, local_names, shared
-from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 
 if TYPE_CHECKING:
     from streamproof.explicit.search import Search
-
-Note: TypeAlias = Callable[[Sequence[State], "dict[State, int]", "array[int]", "array[int]", "array[int]"], None]
-"""Called with states, the numbers of all states, and the lists that receive the targets, instances and counts of steps."""
 
 Judge: TypeAlias = Callable[[Sequence[State]], bytearray]
 """Called with states; gives a byte, 0 or 1, per state and condition, state by state."""
@@ -31,10 +25,7 @@ Judge: TypeAlias = Callable[[Sequence[State]], bytearray]
 
 def state_graph(search: Search) -> StateGraph:
     """Every step between the states that a complete search has found."""
-    note = _noter(search.system)
-    targets, instances, counts = array("i"), array("i"), array("i")
-    for batch in _batches(search.states()):
-        note(batch, search.seen, targets, instances, counts)
+    targets, instances, counts = search.steps()
     offsets = np.zeros(search.known + 1, dtype=np.int64)
     np.cumsum(np.frombuffer(counts, dtype=np.int32), out=offsets[1:])
     return StateGraph(
@@ -71,26 +62,6 @@ def _path(search: Search, number: int) -> list[int]:
     while (before := search.parent(way[-1])) >= 0:
         way.append(before)
     return way[::-1]
-
-
-def _noter(system: System) -> Note:
-    writer = Writer(local_names(system))
-    with writer.block("def note(_states, _numbers, _targets, _instances, _counts):"):
-        writer.line("_target = _targets.append; _instance = _instances.append")
-        with writer.block("for _state in _states:"):
-            writer.line(f"{unpacking(system)} = _state")
-            writer.line("_degree = len(_targets)")
-            for rule in rules_of(system, ()):
-                if b.FALSE in rule.guard:
-                    continue
-                common = shared((*rule.guard, *rule.after))
-                test = " and ".join(writer.term(condition, common) for condition in rule.guard) or "True"
-                with writer.block(f"if {test}:"):
-                    after = ", ".join(writer.term(term, common) for term in rule.after)
-                    writer.line(f"_target(_numbers[{f'({after},)' if rule.changes else '_state'}])")
-                    writer.line(f"_instance({rule.number})")
-            writer.line("_counts.append(len(_targets) - _degree)")
-    return cast(Note, load("note", system.name, writer.source))
 
 
 def _judge(system: System, conditions: Sequence[Expr]) -> Judge:

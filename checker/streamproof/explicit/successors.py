@@ -2,9 +2,10 @@
 
 For a model of two counters it reads::
 
-    def expand(_states, _number, _seen, _new, _parents, _edges, _hits, _limit):
+    def expand(_states, _number, _seen, _new, _parents, _edges, _hits, _limit, _steps):
      ...
-     for a, b, in _states:
+     for _state in _states:
+      (a, b,) = _state
       _degree = 0
       if (a < 2):
        _next = ((a + 1), b)
@@ -19,7 +20,7 @@ For a model of two counters it reads::
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
@@ -57,14 +58,19 @@ class Batch(NamedTuple):
     """The state in which the model makes a mistake, or -1; expansion stopped there."""
 
 
+Steps: TypeAlias = tuple["array[int]", "array[int]", "array[int]"]
+"""What receives the number of each successor, the instance that leads to it, and the number of successors of each state."""
+
 Expand: TypeAlias = Callable[
-    [Sequence[State], int, dict[State, int], list[State], "array[int]", "array[int]", list[StepHit], int],
+    [Sequence[State], int, dict[State, int], list[State], "array[int]", "array[int]", list[StepHit], int, Steps | None],
     tuple[int, tuple[int, ...], tuple[int, ...], int, int, int, int],
 ]
-"""Called with states, the number of the first, the table of all states, and the lists that receive new states, their
-predecessors, edges and broken step properties; stops early once more than the given number of states are known.
-Returns the fields of a `Batch`."""
+"""Called with states, the number of the first, the table of all states, the lists that receive new states, their
+predecessors, edges and broken step properties; stops early once more than the given number of states are known. The last
+argument is None unless the steps are to be written down, too. Returns the fields of a `Batch`."""
 
+RUN = 8
+"""So many neighbouring variables that a step leaves as they are, are copied together: it takes less source text."""
 GROUPING_LIMIT = 40
 """Nesting of shared guards in the generated source; Python's own limit on indentation is 100."""
 
@@ -89,13 +95,32 @@ class Rule:
 
 def rules_of(system: System, steps: Sequence[tuple[int, Property]]) -> list[Rule]:
     """Every instance of a simplified scalar system as it is written, with the numbered step properties it may break."""
-    told = [(k, b.or_(check.condition for check in prop.checks), b.not_(prop.expr)) for k, prop in steps]
-    unmoved = {term: term for term in _of_one_state(term for _, *terms in told for term in terms)}
     now = [b.var(v.name, v.sort) for v in system.variables]
-    then = [b.next_(v.name, v.sort) for v in system.variables] if steps else []
-    return [
-        _rule(system, number, instance, (now, then), told, unmoved) for number, instance in enumerate(system.instances)
-    ]
+    claims = [_Claim(system, number, prop) for number, prop in steps]
+    return [_rule(system, number, instance, now, claims) for number, instance in enumerate(system.instances)]
+
+
+class _Claim:
+    """A numbered step property, as what the steps of an instance make of it; many make the same of it, as most leave what
+    it speaks of as it is."""
+
+    def __init__(self, system: System, number: int, prop: Property) -> None:
+        self.number = number
+        self._mistake, self._broken = b.or_(check.condition for check in prop.checks), b.not_(prop.expr)
+        roots = (self._mistake, self._broken)
+        self._unmoved = {term: term for term in _of_one_state(roots)}
+        said = {term for term in e.subterms(*roots) if isinstance(term, e.Next)}
+        self._then = [(at, term) for at, v in enumerate(system.variables) if (term := b.next_(v.name, v.sort)) in said]
+        self._known: dict[tuple[Expr, ...], tuple[Expr, Expr]] = {}
+
+    def of(self, after: Sequence[Expr]) -> tuple[Expr, Expr]:
+        """Its mistake and its negation, as conditions on the state before a step to these values."""
+        values = tuple(after[at] for at, _ in self._then)
+        known = self._known.get(values)
+        if known is None:
+            step = Substitution({**self._unmoved, **{term: after[at] for at, term in self._then}})
+            known = self._known[values] = step(self._mistake), step(self._broken)
+        return known
 
 
 def _of_one_state(roots: Iterable[Expr]) -> set[Expr]:
@@ -112,31 +137,38 @@ def expander(
     steps: Sequence[tuple[int, Property]],
     *,
     edges: bool,
+    graph: bool = False,
     canonical: Callable[[State], State] | None = None,
 ) -> Expand:
     """The successor function of a simplified scalar system, which checks the numbered step properties on its way.
 
     With `edges`, the number of each successor is appended to `_edges`, and -1 after the last one of each state. With
-    `canonical`, the states are representatives, and each successor is replaced by its own; steps are checked before.
+    `graph`, it can also be called to write down the steps. With `canonical`, the states are representatives, and each
+    successor is replaced by its own; steps are checked before.
     """
     rules = rules_of(system, steps)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
     faults = b.or_(check.condition for i in system.instances for check in i.guard_checks)
     writer = Writer(local_names(system))
-    with writer.block("def expand(_states, _number, _seen, _new, _parents, _edges, _hits, _limit):"):
+    style = _Style(tuple(local_names(system).values()), edges, graph, canonical is not None)
+    with writer.block("def expand(_states, _number, _seen, _new, _parents, _edges, _hits, _limit, _steps):"):
         writer.line("_put = _seen.setdefault; _add = _new.append; _parent = _parents.append; _edge = _edges.append")
         writer.line("_known = len(_seen); _first = _number; _least = 1 << 60; _most = 0; _stuck = _faulty = -1")
         for rule in live:
             writer.line(f"_g{rule.number} = _d{rule.number} = 0")
-        with writer.block(f"for {unpacking(system)} in _states:"):
+        if graph:
+            with writer.block("if _steps:"):
+                writer.line("_target, _instance, _degrees = (one.append for one in _steps)")
+        with writer.block("for _state in _states:"):
+            writer.line(f"{unpacking(system)} = _state")
             writer.line("_degree = 0")
             pending = [(rule, rule.guard) for rule in live]
             common = shared([faults, *_first_questions(pending)])
             if faults is not b.FALSE:
                 with writer.block(f"if {writer.term(faults, common)}:"):
                     _fail(writer)
-            _rules(writer, pending, common, edges, canonical is not None)
-            _finish_state(writer, b.FALSE if system.terminal is None else system.terminal, edges)
+            _rules(writer, pending, common, style)
+            _finish_state(writer, b.FALSE if system.terminal is None else system.terminal, style)
         counted = {rule.number for rule in live}
         generated, distinct = (
             "".join(f"_{letter}{rule.number}, " if rule.number in counted else "0, " for rule in rules)
@@ -146,28 +178,16 @@ def expander(
     return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical))
 
 
-def _rule(
-    system: System,
-    number: int,
-    instance: Instance,
-    variables: tuple[Sequence[Expr], Sequence[Expr]],
-    steps: Sequence[tuple[int, Expr, Expr]],
-    unmoved: Mapping[Expr, Expr],
-) -> Rule:
-    """`variables`: each now and after the step; `steps`: number, mistake and negation of each step property; `unmoved`:
-    what every step leaves as it is in them."""
+def _rule(system: System, number: int, instance: Instance, before: Sequence[Expr], claims: Sequence[_Claim]) -> Rule:
+    """`before`: the variables, now."""
     guard: list[Expr] = []
     here = Assuming()
     for conjunct in instance.guard:
         rest = here.assume(conjunct.expr)
         guard.extend(rest.args if isinstance(rest, e.And) else (rest,))
     updates = dict(instance.updates)
-    before, then = variables
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
-    told: list[tuple[int, Expr, Expr]] = []
-    if steps:
-        step = Substitution({**unmoved, **dict(zip(then, after, strict=True))})
-        told = [(k, here(step(mistake)), here(step(broken))) for k, mistake, broken in steps]
+    told = [(claim.number, here(mistake), here(broken)) for claim in claims for mistake, broken in (claim.of(after),)]
     return Rule(
         number,
         tuple(term for term in guard if term is not b.TRUE),
@@ -187,7 +207,17 @@ def _first_questions(rules: Sequence[_Pending]) -> list[Expr]:
     return [question for question, _ in groupby(guard[0] for _, guard in rules if guard)]
 
 
-def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], edges: bool, represent: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """What is written beside the instances: the `variables` of a state, and what `expander` was asked for."""
+
+    variables: tuple[str, ...]
+    edges: bool
+    graph: bool
+    represent: bool
+
+
+def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], style: _Style) -> None:
     """Neighbours that ask the same first question are asked it once; the order of the instances is kept."""
     at = 0
     while at < len(rules):
@@ -198,16 +228,14 @@ def _rules(writer: Writer, rules: Sequence[_Pending], leading: set[Expr], edges:
         if end > at + 1 and writer.nesting < GROUPING_LIMIT:
             with writer.block(f"if {writer.term(guard[0], leading)}:"):
                 inner = [(other, rest[1:]) for other, rest in rules[at:end]]
-                _rules(writer, inner, shared(_first_questions(inner)), edges, represent)
+                _rules(writer, inner, shared(_first_questions(inner)), style)
             at = end
         else:
-            _write(writer, rule, guard, shared(rule.roots) | leading, edges, represent)
+            _write(writer, rule, guard, shared(rule.roots) | leading, style)
             at += 1
 
 
-def _write(
-    writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr], edges: bool, represent: bool
-) -> None:
+def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr], style: _Style) -> None:
     with ExitStack() as blocks:
         texts: list[str] = []
         for condition in guard:
@@ -221,20 +249,34 @@ def _write(
             with writer.block(f"if {writer.term(rule.faults, common)}:"):
                 _fail(writer)
         if rule.changes:
-            parts = [writer.term(term, common) for term in rule.after]
-            writer.line(f"_next = ({', '.join(parts)},)")
-            if represent:  # a state that is known is a representative
+            writer.line(f"_next = {_display(writer, rule, common, style.variables)}")
+            if style.represent:  # a state that is known is a representative
                 writer.line("if _next not in _seen: _next = _canonical(_next)")
             writer.line("_at = _put(_next, _known)")
             with writer.block("if _at == _known:"):
                 writer.line(f"_known += 1; _add(_next); _parent(_number); _d{rule.number} += 1")
         writer.line(f"_g{rule.number} += 1; _degree += 1")
-        if edges:
-            writer.line(f"_edge({'_at' if rule.changes else '_number'})")
+        target = "_at" if rule.changes else "_number"
+        if style.edges:
+            writer.line(f"_edge({target})")
+        if style.graph:
+            writer.line(f"if _steps: _target({target}); _instance({rule.number})")
         for k, mistake, broken in rule.steps:
             wrong, lost = writer.term(mistake, common), writer.term(broken, common)
             with writer.block(f"if {wrong} or {lost}:"):
                 writer.line(f"_hits.append(({k}, _number, {rule.number}, {wrong}))")
+
+
+def _display(writer: Writer, rule: Rule, common: set[Expr], variables: tuple[str, ...]) -> str:
+    """The tuple display of the next state."""
+    parts = [writer.term(term, common) for term in rule.after]
+    text: list[str] = []
+    at = 0
+    for same, run in groupby(zip(parts, variables, strict=True), lambda pair: pair[0] == pair[1]):
+        texts = [part for part, _ in run]
+        text += [f"*_state[{at}:{at + len(texts)}]"] if same and len(texts) >= RUN else texts
+        at += len(texts)
+    return f"({', '.join(text)},)"
 
 
 def _fail(writer: Writer) -> None:
@@ -242,13 +284,15 @@ def _fail(writer: Writer) -> None:
     writer.line("break")
 
 
-def _finish_state(writer: Writer, terminal: Expr, edges: bool) -> None:
+def _finish_state(writer: Writer, terminal: Expr, style: _Style) -> None:
     with writer.block("if not _degree and _stuck < 0:"):
         allowed = writer.term(terminal, shared([terminal]))
         with writer.block(f"if not {allowed}:"):
             writer.line("_stuck = _number")
-    if edges:
+    if style.edges:
         writer.line("_edge(-1)")
+    if style.graph:
+        writer.line("if _steps: _degrees(_degree)")
     writer.line("if _degree < _least: _least = _degree")
     writer.line("if _degree > _most: _most = _degree")
     writer.line("_number += 1")

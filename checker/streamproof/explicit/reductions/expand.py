@@ -8,7 +8,7 @@ from typing import TypeAlias, cast
 
 from streamproof.explicit.loader import load
 from streamproof.explicit.reductions.stubborn import StubbornSets
-from streamproof.explicit.successors import Expand, Rule, StepHit, rules_of
+from streamproof.explicit.successors import Expand, Rule, StepHit, Steps, rules_of
 from streamproof.explicit.watch import unpacking
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system import build as b
@@ -44,6 +44,7 @@ def reduced_expander(
         targets: array[int],
         hits: list[StepHit],
         limit: int,
+        _steps: Steps | None = None,
     ) -> tuple[int, tuple[int, ...], tuple[int, ...], int, int, int, int]:
         first, known = number, len(seen)
         least, most, stuck, faulty = 1 << 60, 0, -1, -1
