@@ -1,4 +1,4 @@
-"""Temporal properties: the meaning on a lasso, and the four traps of deciding them on a graph."""
+"""Temporal properties: the meaning on a lasso, and the four traps of deciding them on a graph, in both procedures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamproof.explicit import Exploration, explore
+from streamproof.explicit import Exploration, explore, small_graph
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.search import Search
 from streamproof.system import (
@@ -45,6 +45,13 @@ from streamproof.system.verdict import Owed
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG
 DIAL = RangeSort(0, 5)
 x = b.var("x", DIAL)
+
+
+@pytest.fixture(params=["lists", "arrays"], autouse=True)
+def procedure(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test is made with the procedure for small graphs, and with the one for all graphs."""
+    if request.param == "arrays":
+        monkeypatch.setattr(small_graph, "MOST_STATES", -1)
 
 
 def at(*values: int) -> Atom:
@@ -312,7 +319,7 @@ def test_the_second_pass_may_be_cut_short(
     def cut(search: Search) -> None:
         raise trouble
 
-    monkeypatch.setattr(Search, "graph", cut)
+    monkeypatch.setattr(Search, "steps", cut)
     result = explore(dial(move("turn", WEAK, (0, 1)), ends=Eventually(at(1))))
     finding = result.finding("ends")
     assert finding.verdict is Verdict.INCONCLUSIVE

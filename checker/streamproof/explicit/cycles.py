@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamproof.system.records import dataclass
 
@@ -13,8 +13,8 @@ from streamproof.system.records import dataclass
 class Graph:
     """Successor lists, one after the other: those of state `k` are `targets[starts[k]:starts[k + 1]]`."""
 
-    starts: array[int]
-    targets: array[int]
+    starts: Sequence[int]
+    targets: Sequence[int]
 
     @classmethod
     def parse(cls, edges: array[int], states: int) -> Graph:
@@ -35,7 +35,7 @@ class Graph:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def successors(self, state: int) -> array[int]:
+    def successors(self, state: int) -> Sequence[int]:
         """The numbers of the successors, duplicates included."""
         return self.targets[self.starts[state] : self.starts[state + 1]]
 

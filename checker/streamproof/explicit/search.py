@@ -26,6 +26,7 @@ from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
     from streamproof.explicit.graph import StateGraph
+    from streamproof.explicit.small_graph import SmallGraph
 
 BATCH_SECONDS = 0.05
 """States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
@@ -143,6 +144,12 @@ class Search:
         from streamproof.explicit.second_pass import state_graph
 
         return state_graph(self)
+
+    def small_graph(self) -> SmallGraph | None:
+        """The same as plain lists, where the graph is so small that this takes less time; None where it is not."""
+        from streamproof.explicit.small_graph import is_small, small_graph
+
+        return small_graph(self) if is_small(self.known, self.total - self.initial) else None
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""

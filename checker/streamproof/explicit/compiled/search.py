@@ -213,6 +213,9 @@ class CompiledSearch:
 
         return state_graph(self)
 
+    def small_graph(self) -> None:
+        """Steps come as arrays from compiled code."""
+
     def every_step(self) -> tuple[Module, Facts]:
         """The successor function that writes down all steps, and what it notes."""
         if self._all_steps:

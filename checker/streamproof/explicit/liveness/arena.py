@@ -18,7 +18,6 @@ from streamproof.system.temporal import Obligation
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
-MOST_OBLIGATIONS = (1 << 15) - 1
 PIECE = 1 << 16
 """Steps, or states, that are looked at together: what is computed of them stays in the processor's cache."""
 
@@ -57,13 +56,8 @@ class Arena:
     def of(cls, graph: StateGraph, obligations: Sequence[Obligation], instances: int) -> Arena:
         """From a stored graph, what is owed fairness, and the number of instances of the system.
 
-        Raises `TooLarge` when there are more steps, or more is owed, than can be numbered.
+        Raises `TooLarge` when there are more steps than can be numbered.
         """
-        if len(obligations) > MOST_OBLIGATIONS:
-            raise TooLarge(
-                f"fairness is owed to {len(obligations):,} action instances",
-                remedy=f"at most {MOST_OBLIGATIONS:,}: choose smaller parameters, or fairness for fewer actions",
-            )
         refuse_more_steps(graph.steps)
         degrees = np.diff(graph.offsets)
         sources = np.repeat(np.arange(graph.states, dtype=np.int32), degrees)

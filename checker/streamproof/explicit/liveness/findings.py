@@ -69,7 +69,7 @@ class Temporal:
         if any(steps_of(simple.formula)):
             return recurring.finding(prop, self._search, self._witnesses.fair)
         if self._liveness is None:
-            self._liveness = Liveness(self._search.system, self._search.graph())
+            self._liveness = Liveness(self._search.system, self._search.small_graph() or self._search.graph())
         answer = self._liveness.decide(simple.formula)
         if answer.lasso is not None:
             trace = self._witnesses.lasso(answer.lasso.stem, answer.lasso.cycle)

@@ -11,17 +11,9 @@ import numpy.typing as npt
 from streamproof.explicit.liveness.arena import Arena, Labels, Mask
 from streamproof.explicit.liveness.automaton import Automaton, Part
 from streamproof.explicit.liveness.fair import Fair, marks_met, resting
+from streamproof.explicit.liveness.outcome import Lasso, without_stutter
 from streamproof.explicit.liveness.reach import Reach
 from streamproof.explicit.liveness.region import Region
-from streamproof.system.records import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Lasso:
-    """Numbers of states: `stem` ends where `cycle` begins. A cycle of one state: nothing happens any more."""
-
-    stem: tuple[int, ...]
-    cycle: tuple[int, ...]
 
 
 def find_lasso(
@@ -34,15 +26,15 @@ def find_lasso(
         if rest.any():
             node = _nearest(reach, one.region, rest)[1]
             state = int(one.region.state[node])
-            return Lasso(tuple(_without_stutter(reach.stem(int(one.region.place[node]), state))), (state,))
+            return Lasso(tuple(without_stutter(reach.stem(int(one.region.place[node]), state))), (state,))
     best = min((*_nearest(reach, one.region, one.component >= 0), at) for at, one in enumerate(fair))
     one, node = fair[best[2]], best[1]
     component = one.component == one.component[node]
     inner = one.region.only(component)
     node = int(np.count_nonzero(component[:node]))
-    stem = _without_stutter(reach.stem(int(inner.place[node]), int(inner.state[node])))
+    stem = without_stutter(reach.stem(int(inner.place[node]), int(inner.state[node])))
     walk = _Round(arena, inner, marks_met(automaton, part, labels, inner), node).run()
-    states = _without_stutter([int(inner.state[k]) for k in walk])
+    states = without_stutter([int(inner.state[k]) for k in walk])
     return Lasso(tuple(stem), tuple(states[:-1]) if len(states) > 1 else tuple(states))
 
 
@@ -55,10 +47,6 @@ def _nearest(reach: Reach, region: Region, among: Mask) -> tuple[int, int]:
         node = int(mine[np.argmin(region.state[mine])])
         ways.append((len(reach.stem(int(place), int(region.state[node]))), node))
     return min(ways)
-
-
-def _without_stutter(states: Sequence[int]) -> list[int]:
-    return [state for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
 
 
 class _Round:

@@ -1,0 +1,1 @@
+"""The decision of temporal properties on small graphs, in plain Python: the same choices as the array code makes."""
