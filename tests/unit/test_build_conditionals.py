@@ -49,3 +49,13 @@ def test_the_interpreter_takes_terms_of_any_depth() -> None:
         total = b.add(total, x)
     interpreter = Interpreter(System("deep", (Variable("x", x.sort, (0, 1)),), ()))
     assert [interpreter.value(total, (value,)) for value in (0, 1)] == [0, 5001]
+
+
+def test_one_condition_is_asked_once() -> None:
+    """Below its own condition, a conditional is the branch that is taken there."""
+    asked = b.var("asked", BOOL)
+    x, y, z = (b.var(name, RangeSort(0, 9)) for name in "xyz")
+    assert b.ite(asked, b.ite(asked, x, y), z) is b.ite(asked, x, z)
+    assert b.ite(asked, x, b.ite(asked, y, z)) is b.ite(asked, x, z)
+    assert b.ite(asked, b.ite(b.not_(asked), x, y), z) is b.ite(asked, y, z)
+    assert b.ite(asked, x, b.ite(asked, y, x)) is x

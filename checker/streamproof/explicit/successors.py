@@ -20,12 +20,13 @@ For a model of two counters it reads::
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
 from streamproof.explicit.loader import load
+from streamproof.explicit.step_claims import StepClaim
 from streamproof.explicit.watch import unpacking
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system import build as b
@@ -34,7 +35,6 @@ from streamproof.system.assume import Assuming
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance, Property, State, System
 from streamproof.system.records import dataclass
-from streamproof.system.substitute import Substitution
 
 StepHit: TypeAlias = tuple[int, int, int, bool]
 """Which step property, the source's number, which instance, and whether it is a mistake in the property itself."""
@@ -86,6 +86,8 @@ class Rule:
     changes: bool
     steps: tuple[tuple[int, Expr, Expr], ...]
     """Number, mistake and expression of each step property."""
+    apart: tuple[int, ...]
+    """The numbers of step properties that a function tells."""
 
     @property
     def roots(self) -> tuple[Expr, ...]:
@@ -95,41 +97,13 @@ class Rule:
 
 def rules_of(system: System, steps: Sequence[tuple[int, Property]]) -> list[Rule]:
     """Every instance of a simplified scalar system as it is written, with the numbered step properties it may break."""
+    return _rules_of(system, [StepClaim(system, number, prop) for number, prop in steps])
+
+
+def _rules_of(system: System, claims: Sequence[StepClaim], *, apart: bool = False) -> list[Rule]:
+    """`apart`: whether large claims are told of most instances by a function of their own."""
     now = [b.var(v.name, v.sort) for v in system.variables]
-    claims = [_Claim(system, number, prop) for number, prop in steps]
-    return [_rule(system, number, instance, now, claims) for number, instance in enumerate(system.instances)]
-
-
-class _Claim:
-    """A numbered step property, as what the steps of an instance make of it; many make the same of it, as most leave what
-    it speaks of as it is."""
-
-    def __init__(self, system: System, number: int, prop: Property) -> None:
-        self.number = number
-        self._mistake, self._broken = b.or_(check.condition for check in prop.checks), b.not_(prop.expr)
-        roots = (self._mistake, self._broken)
-        self._unmoved = {term: term for term in _of_one_state(roots)}
-        said = {term for term in e.subterms(*roots) if isinstance(term, e.Next)}
-        self._then = [(at, term) for at, v in enumerate(system.variables) if (term := b.next_(v.name, v.sort)) in said]
-        self._known: dict[tuple[Expr, ...], tuple[Expr, Expr]] = {}
-
-    def of(self, after: Sequence[Expr]) -> tuple[Expr, Expr]:
-        """Its mistake and its negation, as conditions on the state before a step to these values."""
-        values = tuple(after[at] for at, _ in self._then)
-        known = self._known.get(values)
-        if known is None:
-            step = Substitution({**self._unmoved, **{term: after[at] for at, term in self._then}})
-            known = self._known[values] = step(self._mistake), step(self._broken)
-        return known
-
-
-def _of_one_state(roots: Iterable[Expr]) -> set[Expr]:
-    """The subterms of `roots` that say nothing of the next state."""
-    found: set[Expr] = set()
-    for term in e.subterms(*roots):
-        if not isinstance(term, e.Next) and found.issuperset(e.children(term)):
-            found.add(term)
-    return found
+    return [_rule(system, number, i, now, claims, apart) for number, i in enumerate(system.instances)]
 
 
 def expander(
@@ -146,7 +120,8 @@ def expander(
     `graph`, it can also be called to write down the steps. With `canonical`, the states are representatives, and each
     successor is replaced by its own; steps are checked before.
     """
-    rules = rules_of(system, steps)
+    claims = [StepClaim(system, number, prop) for number, prop in steps]
+    rules = _rules_of(system, claims, apart=True)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
     faults = b.or_(check.condition for i in system.instances for check in i.guard_checks)
     writer = Writer(local_names(system))
@@ -175,10 +150,14 @@ def expander(
             for letter in "gd"
         )
         writer.line(f"return _number - _first, ({generated}), ({distinct}), _least, _most, _stuck, _faulty")
-    return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical))
+    told = {number for rule in live for number in rule.apart}
+    judges = {f"_judge{claim.number}": claim.judge() for claim in claims if claim.number in told}
+    return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical, **judges))
 
 
-def _rule(system: System, number: int, instance: Instance, before: Sequence[Expr], claims: Sequence[_Claim]) -> Rule:
+def _rule(
+    system: System, number: int, instance: Instance, before: Sequence[Expr], claims: Sequence[StepClaim], apart: bool
+) -> Rule:
     """`before`: the variables, now."""
     guard: list[Expr] = []
     here = Assuming()
@@ -187,7 +166,12 @@ def _rule(system: System, number: int, instance: Instance, before: Sequence[Expr
         guard.extend(rest.args if isinstance(rest, e.And) else (rest,))
     updates = dict(instance.updates)
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
-    told = [(claim.number, here(mistake), here(broken)) for claim in claims for mistake, broken in (claim.of(after),)]
+    called = [claim.number for claim in claims if apart and claim.large and claim.moved(before, after)]
+    told: list[tuple[int, Expr, Expr]] = []
+    for claim in claims:
+        if claim.number not in called:
+            mistake, broken = claim.of(after)
+            told.append((claim.number, here(mistake), here(broken)))
     return Rule(
         number,
         tuple(term for term in guard if term is not b.TRUE),
@@ -195,6 +179,7 @@ def _rule(system: System, number: int, instance: Instance, before: Sequence[Expr
         tuple(after),
         after != before,
         tuple((k, mistake, broken) for k, mistake, broken in told if not (mistake is broken is b.FALSE)),
+        tuple(called),
     )
 
 
@@ -265,6 +250,9 @@ def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr
             wrong, lost = writer.term(mistake, common), writer.term(broken, common)
             with writer.block(f"if {wrong} or {lost}:"):
                 writer.line(f"_hits.append(({k}, _number, {rule.number}, {wrong}))")
+        for k in rule.apart:
+            writer.line(f"_told = _judge{k}(_state, _next)")
+            writer.line(f"if _told: _hits.append(({k}, _number, {rule.number}, _told > 1))")
 
 
 def _display(writer: Writer, rule: Rule, common: set[Expr], variables: tuple[str, ...]) -> str:

@@ -160,6 +160,10 @@ def ite(cond: Expr, then: Expr, other: Expr, loc: Loc | None = None) -> Expr:
         return then
     if isinstance(cond, e.Not):
         return ite(cond.arg, other, then, loc)
+    if isinstance(then, e.Ite) and then.cond is cond:
+        return ite(cond, then.then, other, loc)
+    if isinstance(other, e.Ite) and other.cond is cond:
+        return ite(cond, then, other.other, loc)
     sort = join(then.sort, other.sort, loc)
     if isinstance(sort, BoolSort):
         if then is TRUE:

@@ -1,0 +1,82 @@
+"""Step properties as generated code asks them: of each instance, or by a function of two states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias, cast
+
+from streamproof.explicit.loader import load
+from streamproof.explicit.writer import Writer, local_names, shared
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.model import Property, State, System
+from streamproof.system.substitute import Substitution
+
+Judge: TypeAlias = Callable[[State, State], int]
+"""Called with a state and the next one: 0 where the step is as claimed, 1 where it is not, 2 where the claim is a mistake."""
+
+LARGE = 60
+"""Terms that depend on the next state, from which on it takes too long to work them out for each instance."""
+
+
+class StepClaim:
+    """A numbered step property of a simplified scalar system, and what the steps of an instance make of it.
+
+    Many instances make the same of it, as most leave what it speaks of as it is.
+    """
+
+    def __init__(self, system: System, number: int, prop: Property) -> None:
+        self.number = number
+        self._system = system
+        self._mistake, self._broken = b.or_(check.condition for check in prop.checks), b.not_(prop.expr)
+        terms = set(e.subterms(self._mistake, self._broken))
+        self._unmoved = {term: term for term in _of_one_state(self._mistake, self._broken)}
+        self.large = len(terms) - len(self._unmoved) > LARGE
+        """Whether it is better told by a function."""
+        self._then = [(at, term) for at, v in enumerate(system.variables) if (term := b.next_(v.name, v.sort)) in terms]
+        self._known: dict[tuple[Expr, ...], tuple[Expr, Expr]] = {}
+
+    def of(self, after: Sequence[Expr]) -> tuple[Expr, Expr]:
+        """Its mistake and its negation, as conditions on the state before a step to these values."""
+        values = tuple(after[at] for at, _ in self._then)
+        known = self._known.get(values)
+        if known is None:
+            step = Substitution({**self._unmoved, **{term: after[at] for at, term in self._then}})
+            known = self._known[values] = step(self._mistake), step(self._broken)
+        return known
+
+    def moved(self, before: Sequence[Expr], after: Sequence[Expr]) -> bool:
+        """Whether a step between these values may change anything that it says of the next state."""
+        return any(after[at] is not before[at] for at, _ in self._then)
+
+    def judge(self) -> Judge:
+        """A function that tells of a step whether it is as claimed."""
+        variables = self._system.variables
+        names = local_names(self._system)
+        said = {term.name for term in e.subterms(self._mistake, self._broken) if isinstance(term, e.Var)}
+        later = {term: b.var(f"{variables[at].name}'", variables[at].sort) for at, term in self._then}
+        step = Substitution(later)
+        mistake, broken = step(self._mistake), step(self._broken)
+        common = shared((mistake, broken))
+        writer = Writer(names | {f"{variables[at].name}'": f"_then{at}" for at, _ in self._then})
+        with writer.block("def judge(_state, _next):"):
+            for at, variable in enumerate(variables):
+                if variable.name in said:
+                    writer.line(f"{names[variable.name]} = _state[{at}]")
+            for at, _ in self._then:
+                writer.line(f"_then{at} = _next[{at}]")
+            if mistake is not b.FALSE:
+                with writer.block(f"if {writer.term(mistake, common)}:"):
+                    writer.line("return 2")
+            writer.line(f"return 1 if {writer.term(broken, common)} else 0")
+        return cast(Judge, load("judge", self._system.name, writer.source))
+
+
+def _of_one_state(*roots: Expr) -> Iterable[Expr]:
+    """The subterms of `roots` that say nothing of the next state."""
+    found: set[Expr] = set()
+    for term in e.subterms(*roots):
+        if not isinstance(term, e.Next) and found.issuperset(e.children(term)):
+            found.add(term)
+    return found
