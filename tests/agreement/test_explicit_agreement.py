@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from streamproof.explicit import explore
+from streamproof.explicit.step_claims import Judge, StepClaim
 from streamproof.system import Kind, ModelError, System, Verdict
 from streamproof.system.reference import Reference, reference
 from streamproof.system.scalarise import scalarise
@@ -76,6 +77,27 @@ def test_four_hundred_systems(panel: Any) -> None:
     assert outcomes["no initial state"] > 5
     assert all(verdicts[kind, verdict] > 20 for kind in KINDS for verdict in (Verdict.HOLDS, Verdict.VIOLATED))
     assert all(verdicts[kind, Verdict.ERROR] > 5 for kind in (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE))
+
+
+def test_a_hundred_and_fifty_systems_with_all_that_pays_for_larger_ones(
+    panel: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written for large properties, wide states and many broken steps only, written always."""
+    monkeypatch.setattr("streamproof.explicit.step_claims.LARGE", -1)
+    monkeypatch.setattr("streamproof.explicit.successors.RUN", 1)
+    monkeypatch.setattr("streamproof.explicit.search.MANY_HITS", 0)
+    seen: Counter[str] = Counter()
+    judged = StepClaim.judge
+
+    def judge(claim: StepClaim) -> Judge:
+        seen["judged"] += 1
+        return judged(claim)
+
+    monkeypatch.setattr(StepClaim, "judge", judge)
+    for seed in range(480, 630):
+        seen[_agree(panel, random_system(Random(seed)), "python")[0]] += 1
+    assert seen["complete"] > 90
+    assert seen["judged"] > 50
 
 
 def test_eighty_systems_compiled(panel: Any) -> None:
