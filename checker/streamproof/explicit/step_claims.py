@@ -16,7 +16,7 @@ from streamproof.system.substitute import Substitution
 Judge: TypeAlias = Callable[[State, State], int]
 """Called with a state and the next one: 0 where the step is as claimed, 1 where it is not, 2 where the claim is a mistake."""
 
-LARGE = 60
+LARGE = 24
 """Terms that depend on the next state, from which on it takes too long to work them out for each instance."""
 
 
