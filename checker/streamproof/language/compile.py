@@ -31,6 +31,7 @@ from streamproof.language.scopes import Names
 from streamproof.language.sources import decoration, place
 from streamproof.language.terms import StateRef, article, describe
 from streamproof.language.unchanged import Unchanged
+from streamproof.language.ways import ways
 from streamproof.language.world import Pick, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -332,7 +333,7 @@ class Reader:
             if at == 0:
                 unchanged.check(function)
             if at == 0 and made[:READ_AGAIN] != [
-                i for i, _ in islice(self.instances(name, function, args), READ_AGAIN)
+                i for i, _ in islice(self.instances(name, function, args, apart=True), READ_AGAIN)
             ]:
                 raise ModelError(
                     f"action {name} is another one each time it is read",
@@ -381,25 +382,20 @@ class Reader:
         return domain
 
     def instances(
-        self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]
+        self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...], *, apart: bool = False
     ) -> Iterator[tuple[Instance, list[Pick]]]:
-        """One instance per way through the action's choices, with these choices."""
+        """One instance per way through the action's choices, with these choices; `apart` as for `ways`."""
         name = self.called(name)
         label = f"{name}({', '.join(f'{n}={v}' for n, v in args)})"
-        script: tuple[int, ...] = ()
-        while True:
-            world = World(sorts=self.sorts, state=self._state(), label=label, script=script, free=self.free)
-            Lowering(world).action(function, [self.model, StateRef(names=self.names), *(v for _, v in args)])
+
+        def begin() -> World:
+            return World(sorts=self.sorts, state=self._state(), label=label, free=self.free)
+
+        given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
+        for world in ways(begin, function, given, apart=apart):
             instance = self._instance(name, args, world)
             if instance is not None:
-                yield instance, world.picks
-            taken = [script[i] if i < len(script) else 0 for i in range(len(world.widths))]
-            while taken and taken[-1] + 1 >= world.widths[len(taken) - 1]:
-                taken.pop()
-            if not taken:
-                return
-            taken[-1] += 1
-            script = tuple(taken)
+                yield instance, list(world.picks)
 
     def _state(self) -> dict[str, Expr]:
         return {n: b.var(n, s) for n, s in self.sorts.items()}
