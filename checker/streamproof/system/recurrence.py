@@ -6,7 +6,7 @@ steps. The bit follows from what was there before, so fairness, cycles and stutt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
@@ -49,17 +49,17 @@ class Counted:
 
 def by_states(system: System, formula: Formula, name: str = "formula") -> Counted:
     """`system` with a bit for each condition on steps in `formula`, whose only property, called `name`, is the formula."""
-    names = _fresh(system, list(dict.fromkeys(recurring(formula))))
+    names = bits(system, list(dict.fromkeys(recurring(formula))))
     instances = {i: _turning(system, i, names) for i in system.instances}
-    turned = _formula(formula, names)
+    of_states = turned(formula, names)
     counted = replace(
         system,
         variables=(*system.variables, *(Variable(name, BOOL, (False,)) for name in names.values())),
         actions=tuple(replace(a, instances=tuple(instances[i] for i in a.instances)) for a in system.actions),
-        properties=(Property(name, Kind.TEMPORAL, b.TRUE, formula=turned),),
+        properties=(Property(name, Kind.TEMPORAL, b.TRUE, formula=of_states),),
         lemmas=(),
     )
-    return Counted(system, counted, turned)
+    return Counted(system, counted, of_states)
 
 
 def after(system: System, instance: Instance) -> Substitution:
@@ -73,7 +73,8 @@ def changing(system: System) -> Expr:
     return b.or_(b.not_(b.eq(b.next_(v.name, v.sort), b.var(v.name, v.sort))) for v in system.variables)
 
 
-def _fresh(system: System, steps: list[Recurs]) -> dict[Recurs, str]:
+def bits(system: System, steps: Iterable[Recurs]) -> dict[Recurs, str]:
+    """For each condition on steps a name that no variable of the system has."""
     taken = set(system.index)
     names: dict[Recurs, str] = {}
     for step in steps:
@@ -98,9 +99,11 @@ def _turning(system: System, instance: Instance, names: Mapping[Recurs, str]) ->
     return replace(instance, updates=(*instance.updates, *updates))
 
 
-def _formula(formula: Formula, names: Mapping[Recurs, str]) -> Formula:
+def turned(formula: Formula, names: Mapping[Recurs, str]) -> Formula:
+    """The formula that says of states what `formula` says of steps, with the bits that these turn over called so."""
+
     def again(part: Formula) -> Formula:
-        return _formula(part, names)
+        return turned(part, names)
 
     match formula:
         case Recurs(_, text, loc):

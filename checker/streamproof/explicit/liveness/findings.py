@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness import recurring
+from streamproof.explicit.liveness.outcome import count, violated
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.formula import recurring as steps_of
 from streamproof.system.model import Property
-from streamproof.system.verdict import Finding, Trace, Verdict
+from streamproof.system.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit.liveness.decide import Liveness
+    from streamproof.explicit.small_graph import SmallGraph
 
 
 _ENDED = {
@@ -33,6 +36,11 @@ class Temporal:
         self._search, self._plan, self._witnesses = search, plan, witnesses
         self._liveness: Liveness | None = None
         self.seconds = 0.0
+
+    @cached_property
+    def _small(self) -> SmallGraph | None:
+        """The graph of a small state space, stored once."""
+        return self._search.small_graph()
 
     def finding(self, prop: Property, simple: Property) -> Finding:
         """The finding for one property: as its author wrote it, and in the terms of the system that was searched.
@@ -67,29 +75,16 @@ class Temporal:
 
         assert simple.formula is not None, "a temporal property has a formula"
         if any(steps_of(simple.formula)):
-            return recurring.finding(prop, self._search, self._witnesses.fair)
+            return recurring.finding(prop, simple, self._search, self._small, self._witnesses)
         if self._liveness is None:
-            self._liveness = Liveness(self._search.system, self._search.small_graph() or self._search.graph())
+            self._liveness = Liveness(self._search.system, self._small or self._search.graph())
         answer = self._liveness.decide(simple.formula)
         if answer.lasso is not None:
             trace = self._witnesses.lasso(answer.lasso.stem, answer.lasso.cycle)
-            fair = self._witnesses.fair(prop, trace)
-            return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, _shown(trace), fair=fair)
-        states = _count(self._liveness.states, "state")
+            return violated(prop, trace, self._witnesses.fair(prop, trace))
+        states = count(self._liveness.states, "state")
         if answer.vacuous:
             because = f"vacuous: the condition that leads to something is true in none of {states}"
             return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-        because = f"true of every fair behaviour of {states} and {_count(self._liveness.steps, 'step')}"
+        because = f"true of every fair behaviour of {states} and {count(self._liveness.steps, 'step')}"
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
-
-
-def _shown(trace: Trace) -> str:
-    assert trace.loop is not None, "a lasso"
-    before = f"after {_count(trace.loop, 'step')}"
-    if trace.stutters:
-        return f"{before}, nothing happens any more, which is fair"
-    return f"{before}, {_count(len(trace.steps) - trace.loop, 'step')} repeat for ever, which is fair"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from streamproof.system.errors import TooLarge
-from streamproof.system.model import System
+from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.temporal import Obligation, obligations
+from streamproof.system.verdict import Finding, Owed, Trace, Verdict
 
 MOST_OBLIGATIONS = (1 << 15) - 1
 
@@ -40,3 +41,19 @@ def owed_by(system: System) -> tuple[Obligation, ...]:
 def without_stutter(states: list[int]) -> list[int]:
     """The states with those left out that are the same as the one before."""
     return [state for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
+
+
+def violated(prop: Property, trace: Trace, fair: tuple[Owed, ...]) -> Finding:
+    """The finding for a property that a lasso, fair as told, makes false."""
+    assert trace.loop is not None, "a lasso"
+    before = f"after {count(trace.loop, 'step')}"
+    if trace.stutters:
+        because = f"{before}, nothing happens any more, which is fair"
+    else:
+        because = f"{before}, {count(len(trace.steps) - trace.loop, 'step')} repeat for ever, which is fair"
+    return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, fair=fair)
+
+
+def count(number: int, what: str) -> str:
+    """So many of something, in words."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")

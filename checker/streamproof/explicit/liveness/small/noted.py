@@ -1,0 +1,103 @@
+"""What a formula says of steps, noted in the states of a small graph: the graph of `system.recurrence` without a search.
+
+The note on a state is a bit for each condition on steps, turned over by every step of the kind. It follows from the steps
+that lead there, so the graph with notes is made from the one without, states and steps in the order of a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from streamproof.explicit.small_graph import SmallGraph, evaluate, is_small, path
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.formula import Formula, recurring
+from streamproof.system.model import State, System
+from streamproof.system.records import dataclass, replace
+from streamproof.system.recurrence import bits, turned
+from streamproof.system.substitute import Substitution
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A graph in whose terms `formula` speaks of states only; `original` has for each of its states the one without note."""
+
+    graph: SmallGraph
+    formula: Formula
+    original: Sequence[int]
+
+
+class Notes:
+    """The steps of a small graph and what some formulas say of them: each condition is evaluated once for each step."""
+
+    def __init__(self, system: System, states: Sequence[State], graph: SmallGraph, formula: Formula) -> None:
+        self._system, self._graph = system, graph
+        steps = list(dict.fromkeys(recurring(formula)))
+        self._made = dict(zip(steps, _made(system, states, graph, [step.step for step in steps]), strict=True))
+
+    def noted(self, claim: Formula, most: int) -> Noted | None:
+        """For a part of the formula; None when it has more than `most` states, or is not small."""
+        names = bits(self._system, list(dict.fromkeys(recurring(claim))))
+        graph, width = self._graph, len(names)
+        turns = [0] * graph.steps
+        for at, condition in enumerate(names):
+            turns = [known | made << at for known, made in zip(turns, self._made[condition], strict=True)]
+        nodes = [state << width for state in range(graph.initial)]
+        numbers = {node: number for number, node in enumerate(nodes)}
+        parents = [-1] * graph.initial
+        offsets, targets, instances = [0], list[int](), list[int]()
+        for number, node in enumerate(nodes):
+            state, note = node >> width, node & (1 << width) - 1
+            for step in range(graph.offsets[state], graph.offsets[state + 1]):
+                after = graph.targets[step] << width | note ^ turns[step]
+                to = numbers.setdefault(after, len(nodes))
+                if to == len(nodes):
+                    nodes.append(after)
+                    parents.append(number)
+                targets.append(to)
+                instances.append(graph.instances[step])
+            offsets.append(len(targets))
+            if len(nodes) > most or not is_small(len(nodes), len(targets)):
+                return None
+        original = [node >> width for node in nodes]
+        held = {name: bytes(node >> at & 1 for node in nodes) for at, name in enumerate(names.values())}
+
+        def rows(conditions: Sequence[Expr]) -> list[bytes]:
+            others = [term for term in conditions if _bit(term) not in held]
+            known = dict(zip(others, graph.evaluate(others), strict=True)) if others else {}
+            spread = {term: bytes([row[state] for state in original]) for term, row in known.items()}
+            return [spread[term] if term in spread else held[_bit(term)] for term in conditions]
+
+        def way(number: int) -> list[int]:
+            return path(lambda node: parents[node], number)
+
+        made = SmallGraph(graph.initial, offsets, targets, instances, way, rows)
+        return Noted(made, turned(claim, names), original)
+
+
+def _bit(term: Expr) -> str:
+    """The name of a bit, which is never a part of a larger condition on one state; empty for other terms."""
+    return term.name if isinstance(term, e.Var) else ""
+
+
+def _made(system: System, states: Sequence[State], graph: SmallGraph, conditions: Sequence[Expr]) -> list[bytes]:
+    """For each condition on steps, and each step, whether the step changes the state and makes the condition true."""
+    mark = "'"
+    while any(v.name + mark in system.index for v in system.variables):
+        mark += "'"
+    then = [replace(v, name=v.name + mark) for v in system.variables]
+    later = Substitution(
+        {b.next_(v.name, v.sort): b.var(t.name, t.sort) for v, t in zip(system.variables, then, strict=True)}
+    )
+    both = replace(system, variables=(*system.variables, *then))
+    sources = (state for state, (first, last) in enumerate(pairwise(graph.offsets)) for _ in range(first, last))
+    pairs = (states[before] + states[after] for before, after in zip(sources, graph.targets, strict=True))
+    moves = bytes(
+        target != state
+        for state, (first, last) in enumerate(pairwise(graph.offsets))
+        for target in graph.targets[first:last]
+    )
+    found = evaluate(both, [later(condition) for condition in conditions], pairs)
+    return [bytes(one & moved for one, moved in zip(row, moves, strict=True)) for row in found]
