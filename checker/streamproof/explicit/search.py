@@ -131,11 +131,13 @@ class Search:
 
     def steps(self) -> Steps:
         """Every step between the known states, which are expanded once more; after a search that was not cut short."""
-        assert self._expand is not None, "a search that was run"
+        expand = self._expand
+        if expand is None or not self._wants_graph:
+            expand = expander(self.system, (), edges=False, graph=True)
         steps = array("i"), array("i"), array("i")
         remaining, number = iter(self.seen), 0
         while batch := list(islice(remaining, LARGEST_BATCH)):
-            self._expand(batch, number, self.seen, [], array("i"), array("i"), [], len(self.seen), steps)
+            expand(batch, number, self.seen, [], array("i"), array("i"), [], len(self.seen), steps)
             number += len(batch)
         return steps
 
@@ -294,12 +296,15 @@ class Search:
     def _compile_steps(self) -> None:
         """Generate the successor function without the step properties that have been decided."""
         begun = time.perf_counter()
-        kinds = {p.kind for p in self.properties}
-        self._expand = expander(
-            self.system, self._open(Kind.STEP), edges=Kind.TERMINATION in kinds, graph=Kind.TEMPORAL in kinds
-        )
+        edges = any(p.kind is Kind.TERMINATION for p in self.properties)
+        self._expand = expander(self.system, self._open(Kind.STEP), edges=edges, graph=self._wants_graph)
         self._reported_hits = 0
         self.compile_seconds += time.perf_counter() - begun
+
+    @property
+    def _wants_graph(self) -> bool:
+        """Whether the steps between the states will be asked for, by temporal properties."""
+        return any(p.kind is Kind.TEMPORAL for p in self.properties)
 
     def _compile_watches(self) -> None:
         """Generate the evaluation of the properties of single states without those that have been decided."""
