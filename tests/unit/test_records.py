@@ -144,3 +144,42 @@ def test_standard_base() -> None:
         @late
         class Derived(Base):
             b: int
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_arguments_in_any_order(maker: Any) -> None:
+    """Fields by position, by name, only by name and left out; classes with as many fields keep their own names."""
+
+    @maker(frozen=True, slots=True)
+    class Bolt:
+        size: int
+        name: str = "m4"
+        grade: int = dataclasses.field(default=8, kw_only=True)
+        turns: int = dataclasses.field(kw_only=True)
+
+    @maker(frozen=True, slots=True)
+    class Screw:
+        length: int
+        head: str = "flat"
+        pitch: int = dataclasses.field(default=1, kw_only=True)
+        count: int = dataclasses.field(kw_only=True)
+
+    bolt, screw = Bolt(turns=2, size=1), Screw(3, "round", count=4, pitch=5)
+    assert (bolt.size, bolt.name, bolt.grade, bolt.turns) == (1, "m4", 8, 2)
+    assert (screw.length, screw.head, screw.pitch, screw.count) == (3, "round", 5, 4)
+    with pytest.raises(TypeError, match="positional argument"):
+        Bolt(1, "m5", 9, turns=3)
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'count'"):
+        Screw(3)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_defaults_come_last(maker: Any) -> None:
+    """A field without a default after one with a default is refused, at the latest when the first object is made."""
+
+    class Pair:
+        first: int = 1
+        second: int
+
+    with pytest.raises(TypeError, match="non-default argument 'second' follows default argument"):
+        maker(Pair)(1, 2)

@@ -2,10 +2,11 @@
 
 The standard `dataclasses.dataclass` compiles five to eight functions for every class it decorates, some 0.4 ms a class, and
 the classes of this package would take half of the time that it needs to be imported. Most of them are never instantiated
-in a run. This `dataclass` only notes the fields and makes the slots; the constructor is compiled when the first object is
-made, and comparison, hash and `repr` need no code of their own. Type checkers see the standard decorator; for
-`dataclasses.fields`, `replace` and `asdict` it is applied to a class of the same fields once one of them is called. The
-`replace` of this module does without.
+in a run. This `dataclass` only notes the fields and makes the slots; the constructor is made for the first object, from
+that of a class with as many fields if there is one, and comparison, hash and `repr` need no code of their own.
+
+Type checkers see the standard decorator; for `dataclasses.fields`, `replace` and `asdict` it is applied to a class of the
+same fields once one of them is called. The `replace` of this module does without.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from __future__ import annotations
 import dataclasses
 import operator
 import reprlib
+import types
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T")
@@ -129,35 +132,47 @@ class _Shape:
     def init(self) -> Callable[..., Any]:
         """The constructor."""
         known: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": dataclasses.MISSING}
-        plain: list[str] = ["self"]
+        plain: list[str] = []
         named: list[str] = []
+        defaults: list[Any] = []
+        named_defaults: dict[str, Any] = {}
         body: list[str] = []
-        for name, (_, default) in self.fields.items():
-            value, positional = name, plain
+        called: dict[str, str] = {}
+        for at, (name, (_, default)) in enumerate(self.fields.items()):
+            value = stands = f"f{at}"
+            called[stands] = name
+            given, argument = default, True
             if isinstance(default, dataclasses.Field):
-                positional = named if default.kw_only is True else plain
+                given, argument = default.default, default.init
                 if default.default_factory is not dataclasses.MISSING:
-                    known[f"_make_{name}"] = default.default_factory
-                    value = f"_make_{name}() if {name} is _MISSING else {name}" if default.init else f"_make_{name}()"
-                elif default.default is not dataclasses.MISSING:
-                    known[f"_default_{name}"] = default.default
-                    value = name if default.init else f"_default_{name}"
-                elif not default.init:
-                    continue
-                absent = "_MISSING" if f"_make_{name}" in known else f"_default_{name}"
-                given = f"{name}={absent}" if absent in known else name
-                positional += [given] * default.init
-            elif default is not _ABSENT:
-                known[f"_default_{name}"] = default
-                plain.append(f"{name}=_default_{name}")
-            else:
-                plain.append(name)
-            body.append(f'_set(self, "{name}", {value})' if self.frozen else f"self.{name} = {value}")
+                    known[f"make_{at}"] = default.default_factory
+                    value = f"make_{at}() if {stands} is _MISSING else {stands}" if argument else f"make_{at}()"
+                elif not argument:
+                    if given is dataclasses.MISSING:
+                        continue
+                    known[f"default_{at}"], value = given, f"default_{at}"
+                elif given is dataclasses.MISSING:
+                    given = _ABSENT
+            if argument and not _positional(default):
+                named.append(stands)
+                named_defaults |= {} if given is _ABSENT else {name: given}
+            elif argument:
+                if defaults and given is _ABSENT:
+                    raise TypeError(f"non-default argument {name!r} follows default argument")
+                plain.append(stands)
+                defaults += [] if given is _ABSENT else [given]
+            body.append(f'_set(self, "{stands}", {value})' if self.frozen else f"self.{stands} = {value}")
         if hasattr(self.cls, "__post_init__"):
             body.append("self.__post_init__()")
-        head = ", ".join([*plain, *(["*", *named] if named else [])])
-        exec(f"def __init__({head}):\n " + "\n ".join(body or ["pass"]), known)
-        written: Callable[..., Any] = known["__init__"]
+        head = ", ".join(["self", *plain, *(["*", *named] if named else [])])
+        code = _constructor(f"def __init__({head}):\n " + "\n ".join(body or ["pass"]))
+        own = code.replace(
+            co_varnames=tuple(called.get(name, name) for name in code.co_varnames),
+            co_names=tuple(called.get(name, name) for name in code.co_names),
+            co_consts=tuple(called.get(value, value) for value in code.co_consts),
+        )
+        written = types.FunctionType(own, known, "__init__", tuple(defaults))
+        written.__kwdefaults__ = named_defaults or None
         return written
 
     def eq(self) -> Callable[..., Any]:
@@ -237,6 +252,13 @@ class _Written:
 
     def __get__(self, _: object, owner: type) -> Any:
         return getattr(self.shape.twin(), self.name)
+
+
+@lru_cache(maxsize=256)
+def _constructor(source: str) -> types.CodeType:
+    """The code of a constructor in which ``f0``, ``f1`` ... stand for the names of fields. To compile it takes a hundred
+    times as long as to name the fields, and most classes are built as many others are."""
+    return next(part for part in compile(source, "<constructor>", "exec").co_consts if isinstance(part, types.CodeType))
 
 
 def _stand_in(shape: _Shape, name: str) -> Callable[..., Any]:
