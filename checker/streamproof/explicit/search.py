@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from streamproof.explicit.cycles import Graph, find_cycle
 from streamproof.explicit.found import Event
 from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.small_graph import is_small
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
 from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper
 from streamproof.system import build as b
@@ -91,6 +92,8 @@ class Search:
     _expand: Expand | None = None
     _inspect: Inspect | None = None
     _inspected: int = 0
+    _noted: Steps | None = None
+    """The steps so far, while they are few and will be asked for."""
     _reported_hits: int = 0
     """Hits since functions were generated."""
     _begun: float = 0.0
@@ -130,7 +133,12 @@ class Search:
         return find_cycle(Graph.parse(self.edges, len(self.seen)))
 
     def steps(self) -> Steps:
-        """Every step between the known states, which are expanded once more; after a search that was not cut short."""
+        """Every step between the known states; after a search that was not cut short.
+
+        Where they have not been noted on the way, every state is expanded once more.
+        """
+        if self._noted is not None and len(self._noted[2]) == len(self.seen):
+            return self._noted
         expand = self._expand
         if expand is None or not self._wants_graph:
             expand = expander(self.system, (), edges=False, graph=True)
@@ -149,7 +157,7 @@ class Search:
 
     def small_graph(self) -> SmallGraph | None:
         """The same as plain lists, where the graph is so small that this takes less time; None where it is not."""
-        from streamproof.explicit.small_graph import is_small, small_graph
+        from streamproof.explicit.small_graph import small_graph
 
         return small_graph(self) if is_small(self.known, self.total - self.initial) else None
 
@@ -159,6 +167,7 @@ class Search:
         self.distinct = [0] * len(self.system.instances)
         self._compile_steps()
         self._compile_watches()
+        self._noted = (array("i"), array("i"), array("i")) if self._wants_graph else None
         self._begun = time.perf_counter()
         with _no_collection():
             try:
@@ -221,9 +230,19 @@ class Search:
         hits: list[StepHit] = []
         batch = Batch(
             *self._expand(
-                states, self.expanded, self.seen, after, self.parents, self.edges, hits, self.budget.max_states, None
+                states,
+                self.expanded,
+                self.seen,
+                after,
+                self.parents,
+                self.edges,
+                hits,
+                self.budget.max_states,
+                self._noted,
             )
         )
+        if self._noted is not None and not is_small(len(self.seen), len(self._noted[0])):
+            self._noted = None
         self.expanded += batch.expanded
         self.levels[-1] = len(after)
         self.generated = [have + more for have, more in zip(self.generated, batch.generated, strict=True)]
