@@ -7,6 +7,7 @@ these only, ``start_up.py --variants`` also the variants of all. A verdict is to
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -35,8 +36,10 @@ def check(words: Sequence[str], folder: str) -> tuple[float, int, bool]:
         "--json",
         "-",
     ]
+    # As installed: with the byte code of the program at hand.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begun = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - begun
     states = json.loads(done.stdout)["states"]
     return seconds, states["distinct"], states["queue"] == 0
