@@ -25,6 +25,21 @@ Judge: TypeAlias = Callable[[Sequence[State]], bytearray]
 """Called with states; gives a byte, 0 or 1, per state and condition, state by state."""
 
 
+class Truths:
+    """In which states conditions are true; what has been evaluated is remembered."""
+
+    def __init__(self, evaluate: Callable[[Sequence[Expr]], list[bytes]]) -> None:
+        self._evaluate = evaluate
+        self._known: dict[Expr, bytes] = {}
+
+    def __call__(self, conditions: Sequence[Expr]) -> list[bytes]:
+        """For each condition a byte per state, 0 or 1."""
+        fresh = [condition for condition in dict.fromkeys(conditions) if condition not in self._known]
+        if fresh:
+            self._known.update(zip(fresh, self._evaluate(fresh), strict=True))
+        return [self._known[condition] for condition in conditions]
+
+
 @dataclass(frozen=True)
 class SmallGraph:
     """Every reachable state, numbered from 0 in the order of discovery, and every step between two of them.
@@ -42,7 +57,7 @@ class SmallGraph:
     """Per step, the position in `System.instances` of the instance whose step it is."""
     path: Callable[[int], list[int]]
     """A shortest way from an initial state to this one: the numbers of its states, both ends included."""
-    evaluate: Callable[[Sequence[Expr]], list[bytes]]
+    evaluate: Truths
     """Boolean terms of one state in every state: for each term a byte per state, 0 or 1."""
 
     @property
@@ -70,7 +85,7 @@ def small_graph(search: Search) -> SmallGraph:
         targets=targets.tolist(),
         instances=instances.tolist(),
         path=lambda number: path(search.parent, number),
-        evaluate=lambda conditions: evaluate(search.system, conditions, search.states()),
+        evaluate=Truths(lambda conditions: evaluate(search.system, conditions, search.states())),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamproof.explicit.graph import StateGraph
 from streamproof.explicit.liveness.arena import Arena, Labels
 from streamproof.explicit.liveness.automaton import Automaton
@@ -18,6 +20,9 @@ class ArraySearch:
 
     def __init__(self, system: System, graph: StateGraph) -> None:
         self._arena = Arena.of(graph, owed_by(system), len(system.instances))
+
+    def expect(self, conditions: Iterable[Expr]) -> None:
+        """Nothing is done: a row for each condition would take more memory than time is won."""
 
     def accepted(self, machine: Automaton) -> Lasso | None:
         """A fair lasso that the automaton accepts, or None."""

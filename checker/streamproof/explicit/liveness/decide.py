@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from streamproof.explicit.liveness.automaton import Automaton, automaton
+from streamproof.explicit.liveness.automaton import Automaton
 from streamproof.explicit.liveness.outcome import Decided, Lasso
-from streamproof.explicit.liveness.tableau import state_term, tableau
+from streamproof.explicit.liveness.refuting import refuter
+from streamproof.explicit.liveness.tableau import conditions_of, state_term
 from streamproof.explicit.small_graph import SmallGraph
 from streamproof.system.expr import Expr
-from streamproof.system.formula import Always, Formula, LeadsTo, NotF
+from streamproof.system.formula import Always, Formula, LeadsTo
 from streamproof.system.formula import claims as parts_of
 from streamproof.system.model import System
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 class FairSearch(Protocol):
     """What both procedures, in plain Python and on arrays, are asked."""
+
+    def expect(self, conditions: Iterable[Expr]) -> None:
+        """Told of the conditions that the next automata have, so that they can be evaluated together."""
 
     def accepted(self, machine: Automaton) -> Lasso | None:
         """A fair lasso that the automaton accepts, or None."""
@@ -53,8 +58,9 @@ class Liveness:
         The parts of a conjunction are decided one by one, so that each of them has a small automaton.
         """
         claims = tuple(parts_of(formula))
+        self._search.expect(condition for claim in claims for condition in conditions_of(claim))
         for claim in claims:
-            lasso = self._search.accepted(automaton(tableau(NotF(claim))))
+            lasso = self._search.accepted(refuter(claim))
             if lasso is not None:
                 return Decided(lasso)
         return Decided(None, bool(claims) and all(self._untested(claim) for claim in claims))

@@ -107,7 +107,7 @@ class Tableau:
 
 def tableau(formula: Formula) -> Tableau:
     """The automaton of the behaviours that satisfy `formula`. Raises `TooLarge` when it has too many atoms."""
-    conditions = tuple(dict.fromkeys(_conditions(formula)))
+    conditions = tuple(dict.fromkeys(conditions_of(formula)))
     if len(conditions) > MOST_ATOMS:
         raise TooLarge(
             f"a temporal formula with {len(conditions)} different conditions on states",
@@ -149,12 +149,12 @@ def _known(formula: Formula) -> Expr:
     return term
 
 
-def _conditions(formula: Formula) -> Iterator[Expr]:
+def conditions_of(formula: Formula) -> Iterator[Expr]:
     """The largest conditions on single states, without their negations; constants need no atom."""
     term = state_term(formula)
     if term is None:
         for part in parts(formula):
-            yield from _conditions(part)
+            yield from conditions_of(part)
     else:
         term = term.arg if isinstance(term, e.Not) else term
         if not isinstance(term, e.Const):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from streamproof.explicit.small_graph import SmallGraph, evaluate, is_small, path
+from streamproof.explicit.liveness.tableau import conditions_of
+from streamproof.explicit.small_graph import SmallGraph, Truths, evaluate, is_small, path
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
@@ -34,6 +35,7 @@ class Notes:
 
     def __init__(self, system: System, states: Sequence[State], graph: SmallGraph, formula: Formula) -> None:
         self._system, self._graph = system, graph
+        graph.evaluate(tuple(conditions_of(formula)))  # all at once, though each claim asks for its own
         steps = list(dict.fromkeys(recurring(formula)))
         self._made = dict(zip(steps, _made(system, states, graph, [step.step for step in steps]), strict=True))
 
@@ -66,14 +68,14 @@ class Notes:
 
         def rows(conditions: Sequence[Expr]) -> list[bytes]:
             others = [term for term in conditions if _bit(term) not in held]
-            known = dict(zip(others, graph.evaluate(others), strict=True)) if others else {}
+            known = dict(zip(others, graph.evaluate(others), strict=True))
             spread = {term: bytes([row[state] for state in original]) for term, row in known.items()}
             return [spread[term] if term in spread else held[_bit(term)] for term in conditions]
 
         def way(number: int) -> list[int]:
             return path(lambda node: parents[node], number)
 
-        made = SmallGraph(graph.initial, offsets, targets, instances, way, rows)
+        made = SmallGraph(graph.initial, offsets, targets, instances, way, Truths(rows))
         return Noted(made, turned(claim, names), original)
 
 

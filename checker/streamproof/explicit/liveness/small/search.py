@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamproof.explicit.liveness.automaton import Automaton
 from streamproof.explicit.liveness.outcome import Lasso, owed_by
 from streamproof.explicit.liveness.small.arena import Arena, Labels
@@ -9,7 +11,7 @@ from streamproof.explicit.liveness.small.fair import fair_components
 from streamproof.explicit.liveness.small.lasso import find_lasso
 from streamproof.explicit.liveness.small.reach import Reach
 from streamproof.explicit.small_graph import SmallGraph
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Expr, Not
 from streamproof.system.model import System
 
 
@@ -19,6 +21,10 @@ class SmallSearch:
     def __init__(self, system: System, graph: SmallGraph) -> None:
         self._graph = graph
         self._arena = Arena.of(graph, owed_by(system), len(system.instances))
+
+    def expect(self, conditions: Iterable[Expr]) -> None:
+        """Told of the conditions that the next automata have: they are evaluated together."""
+        self._graph.evaluate(tuple(conditions))
 
     def accepted(self, machine: Automaton) -> Lasso | None:
         """A fair lasso that the automaton accepts, or None."""
@@ -35,5 +41,6 @@ class SmallSearch:
 
     def is_ever(self, condition: Expr) -> bool:
         """Whether a condition on one state is true in some state."""
-        (row,) = self._graph.evaluate([condition])
-        return any(row)
+        positive = condition.arg if isinstance(condition, Not) else condition
+        (row,) = self._graph.evaluate([positive])
+        return not all(row) if isinstance(condition, Not) else any(row)

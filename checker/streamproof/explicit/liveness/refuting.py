@@ -1,0 +1,86 @@
+"""The automaton of the behaviours that make a formula false, made once for all formulas of the same shape.
+
+The claims of one model are often alike: the same operators over other conditions. An automaton depends on the conditions by
+their numbers only, so it is made for a formula with numbered conditions, and the others' are put in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from streamproof.explicit.liveness.automaton import Automaton, automaton
+from streamproof.explicit.liveness.tableau import state_term, tableau
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.expr import Expr
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Recurs,
+    Release,
+    Until,
+)
+from streamproof.system.records import replace
+from streamproof.system.sorts import BOOL
+
+
+def refuter(claim: Formula) -> Automaton:
+    """The automaton that accepts the behaviours of which `claim` is false. Raises `TooLarge` when it has too many atoms."""
+    numbers: dict[Expr, Expr] = {}
+    machine = _refuter(_shape(claim, numbers))
+    given = {number: condition for condition, number in numbers.items()}
+    return replace(machine, conditions=tuple(given[number] for number in machine.conditions))
+
+
+@lru_cache(maxsize=64)
+def _refuter(shape: Formula) -> Automaton:
+    return automaton(tableau(NotF(shape)))
+
+
+def _shape(formula: Formula, numbers: dict[Expr, Expr]) -> Formula:
+    """The formula with its largest conditions on one state numbered, in `numbers` too; constants stay what they are."""
+    term = state_term(formula)
+    if term is not None:
+        return _numbered(term, numbers)
+
+    def part(inner: Formula) -> Formula:
+        return _shape(inner, numbers)
+
+    match formula:
+        case NotF(arg):
+            return NotF(part(arg))
+        case AndF(args):
+            return AndF(_all(args, numbers))
+        case OrF(args):
+            return OrF(_all(args, numbers))
+        case Always(arg):
+            return Always(part(arg))
+        case Eventually(arg):
+            return Eventually(part(arg))
+        case Until(left, right):
+            return Until(part(left), part(right))
+        case Release(left, right):
+            return Release(part(left), part(right))
+        case LeadsTo(left, right):
+            return LeadsTo(part(left), part(right))
+        case Atom() | Recurs():
+            raise AssertionError("an atom is a condition on one state, and those on steps are brought to such before")
+
+
+def _all(formulas: Iterable[Formula], numbers: dict[Expr, Expr]) -> tuple[Formula, ...]:
+    return tuple(_shape(formula, numbers) for formula in formulas)
+
+
+def _numbered(term: Expr, numbers: dict[Expr, Expr]) -> Formula:
+    if isinstance(term, e.Const):
+        return Atom(term)
+    if isinstance(term, e.Not):
+        return NotF(_numbered(term.arg, numbers))
+    return Atom(numbers.setdefault(term, b.var(str(len(numbers)), BOOL)))
