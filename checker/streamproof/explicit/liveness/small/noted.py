@@ -43,23 +43,23 @@ class Notes:
         """For a part of the formula; None when it has more than `most` states, or is not small."""
         names = bits(self._system, list(dict.fromkeys(recurring(claim))))
         graph, width = self._graph, len(names)
-        turns = [0] * graph.steps
+        goals = [target << width for target in graph.targets]
         for at, condition in enumerate(names):
-            turns = [known | made << at for known, made in zip(turns, self._made[condition], strict=True)]
+            goals = [goal | made << at for goal, made in zip(goals, self._made[condition], strict=True)]
         nodes = [state << width for state in range(graph.initial)]
         numbers = {node: number for number, node in enumerate(nodes)}
         parents = [-1] * graph.initial
         offsets, targets, instances = [0], list[int](), list[int]()
         for number, node in enumerate(nodes):
             state, note = node >> width, node & (1 << width) - 1
-            for step in range(graph.offsets[state], graph.offsets[state + 1]):
-                after = graph.targets[step] << width | note ^ turns[step]
-                to = numbers.setdefault(after, len(nodes))
+            steps = slice(graph.offsets[state], graph.offsets[state + 1])
+            for goal in goals[steps]:
+                to = numbers.setdefault(goal ^ note, len(nodes))
                 if to == len(nodes):
-                    nodes.append(after)
+                    nodes.append(goal ^ note)
                     parents.append(number)
                 targets.append(to)
-                instances.append(graph.instances[step])
+            instances += graph.instances[steps]
             offsets.append(len(targets))
             if len(nodes) > most or not is_small(len(nodes), len(targets)):
                 return None
@@ -84,22 +84,40 @@ def _bit(term: Expr) -> str:
     return term.name if isinstance(term, e.Var) else ""
 
 
-def _made(system: System, states: Sequence[State], graph: SmallGraph, conditions: Sequence[Expr]) -> list[bytes]:
-    """For each condition on steps, and each step, whether the step changes the state and makes the condition true."""
+def _made(system: System, states: Sequence[State], graph: SmallGraph, conditions: Sequence[Expr]) -> list[bytearray]:
+    """For each condition on steps, and each step, whether the step changes the state and makes the condition true.
+
+    What all conditions have in common, as that something changes of what is looked at, is evaluated first.
+    """
+    both, later = _twofold(system)
+    parts = [term.args if isinstance(term, e.And) else (term,) for term in map(later, conditions)]
+    common = set(parts[0]).intersection(*parts[1:])
+    ends = [
+        (state, target)
+        for state, (first, last) in enumerate(pairwise(graph.offsets))
+        for target in graph.targets[first:last]
+    ]
+    steps = [step for step, (before, after) in enumerate(ends) if before != after]
+    (row,) = evaluate(
+        both,
+        [b.and_(part for part in parts[0] if part in common)],
+        (states[ends[step][0]] + states[ends[step][1]] for step in steps),
+    )
+    steps = [step for step, true in zip(steps, row, strict=True) if true]
+    rest = [b.and_(part for part in own if part not in common) for own in parts]
+    made = [bytearray(graph.steps) for _ in conditions]
+    rows = evaluate(both, rest, (states[ends[step][0]] + states[ends[step][1]] for step in steps))
+    for mine, row in zip(made, rows, strict=True):
+        for step, true in zip(steps, row, strict=True):
+            mine[step] = true
+    return made
+
+
+def _twofold(system: System) -> tuple[System, Substitution]:
+    """The system with a second copy of its variables, for the values after a step, and what reads these there."""
     mark = "'"
     while any(v.name + mark in system.index for v in system.variables):
         mark += "'"
     then = [replace(v, name=v.name + mark) for v in system.variables]
-    later = Substitution(
-        {b.next_(v.name, v.sort): b.var(t.name, t.sort) for v, t in zip(system.variables, then, strict=True)}
-    )
-    both = replace(system, variables=(*system.variables, *then))
-    sources = (state for state, (first, last) in enumerate(pairwise(graph.offsets)) for _ in range(first, last))
-    pairs = (states[before] + states[after] for before, after in zip(sources, graph.targets, strict=True))
-    moves = bytes(
-        target != state
-        for state, (first, last) in enumerate(pairwise(graph.offsets))
-        for target in graph.targets[first:last]
-    )
-    found = evaluate(both, [later(condition) for condition in conditions], pairs)
-    return [bytes(one & moved for one, moved in zip(row, moves, strict=True)) for row in found]
+    later = {b.next_(v.name, v.sort): b.var(t.name, t.sort) for v, t in zip(system.variables, then, strict=True)}
+    return replace(system, variables=(*system.variables, *then)), Substitution(later)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import field
 from operator import and_
 
 from streamproof.explicit.liveness.automaton import Automaton, Part
 from streamproof.explicit.liveness.small.arena import Arena, Labels, marked
-from streamproof.explicit.liveness.small.region import Region, region
+from streamproof.explicit.liveness.small.region import Region, reached, region
 from streamproof.system.records import dataclass
 
 
@@ -25,9 +26,9 @@ class Reach:
     """Places that read every state, on a run that has visited no other place."""
     reads: dict[int, bytes] = field(default_factory=dict)
     """Per place, the states that it reads on some run."""
-    regions: dict[int, tuple[Region, list[int]]] = field(default_factory=dict)
-    """Per place of a cyclic part, its region and for each node the node before it on a run; -1 for where the part is
-    entered."""
+    ways: dict[int, tuple[tuple[int, ...], dict[int, tuple[int, int]]]] = field(default_factory=dict)
+    """Per place of a cyclic part, the places of the part, and for each state that it reads what is before that on a run: the
+    position of one of them, and a state; -1 for where the part is entered."""
 
     def enter(self, part: Part) -> Region | None:
         """What can be reached of a part, those before it having been entered; None when nothing can."""
@@ -46,30 +47,17 @@ class Reach:
                 (p, mask) for p, mask in zip(part.places, entries, strict=True) if p not in self.everywhere
             )
             return None
-        whole = region(self.arena, self.automaton, part.places, inside)
         if entries == inside:
-            before = [-1] * whole.nodes
+            found = [dict.fromkeys(marked(mask), (-1, -1)) for mask in inside]
         elif only in self.everywhere:
-            return whole
+            return region(self.arena, self.automaton, part.places, inside)
         else:
-            begins = dict(zip(part.places, entries, strict=True))
-            found = whole.reached(
-                [n for n, (p, state) in enumerate(zip(whole.place, whole.state, strict=True)) if begins[p][state]]
-            )
-            kept = bytearray(whole.nodes)
-            for node in found:
-                kept[node] = 1
-            names = {-1: -1} | {node: name for name, node in enumerate(marked(kept))}
-            before = [names[found[node]] for node in marked(kept)]
-            whole = whole.only(kept)
-        for p in part.places:
-            reads = bytearray(self.arena.graph.states)
-            for at, state in zip(whole.place, whole.state, strict=True):
-                if at == p:
-                    reads[state] = 1
-            self.reads[p] = bytes(reads)
-            self.regions[p] = (whole, before)
-        return whole
+            found = reached(self.arena, self.automaton, part.places, inside, entries)
+            inside = [_mask(states, self.arena.graph.states) for states in found]
+        self.reads.update(zip(part.places, inside, strict=True))
+        for place, before in zip(part.places, found, strict=True):
+            self.ways[place] = (part.places, before)
+        return region(self.arena, self.automaton, part.places, inside)
 
     def _entries(self, part: Part, place: int) -> bytes:
         """The states that `place` may read first of its part, whatever its label says."""
@@ -93,7 +81,7 @@ class Reach:
         while True:
             if place in self.everywhere:
                 return [*self.arena.graph.path(state), *reversed(way)]
-            if place in self.regions:
+            if place in self.ways:
                 place, state = self._through(place, state, way)
             way.append(state)
             if self.automaton.places[place].initial and state < self.arena.graph.initial:
@@ -102,12 +90,13 @@ class Reach:
 
     def _through(self, place: int, state: int, way: list[int]) -> tuple[int, int]:
         """Go back to where the part of `place` is entered; the states on the way, without that one, are noted."""
-        whole, before = self.regions[place]
-        node = next(n for n in range(whole.nodes) if whole.state[n] == state and whole.place[n] == place)
-        while before[node] >= 0:
-            way.append(whole.state[node])
-            node = before[node]
-        return whole.place[node], whole.state[node]
+        while True:
+            places, before = self.ways[place]
+            at, earlier = before[state]
+            if at < 0:
+                return place, state
+            way.append(state)
+            place, state = places[at], earlier
 
     def _before(self, place: int, state: int) -> tuple[int, int]:
         """A place of an earlier part, and the state that it reads, before `place` reads `state`."""
@@ -122,3 +111,10 @@ class Reach:
                 if state in graph.targets[graph.offsets[source] : graph.offsets[source + 1]]:
                     return other, source
         raise AssertionError("a node that was reached has one before it")
+
+
+def _mask(numbers: Iterable[int], states: int) -> bytes:
+    mask = bytearray(states)
+    for number in numbers:
+        mask[number] = 1
+    return bytes(mask)

@@ -1,8 +1,9 @@
-"""A part of the product of states and places: its components, and what can be reached in it."""
+"""A part of the product of states and places, what can be reached in it, and its components."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 from streamproof.explicit.cycles import Graph, components
 from streamproof.explicit.liveness.automaton import Automaton
@@ -40,17 +41,6 @@ class Region:
         """The strongly connected components."""
         return components(Graph(self.offsets, self.targets), bytearray(b"\x01" * self.nodes))
 
-    def reached(self, entries: Iterable[int]) -> dict[int, int]:
-        """The nodes that can be reached from `entries`, nearest first, and the node before each; -1 before an entry."""
-        before = dict.fromkeys(entries, -1)
-        order = list(before)
-        for node in order:
-            for target in self.targets[self.offsets[node] : self.offsets[node + 1]]:
-                if target not in before:
-                    before[target] = node
-                    order.append(target)
-        return before
-
     def only(self, kept: Sequence[int]) -> Region:
         """The part of the region with the nodes that are marked; they keep their order."""
         nodes = marked(kept)
@@ -74,24 +64,22 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
     graph, found = arena.graph, [marked(mask) for mask in inside]
     if len(places) == 1 and len(found[0]) == graph.states:
         return Region(found[0], [places[0]] * graph.states, graph.offsets, graph.targets, arena.takes)
-    names: list[dict[int, int]] = []
-    total = 0
-    for states in found:
-        names.append(dict(zip(states, range(total, total + len(states)), strict=True)))
-        total += len(states)
-    offsets, targets, takes = [0], list[int](), list[int]()
-    for one, states in zip(places, found, strict=True):
-        following = [at for at, other in enumerate(places) if other in automaton.places[one].after]
+    names = [[-1] * graph.states for _ in places]
+    number = count()
+    for known, states in zip(names, found, strict=True):
         for state in states:
-            steps = range(graph.offsets[state], graph.offsets[state + 1])
+            known[state] = next(number)
+    offsets, targets, takes = [0], list[int](), list[int]()
+    for here, following, states in zip(places, _following(automaton, places), found, strict=True):
+        for state in states:
+            steps = slice(graph.offsets[state], graph.offsets[state + 1])
             for at in following:
                 known = names[at]
-                for step in steps:
-                    name = known.get(graph.targets[step])
-                    if name is not None:
-                        targets.append(name)
-                        takes.append(arena.takes[step])
-                if places[at] != one and state in known:
+                for target, taken in zip(graph.targets[steps], arena.takes[steps], strict=True):
+                    if known[target] >= 0:
+                        targets.append(known[target])
+                        takes.append(taken)
+                if places[at] != here and known[state] >= 0:
                     targets.append(known[state])
                     takes.append(0)
             offsets.append(len(targets))
@@ -102,3 +90,36 @@ def region(arena: Arena, automaton: Automaton, places: Sequence[int], inside: Se
         targets,
         takes,
     )
+
+
+def reached(
+    arena: Arena, automaton: Automaton, places: Sequence[int], inside: Sequence[bytes], entries: Sequence[bytes]
+) -> list[dict[int, tuple[int, int]]]:
+    """For each place the states that can be reached from the entries, with what is before each: the position of a place and
+    a state, -1 and -1 before an entry. Nearer ones are found first, so ways back are shortest ones.
+
+    Entries must be inside.
+    """
+    graph, before = arena.graph, [dict[int, tuple[int, int]]() for _ in places]
+    order = [(at, state) for at, mask in enumerate(entries) for state in marked(mask)]
+    for at, state in order:
+        before[at][state] = (-1, -1)
+    following = _following(automaton, places)
+    for node in order:
+        at, state = node
+        targets = graph.targets[graph.offsets[state] : graph.offsets[state + 1]]
+        for to in following[at]:
+            known, allowed = before[to], inside[to]
+            for target in targets:
+                if allowed[target] and target not in known:
+                    known[target] = node
+                    order.append((to, target))
+            if to != at and allowed[state] and state not in known:
+                known[state] = node
+                order.append((to, state))
+    return before
+
+
+def _following(automaton: Automaton, places: Sequence[int]) -> list[list[int]]:
+    """For each of the places, the positions of those that may follow it."""
+    return [[at for at, other in enumerate(places) if other in automaton.places[one].after] for one in places]
