@@ -142,7 +142,7 @@ def _told(certificate: Path, folder: str) -> str:
     return size if done.returncode == 0 else f"{size}, not accepted"
 
 
-def page(found: list[Row]) -> str:
+def page(found: list[Row], timeout: float) -> str:
     """The page, from its template."""
     text = (HERE / "proofs.template.md").read_text(encoding="utf-8")
     undecided = [row for row in found if row.verdict == "inconclusive"]
@@ -151,6 +151,7 @@ def page(found: list[Row]) -> str:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
         "table": "\n".join((HEAD, *map(str, found))),
         "undecided": left,
+        "timeout": f"{timeout:g}",
     }.items():
         text = text.replace("{" + key + "}", value)
     return text
@@ -177,7 +178,7 @@ def main() -> None:
         if options.only:
             found = sorted([*others(options.only), *found], key=lambda row: (row.sizes not in SIZES, row.model))
         partly = PAGE.with_suffix(".part")
-        partly.write_text(page(found), encoding="utf-8")
+        partly.write_text(page(found, options.timeout), encoding="utf-8")
         os.replace(partly, PAGE)
 
 
