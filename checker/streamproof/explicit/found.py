@@ -98,6 +98,9 @@ class Found(Protocol):
     def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
         """For each condition, whether it is true in at least one known state."""
 
+    def largest(self, term: Expr) -> int:
+        """The largest value of an integer term in the known states."""
+
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""
 

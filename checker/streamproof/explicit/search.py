@@ -16,7 +16,7 @@ from streamproof.explicit.found import Event
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.small_graph import is_small
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
-from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper
+from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper, largest
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
@@ -127,6 +127,10 @@ class Search:
     def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
         """For each condition, whether it is true in at least one known state."""
         return ever_true(self.system, conditions, self.seen)
+
+    def largest(self, term: Expr) -> int:
+        """The largest value of an integer term in the known states."""
+        return largest(self.system, term, self.seen)
 
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""

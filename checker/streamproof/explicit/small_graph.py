@@ -8,7 +8,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from streamproof.explicit.loader import load
-from streamproof.explicit.watch import LARGEST_BATCH, unpacking
+from streamproof.explicit.watch import LARGEST_BATCH, reading
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
@@ -117,8 +117,8 @@ def judge_of(system: System, conditions: Sequence[Expr]) -> Judge:
     common = shared(conditions)
     with writer.block("def judge(_states):"):
         writer.line("_found = bytearray(); _add = _found.append")
-        with writer.block(f"for {unpacking(system)} in _states:"):
-            writer.line("pass")
+        with writer.block("for _state in _states:"):
+            writer.line(reading(system, conditions))
             for condition in conditions:
                 writer.line(f"_add(1 if {writer.term(condition, common)} else 0)")
         writer.line("return _found")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias, cast
 
 from streamproof.explicit.loader import load
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system import build as b
+from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
 
+FEW = 3
+"""Where one variable in so many is read, it is read alone."""
 LARGEST_BATCH = 4096
 """So many states at most are handed to generated code at once."""
 
@@ -45,15 +48,27 @@ def unpacking(system: System) -> str:
     return f"({', '.join(names)},)" if names else "()"
 
 
+def reading(system: System, terms: Iterable[Expr]) -> str:
+    """A line that puts into local variables what `terms` read of `_state`; all of it where they read much."""
+    names = local_names(system)
+    read = {term.name for term in e.subterms(*terms) if isinstance(term, e.Var)}
+    if not read:
+        return "pass"
+    if FEW * len(read) > len(names):
+        return f"{unpacking(system)} = _state"
+    return "; ".join(f"{name} = _state[{at}]" for at, (of, name) in enumerate(names.items()) if of in read)
+
+
 def inspector(system: System, watches: Sequence[Watch]) -> Inspect:
     """A function that reports every state in which one of `watches` sees something."""
     writer = Writer(local_names(system))
-    common = shared(term for w in watches for term in (w.mistake, w.condition))
+    terms = [term for w in watches for term in (w.mistake, w.condition)]
+    common = shared(terms)
     with (
         writer.block("def inspect(_states, _number, _hits):"),
-        writer.block(f"for _number, {unpacking(system)} in enumerate(_states, _number):"),
+        writer.block("for _number, _state in enumerate(_states, _number):"),
     ):
-        writer.line("pass")
+        writer.line(reading(system, terms))
         for watch in watches:
             mistake = writer.term(watch.mistake, common)
             condition = writer.term(watch.condition, common)
@@ -72,7 +87,7 @@ def keeper(system: System, condition: Expr) -> Keep:
     with writer.block("def keep(_states):"):
         writer.line("_kept = []")
         with writer.block("for _state in _states:"):
-            writer.line(f"{unpacking(system)} = _state")
+            writer.line(reading(system, [condition]))
             with writer.block(f"if {writer.term(condition, shared([condition]))}:"):
                 writer.line("_kept.append(_state)")
         writer.line("return _kept")
@@ -86,13 +101,23 @@ def counter(system: System, conditions: Sequence[Expr]) -> Count:
     with writer.block("def count(_states):"):
         for number in range(len(conditions)):
             writer.line(f"_n{number} = 0")
-        with writer.block(f"for {unpacking(system)} in _states:"):
-            writer.line("pass")
+        with writer.block("for _state in _states:"):
+            writer.line(reading(system, conditions))
             for number, condition in enumerate(conditions):
                 with writer.block(f"if {writer.term(condition, common)}:"):
                     writer.line(f"_n{number} += 1")
         writer.line(f"return ({''.join(f'_n{number}, ' for number in range(len(conditions)))})")
     return cast(Count, load("count", system.name, writer.source))
+
+
+def largest(system: System, term: Expr, states: Iterable[State]) -> int:
+    """The largest value of an integer term in the states, of which there is one at least."""
+    writer = Writer(local_names(system))
+    with writer.block("def values(_states):"), writer.block("for _state in _states:"):
+        writer.line(reading(system, [term]))
+        writer.line(f"yield {writer.term(term, shared([term]))}")
+    values = cast(Callable[[Iterable[State]], Iterator[int]], load("values", system.name, writer.source))
+    return max(values(states))
 
 
 def ever_true(system: System, conditions: Sequence[Expr], states: Iterable[State]) -> list[bool]:

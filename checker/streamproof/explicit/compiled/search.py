@@ -29,6 +29,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
+from streamproof.system.sorts import RangeSort
 from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ TOGETHER, WIDE_TOGETHER = 1 << 21, 1 << 24
 """From so many known states on, several workers are faster than one: states of one word; wider ones, compared in the log."""
 READY_FROM = 1 << 21
 """From so many known states on, a second thread clears memory ahead of one worker; before, it is more of a hindrance."""
+AT_ONCE = 32
+"""So many thresholds are asked about in one pass over the states."""
 SLICE_SECONDS = 0.1
 """Compiled code runs for about this long before limits and interrupts are looked at."""
 
@@ -198,6 +201,19 @@ class CompiledSearch:
         for at, k in enumerate(open_):
             found[k] = bool(flags[at])
         return found
+
+    def largest(self, term: Expr) -> int:
+        """The largest value of an integer term in the known states, found by asking them about thresholds."""
+        assert isinstance(term.sort, RangeSort)
+        least, most = term.sort.lo, term.sort.hi
+        while least < most:
+            width = max(1, -(-(most - least) // AT_ONCE))
+            thresholds = [*range(least + width, most, width), most]
+            met = self.ever_true([b.less_eq(b.num(threshold), term) for threshold in thresholds])
+            reached = [threshold for threshold, yes in zip(thresholds, met, strict=True) if yes]
+            most = min([t for t in thresholds if t not in reached], default=most + 1) - 1
+            least = max(reached, default=least)
+        return least
 
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""
