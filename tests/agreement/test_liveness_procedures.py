@@ -15,8 +15,12 @@ import pytest
 from streamproof import registry
 from streamproof.explicit import explore, small_graph
 from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.liveness.automaton import automaton
 from streamproof.explicit.liveness.decide import Liveness
 from streamproof.explicit.liveness.outcome import Lasso
+from streamproof.explicit.liveness.refuting import refuter
+from streamproof.explicit.liveness.tableau import tableau
+from streamproof.explicit.search import Search
 from streamproof.explicit.small_graph import SmallGraph, Truths
 from streamproof.system import (
     BOOL,
@@ -175,11 +179,11 @@ def _value(term: Expr, atoms: dict[Expr, int]) -> bool:
             raise AssertionError("formulas add no other operators")
 
 
-def formula(random: Random, depth: int) -> Formula:
-    """A formula over three conditions, nested as deep as this."""
+def formula(random: Random, depth: int, atoms: Sequence[Formula] = ATOMS) -> Formula:
+    """A formula over some conditions, nested as deep as this."""
     if depth == 0:
-        return random.choice(ATOMS)
-    one, other = formula(random, depth - 1), formula(random, random.randrange(depth))
+        return random.choice(atoms)
+    one, other = formula(random, depth - 1, atoms), formula(random, random.randrange(depth), atoms)
     again = Always(Eventually(one))
     kinds: tuple[Formula, ...] = (
         NotF(one),
@@ -295,6 +299,41 @@ def test_refinement_of_a_bundled_model(variant: str | None, monkeypatch: pytest.
     system = spec.system() if variant is None else spec.system(variant=variant)
     findings = {f.property: f.verdict.value for f in both_ways(system, monkeypatch)}
     assert findings["counted_fairness"] == ("violated" if variant == "lost-announcement" else "holds")
+
+
+# --- what both procedures are given
+
+
+def test_automata_of_one_shape() -> None:
+    """A refuter put together from a formula of the same shape is the one made for the formula itself."""
+    choices: tuple[Formula, ...] = (*ATOMS, NotF(ATOMS[0]), AndF(ATOMS[:2]), Atom(b.TRUE), Atom(b.FALSE))
+    seen: Counter[int] = Counter()
+    for seed in range(800):
+        random = Random(seed)
+        claim = formula(random, random.randint(1, 3), random.sample(choices, 3))
+        machine = refuter(claim)
+        assert machine == automaton(tableau(NotF(claim)))
+        seen[len(machine.conditions)] += 1
+    assert min(seen[conditions] for conditions in range(4)) > 15, seen
+
+
+def test_steps_noted_on_the_way() -> None:
+    """They are the steps of a second pass over the states, which is made where there are too many of them."""
+    several = 0
+    for seed in range(100):
+        system = temporal_system(Random(seed))
+        try:
+            found = explore(system, tier="python").found
+        except ModelError:
+            continue
+        if found.stopped is None:
+            assert isinstance(found, Search)
+            noted = found.steps()
+            assert noted is found._noted
+            found._noted = None
+            assert found.steps() == noted
+            several += len(noted[0]) > 10
+    assert several > 50
 
 
 # --- limits, and what is loaded
