@@ -125,7 +125,7 @@ def expander(
     live = [rule for rule in rules if b.FALSE not in rule.guard]
     faults = b.or_(check.condition for i in system.instances for check in i.guard_checks)
     writer = Writer(local_names(system))
-    style = _Style(tuple(local_names(system).values()), edges, graph, canonical is not None)
+    style = _Style(tuple(b.var(v.name, v.sort) for v in system.variables), edges, graph, canonical is not None)
     with writer.block("def expand(_states, _number, _seen, _new, _parents, _edges, _hits, _limit, _steps):"):
         writer.line("_put = _seen.setdefault; _add = _new.append; _parent = _parents.append; _edge = _edges.append")
         writer.line("_known = len(_seen); _first = _number; _least = 1 << 60; _most = 0; _stuck = _faulty = -1")
@@ -196,7 +196,7 @@ def _first_questions(rules: Sequence[_Pending]) -> list[Expr]:
 class _Style:
     """What is written beside the instances: the `variables` of a state, and what `expander` was asked for."""
 
-    variables: tuple[str, ...]
+    variables: tuple[Expr, ...]
     edges: bool
     graph: bool
     represent: bool
@@ -257,15 +257,17 @@ def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr
             writer.line(f"if _told: _hits.append(({k}, _number, {rule.number}, _told > 1))")
 
 
-def _display(writer: Writer, rule: Rule, common: set[Expr], variables: tuple[str, ...]) -> str:
+def _display(writer: Writer, rule: Rule, common: set[Expr], variables: tuple[Expr, ...]) -> str:
     """The tuple display of the next state."""
-    parts = [writer.term(term, common) for term in rule.after]
     text: list[str] = []
     at = 0
-    for same, run in groupby(zip(parts, variables, strict=True), lambda pair: pair[0] == pair[1]):
-        texts = [part for part, _ in run]
-        text += [f"*_state[{at}:{at + len(texts)}]"] if same and len(texts) >= RUN else texts
-        at += len(texts)
+    for same, run in groupby(zip(rule.after, variables, strict=True), lambda pair: pair[0] is pair[1]):
+        terms = [term for term, _ in run]
+        if same and len(terms) >= RUN:
+            text.append(f"*_state[{at}:{at + len(terms)}]")
+        else:
+            text += [writer.term(term, common) for term in terms]
+        at += len(terms)
     return f"({', '.join(text)},)"
 
 

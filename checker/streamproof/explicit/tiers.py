@@ -26,7 +26,7 @@ OWN_WORKERS = 8
 """More are not made unless they are asked for."""
 COMPILER_BYTES = 100 << 20
 """What the process holds when it has loaded the compiler, and tables of some use."""
-HANDOVER = Handover(states=5_000, seconds=0.1, growing=500)
+HANDOVER = Handover(states=5_000, seconds=0.15, growing=500)
 """Below this, generated Python is done before the compiler has been loaded, which takes a tenth of a second."""
 
 

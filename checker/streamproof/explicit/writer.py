@@ -43,7 +43,7 @@ def _identifiers(variables: tuple[str, ...]) -> dict[str, str]:
 
 def shared(roots: Iterable[Expr]) -> set[Expr]:
     """The composite terms that occur more than once below (or among) `roots`."""
-    roots = tuple(roots)
+    roots = tuple(root for root in roots if not isinstance(root, e.Const | e.Var))
     met: set[Expr] = set()
     again: set[Expr] = set()
     for terms in (roots, *map(e.children, e.subterms(*roots))):
