@@ -40,7 +40,7 @@ class Judgement:
 def judge(search: Found, plan: Plan) -> Judgement:
     """The judgement on a search that follows `plan`."""
     originals = {p.name: p for p in search.scalarised.original.properties}
-    witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry)
+    witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry, search.instance)
     temporal = Temporal(search, plan, witnesses)
     judges = _Judge(search, plan, witnesses, Interpreter(search.scalarised.original), temporal)
     mistake = Mistake(*witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None

@@ -95,6 +95,9 @@ class Found(Protocol):
     def parent(self, number: int) -> int:
         """The number of a state's predecessor, or -1."""
 
+    def instance(self, before: int, after: int) -> int | None:
+        """The position of the first instance whose step leads from one known state to another, if that has been noted."""
+
     def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
         """For each condition, whether it is true in at least one known state."""
 

@@ -124,6 +124,15 @@ class Search:
         """The number of a state's predecessor, or -1."""
         return self.parents[number]
 
+    def instance(self, before: int, after: int) -> int | None:
+        """The position of the first instance whose step leads from one known state to another, if that has been noted."""
+        if self._noted is None or before >= len(self._noted[2]):
+            return None
+        targets, instances, degrees = self._noted
+        first = sum(degrees[:before])
+        steps = range(first, first + degrees[before])
+        return next((instances[step] for step in steps if targets[step] == after), None)
+
     def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
         """For each condition, whether it is true in at least one known state."""
         return ever_true(self.system, conditions, self.seen)

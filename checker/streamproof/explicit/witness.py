@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
-from streamproof.system.interpreter import Interpreter
+from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Property, State
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.temporal import fairness_of, true_of
@@ -35,12 +36,15 @@ class Witnesses:
         state: Callable[[int], State],
         parent: Callable[[int], int],
         symmetry: Symmetry | None = None,
+        instance: Callable[[int, int], int | None] = lambda before, after: None,
     ) -> None:
+        """`instance` says by which instance a state leads to another one, as far as that is known."""
         self._scalarised = scalarised
         self._interpreter = Interpreter(scalarised.original)
         self._state = state
         self._parent = parent
         self._symmetry = symmetry
+        self._instance = instance
 
     def to(self, number: int) -> Trace:
         """A shortest behaviour from an initial state to this one."""
@@ -145,19 +149,29 @@ class Witnesses:
         return None
 
     def _behaviour(self, numbers: Sequence[int], *, initial: bool = True) -> Trace:
-        first, *others = (self._state(number) for number in numbers)
-        states = [self._scalarised.decode(first)]
+        states = [self._scalarised.decode(self._state(numbers[0]))]
         if initial:
             self._initial(states[0])
         steps: list[Instance] = []
-        for wanted in others:
-            found = next((s for s in self._interpreter.steps(states[-1]) if self._explored(s.state) == wanted), None)
+        for before, number in pairwise(numbers):
+            wanted = self._state(number)
+            likely = self._likely(states[-1], self._instance(before, number))
+            tried = (step for steps in (likely, self._interpreter.steps(states[-1])) for step in steps)
+            found = next((step for step in tried if self._explored(step.state) == wanted), None)
             if found is None:
                 trace = Trace((states[-1], self._scalarised.decode(wanted)), ())
                 raise self._refuted("a step leads from the first state to the second", trace)
             steps.append(found.instance)
             states.append(found.state)
         return Trace(tuple(states), tuple(steps))
+
+    def _likely(self, state: State, number: int | None) -> Iterator[Step]:
+        """The step from a state by the instance with this number, if there is one."""
+        if number is not None:
+            instance = self._interpreter.system.instances[number]
+            after = self._interpreter.take(instance, state)
+            if after is not None:
+                yield Step(instance, after)
 
     def _explored(self, state: State) -> State:
         """The scalar state that was explored for this state of the system."""

@@ -229,6 +229,9 @@ class CompiledSearch:
 
         return state_graph(self)
 
+    def instance(self, before: int, after: int) -> None:
+        """Steps are not noted on the way."""
+
     def small_graph(self) -> None:
         """Steps come as arrays from compiled code."""
 
