@@ -6,9 +6,9 @@ import ast
 import builtins
 import types
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from streamproof.language import operators
 from streamproof.language.access import Access, near
@@ -32,11 +32,11 @@ from streamproof.language.terms import (
 from streamproof.language.world import Frame, Halt, World, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Const, Expr
 from streamproof.system.formula import AndF, Atom, Formula, NotF, OrF
 
 _MISSING = object()
-_AS_IT_IS = ORDINARY | {Cell, Method, Ref, StateRef, tuple}
+_AS_IT_IS = ORDINARY | {Cell, Method, Ref, StateRef, tuple, *(set(get_args(Expr)) - {Const})}
 """Types of values that are neither amounts nor constants."""
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, ord("r"): repr, ord("s"): str, ord("a"): ascii}
 
@@ -58,36 +58,14 @@ class Expressions(Access):
         return found if type(found) in _AS_IT_IS else simple(unveiled(found))
 
     def _value(self, node: ast.expr, frame: Frame) -> Term:
-        match node:
-            case ast.Constant():
-                return node.value
-            case ast.Name():
-                return self._name(node, frame)
-            case ast.Attribute():
-                return self.attribute(self.value(node.value, frame), node, frame)
-            case ast.Subscript():
-                return self.subscript(node, frame)
-            case ast.BinOp():
-                left = self.value(node.left, frame)
-                right = self.value(node.right, frame)
-                texts = (text(node.left), text(node.right))
-                return operators.binary(self.world, node.op, left, right, where(frame, node), texts)
-            case ast.UnaryOp():
-                return self._unary(node, frame)
-            case ast.BoolOp():
-                return self._connective(node, frame)
-            case ast.Compare():
-                return self._compare(node, frame)
-            case ast.IfExp():
-                return self._conditional(node, frame)
-            case ast.Call():
-                return self.call(node, frame)
-            case ast.Lambda():
-                return self.closure(node, frame)
-            case ast.JoinedStr():
-                return self._joined(node, frame)
-            case _:
-                return self.display(node, frame)
+        read = _READ.get(type(node))
+        return self.display(node, frame) if read is None else read(self, node, frame)
+
+    def _binary(self, node: ast.BinOp, frame: Frame) -> Term:
+        left = self.value(node.left, frame)
+        right = self.value(node.right, frame)
+        texts = (text(node.left), text(node.right))
+        return operators.binary(self.world, node.op, left, right, where(frame, node), texts)
 
     def condition(self, node: ast.expr, frame: Frame) -> Expr:
         """The value of an expression used as a condition."""
@@ -245,6 +223,23 @@ class Expressions(Access):
             lambda: self.value(node.orelse, frame),
             where(frame, node),
         )
+
+
+_READ: Mapping[type[ast.expr], Callable[[Expressions, Any, Frame], Term]] = {
+    ast.Constant: lambda self, node, frame: node.value,
+    ast.Name: Expressions._name,
+    ast.Attribute: lambda self, node, frame: self.attribute(self.value(node.value, frame), node, frame),
+    ast.Subscript: Expressions.subscript,
+    ast.BinOp: Expressions._binary,
+    ast.UnaryOp: Expressions._unary,
+    ast.BoolOp: Expressions._connective,
+    ast.Compare: Expressions._compare,
+    ast.IfExp: Expressions._conditional,
+    ast.Call: lambda self, node, frame: self.call(node, frame),
+    ast.Lambda: lambda self, node, frame: self.closure(node, frame),
+    ast.JoinedStr: Expressions._joined,
+}
+"""What gives the value of an expression, by its kind; of the others, `display`."""
 
 
 def _state_hint(world: World, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -46,10 +46,13 @@ def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
     # The file is a part of the question: code of two files is equal for Python where it does the same.
     loc = Loc(filename, code.co_firstlineno, code.co_name)
     linecache.checkcache(filename)
-    source = "".join(linecache.getlines(filename))
+    lines = linecache.getlines(filename)
+    alone = _alone(code, filename, lines)
+    if alone is not None:
+        return alone
     key = (code.co_name, code.co_firstlineno)
     try:
-        found = _parsed(filename, source)
+        found = _parsed(filename, "".join(lines))
     except SyntaxError:
         found = {}
     if key not in found:
@@ -64,6 +67,46 @@ def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
             f"the file of {code.co_name!r} has changed since it was loaded", loc=loc, remedy="load it again"
         )
     return node
+
+
+def _alone(code: types.CodeType, filename: str, lines: Sequence[str]) -> ast.FunctionDef | None:
+    """The ``def`` of a function if its own lines, read by themselves, are compiled to its byte code, else None.
+
+    Most files hold much more than is lowered, and reading the whole of one takes some 10 ms.
+    """
+    first = code.co_firstlineno
+    if not 0 < first <= len(lines):
+        return None
+    head = lines[first - 1]
+    indent = head[: len(head) - len(head.lstrip())]
+    # Lines that are blank keep the numbers of the others right; in a class, as there, super() has a class to mean.
+    before = "\n" * (first - 2) + "class _:\n" if indent else "\n" * (first - 1)
+    try:
+        tree = ast.parse(before + "".join(_block(lines[first - 1 :], indent)), filename)
+        codes = {c.co_code for c in _codes(compile(tree, filename, "exec", dont_inherit=True)) if _same_place(c, code)}
+    except SyntaxError:
+        return None
+    (outer,) = tree.body
+    node = outer.body[0] if isinstance(outer, ast.ClassDef) else outer
+    return node if isinstance(node, ast.FunctionDef) and code.co_code in codes else None
+
+
+def _block(lines: Iterable[str], indent: str) -> Iterator[str]:
+    """The lines of the ``def`` with which they begin, its decorators included. Where a string or a bracket goes on in
+    lines that are indented less, what is given is no Python."""
+    begun = False
+    for line in lines:
+        rest = line.removeprefix(indent)
+        if begun and line.startswith(indent) and rest.strip() and rest[0] not in " \t#)]}":
+            return
+        if begun and not line.startswith(indent) and line.strip() and not line.lstrip().startswith("#"):
+            return
+        begun = begun or rest.startswith(("def ", "async "))
+        yield line
+
+
+def _same_place(one: types.CodeType, other: types.CodeType) -> bool:
+    return one.co_name == other.co_name and one.co_firstlineno == other.co_firstlineno
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -95,14 +138,32 @@ def text(node: ast.AST) -> str:
     match node:  # most of what is asked for, in a tenth of the time
         case ast.Name(id=name):
             return name
-        case ast.Attribute(value=ast.Name() | ast.Attribute() | ast.Subscript() as owner, attr=name):
+        case ast.Attribute(value=owner, attr=name) if type(owner) in _TIGHT:
             return f"{text(owner)}.{name}"
-        case ast.Subscript(
-            value=ast.Name() | ast.Attribute() | ast.Subscript() as owner,
-            slice=ast.Name() | ast.Attribute() | ast.Subscript() as key,
-        ):
+        case ast.Subscript(value=owner, slice=key) if type(owner) in _TIGHT and _is_tight(key):
             return f"{text(owner)}[{text(key)}]"
+        case ast.Constant(value=str() | int() as value, kind=None):
+            return " ".join(repr(value).split())
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if _is_tight(left) and _is_tight(right):
+            return f"{text(left)} {_COMPARED[type(op)]} {text(right)}"
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right) if _is_tight(left) and _is_tight(right):
+            return f"{text(left)} {'+' if isinstance(op, ast.Add) else '-'} {text(right)}"
+        case ast.Call(func=function, args=args, keywords=[]) if type(function) in _TIGHT and all(map(_is_tight, args)):
+            return f"{text(function)}({', '.join(map(text, args))})"
     return " ".join(ast.unparse(node).split())
+
+
+_TIGHT = frozenset({ast.Name, ast.Attribute, ast.Subscript, ast.Call})
+"""Expressions that never need parentheses around them."""
+_COMPARED = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+def _is_tight(node: ast.AST) -> bool:
+    """Whether an operand or an argument is written as it stands."""
+    return type(node) in _TIGHT or (type(node) is ast.Constant and isinstance(node.value, str | int))
 
 
 @lru_cache(maxsize=1024)
@@ -116,21 +177,36 @@ def local_names(node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
     return frozenset(names)
 
 
-_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_NAMED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+_SCOPES = frozenset({ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 """Expressions that have names of their own."""
 
 
 def _assigned(body: Iterable[ast.AST]) -> set[str]:
     """The names that statements assign, those of nested functions and classes included."""
     names: set[str] = set()
-    todo = list(body)
+    todo: list[Any] = list(body)
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store):
+        kind: Any = type(node)
+        if kind is ast.Name:
+            if type(node.ctx) is ast.Store:
                 names.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        elif kind in _NAMED:
             names.add(node.name)
-        elif not isinstance(node, _SCOPES):
-            todo.extend(ast.iter_child_nodes(node))
+        elif kind not in _SCOPES:
+            for name in _parts(kind):
+                part = getattr(node, name, None)
+                if type(part) is list:
+                    todo += part
+                elif isinstance(part, ast.AST):
+                    todo.append(part)
     return names
+
+
+@lru_cache(maxsize=256)
+def _parts(kind: type) -> tuple[str, ...]:
+    """The fields of a kind of node that can hold other nodes with names in them; of what is no node, none."""
+    return tuple(
+        name for name in getattr(kind, "_fields", ()) if name not in ("ctx", "op", "ops", "attr", "id", "kind")
+    )

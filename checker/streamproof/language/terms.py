@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import types
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard
 
 from streamproof.language.scopes import Names
@@ -16,7 +17,7 @@ from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
 from streamproof.system.formula import FORMULAS
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort
+from streamproof.system.sorts import SCALARS, BoolSort, RangeSort, Sort
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,29 +104,37 @@ def is_expr(value: Term) -> TypeGuard[Expr]:
 
 _SYMBOLIC = (Node, Ref, StateRef, Cases, Cell, Closure, Method, Several, Undefined, *FORMULAS)
 """What `symbolic` is about, as a tuple: that is asked very often."""
+_NUMBERS = (BoolSort, RangeSort)
 ORDINARY = frozenset({bool, int, str, types.NoneType, types.FunctionType})
 """What most values are that it is not about."""
 
 
 def symbolic(value: Term) -> bool:
     """Whether `value` depends on the state or lives only while lowering (looked for inside tuples too)."""
-    if type(value) in ORDINARY:
+    kind: Any = type(value)
+    if kind in ORDINARY:
         return False
-    if isinstance(value, _SYMBOLIC):
-        return True
-    return isinstance(value, tuple) and any(symbolic(v) for v in value)
+    if kind is tuple:
+        return any(map(symbolic, value))
+    return _of_lowering(kind) or (isinstance(value, tuple) and any(map(symbolic, value)))
+
+
+@lru_cache(maxsize=1024)
+def _of_lowering(kind: type) -> bool:
+    """Whether values of a type are symbolic; remembered, because there are many types to compare with."""
+    return issubclass(kind, _SYMBOLIC)
 
 
 def simple(value: Term) -> Term:
     """A constant Bool or integer expression as the Python value it is; anything else unchanged."""
-    if isinstance(value, e.Const) and isinstance(value.sort, BoolSort | RangeSort):
+    if type(value) is e.Const and isinstance(value.sort, _NUMBERS):
         return value.value
     return value
 
 
 def known(value: Term) -> tuple[bool, Any]:
     """(True, host value) when `value` is known while lowering, else (False, None)."""
-    if isinstance(value, e.Const) and (value.value is None or isinstance(value.sort, BoolSort | RangeSort | EnumSort)):
+    if type(value) is e.Const and (value.value is None or isinstance(value.sort, SCALARS)):
         return True, value.value
     if symbolic(value):
         return False, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from streamproof.language.effects import MUTABLE
@@ -36,7 +36,7 @@ class Unchanged:
         for path, part in self._parts:
             yield from ((f"self.{path}.{n}", v) for n, v in vars(part).items())
         for module in self._modules:
-            yield from ((n, v) for n, v in module.items() if isinstance(v, _WATCHED) and not n.startswith("__"))
+            yield from ((n, v) for n, v in module.items() if _watched(v.__class__) and not n.startswith("__"))
 
     def _prints(self) -> Iterator[tuple[str, Any]]:
         for name, value in self._items():
@@ -46,6 +46,8 @@ class Unchanged:
     def check(self, function: Callable[..., Any]) -> None:
         """Raises `ModelError` when something has changed since; `function` is the rule that was read last."""
         now = dict(self._prints())
+        if now == self._before:
+            return
         for name in sorted(now.keys() | self._before.keys()):
             if name not in self._before and (not name.startswith("self.") or self._computed(name[5:])):
                 continue
@@ -61,6 +63,12 @@ class Unchanged:
         owners = [self._model, *(part for _, part in self._parts)]
         name = attribute.rpartition(".")[2]
         return any(isinstance(getattr(type(owner), name, None), cached_property) for owner in owners)
+
+
+@lru_cache(maxsize=1024)
+def _watched(kind: type) -> bool:
+    """Whether variables of this type are watched; remembered, because there are many types to compare with."""
+    return issubclass(kind, _WATCHED)
 
 
 def _is_fixed(value: Any) -> bool:

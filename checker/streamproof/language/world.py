@@ -51,6 +51,11 @@ class Frame:
     broke: Expr = b.FALSE
     continued: Expr = b.FALSE
     depth: int = 0
+    lines: dict[int, Loc] = field(init=False)
+    """The places in the function."""
+
+    def __post_init__(self) -> None:
+        self.lines = lines_of(self.file, getattr(self.function, "__name__", ""))
 
 
 @dataclass(slots=True)
@@ -361,13 +366,17 @@ def describe_operand(term: Expr) -> str:
 
 def where(frame: Frame, node: ast.AST) -> Loc:
     """The place of `node` in the user's file."""
-    return _loc(frame.file, getattr(node, "lineno", 0), getattr(frame.function, "__name__", ""))
+    line = getattr(node, "lineno", 0)
+    found = frame.lines.get(line)
+    if found is None:
+        found = frame.lines[line] = Loc(frame.file, line, getattr(frame.function, "__name__", ""))
+    return found
 
 
 @lru_cache(maxsize=4096)
-def _loc(file: str, line: int, function: str) -> Loc:
-    """One object for each place: there are many more terms than lines."""
-    return Loc(file, line, function)
+def lines_of(file: str, function: str) -> dict[int, Loc]:
+    """The places in a function that were asked for: one object for each, since there are many more terms than lines."""
+    return {}
 
 
 def boolean(value: Term, loc: Loc) -> Expr:

@@ -380,16 +380,33 @@ def _forget(reference: _Known) -> None:
         del _table[reference.key]
 
 
+_numbers: dict[Sort, int] = {}
+"""A number for each sort of which there was a term, other than truth values and ranges."""
+_met: dict[int, tuple[Sort, int]] = {}
+"""Sorts by what Python calls their identity, which they keep as long as they are here, each with its number."""
+_MET = 10_000
+
+
+def _number(sort: Sort) -> int:
+    """The number of a sort that is not in `_met`."""
+    if len(_met) >= _MET:
+        _met.clear()
+    number = _numbers.setdefault(sort, len(_numbers))
+    _met[id(sort)] = (sort, number)
+    return number
+
+
 def intern(kind: type[Node], sort: Sort, loc: Loc | None, *parts: Any) -> Expr:
     """The one node of this kind, sort and parts; `loc` is kept from the first time it was built."""
-    # Sorts are hashed by Python code, which takes longer than all the rest: those of most terms are told by plain values.
+    # Sorts are hashed and compared by Python code, which takes longer than all the rest: plain values tell them apart.
     key: tuple[Any, ...]
     if type(sort) is BoolSort:
         key = (kind, parts)
     elif type(sort) is RangeSort:
         key = (kind, sort.lo, sort.hi, parts)
     else:
-        key = (kind, sort, parts)
+        met = _met.get(id(sort))
+        key = (kind, _number(sort) if met is None else met[1], parts)
     known = _table.get(key)
     found: Any = None if known is None else known()
     if found is None:

@@ -172,9 +172,13 @@ Scalar: TypeAlias = BoolSort | RangeSort | EnumSort
 BOOL = BoolSort()
 
 
+SCALARS = (BoolSort, RangeSort, EnumSort)
+"""The sorts of a single machine word, as a tuple: whether a sort is one of them is asked very often."""
+
+
 def is_scalar(sort: Sort) -> bool:
     """Whether values of `sort` are a single machine word: Bool, Range or Enum."""
-    return isinstance(sort, BoolSort | RangeSort | EnumSort)
+    return isinstance(sort, SCALARS)
 
 
 def cardinality(sort: Sort) -> int:
