@@ -15,7 +15,10 @@ from hypothesis import HealthCheck, given, settings
 
 from streamproof.explicit import explore
 from streamproof.explicit.step_claims import Judge, StepClaim
-from streamproof.system import Kind, ModelError, System, Verdict
+from streamproof.system import Kind, ModelError, Property, System, Verdict
+from streamproof.system import build as b
+from streamproof.system.formula import Always, Atom
+from streamproof.system.records import replace
 from streamproof.system.reference import Reference, reference
 from streamproof.system.scalarise import scalarise
 from streamproof.system.testing import KINDS, random_system, systems
@@ -98,6 +101,22 @@ def test_a_hundred_and_fifty_systems_with_all_that_pays_for_larger_ones(
         seen[_agree(panel, random_system(Random(seed)), "python")[0]] += 1
     assert seen["complete"] > 90
     assert seen["judged"] > 50
+
+
+def test_a_temporal_property_changes_no_other_verdict() -> None:
+    """Steps are written down for it, on the way or afterwards; what else is asked of them is asked as before."""
+    more = Property("more", Kind.TEMPORAL, b.TRUE, formula=Always(Atom(b.TRUE)))
+    broken = 0
+    for seed in range(630, 780):
+        system = random_system(Random(seed))
+        if not reference(system).levels:
+            continue
+        alone = explore(system, tier="python")
+        beside = explore(replace(system, properties=(more, *system.properties)), tier="python")
+        assert alone.counts == beside.counts
+        assert alone.findings == tuple(f for f in beside.findings if f.property != "more")
+        broken += any(f.kind is Kind.STEP and f.verdict is Verdict.VIOLATED for f in alone.findings)
+    assert broken > 30
 
 
 def test_eighty_systems_compiled(panel: Any) -> None:

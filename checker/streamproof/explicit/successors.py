@@ -246,8 +246,6 @@ def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr
             writer.line(f"_edge({target})")
         if style.graph:
             writer.line(f"if _steps: _target({target}); _instance({rule.number})")
-            if rule.steps or rule.apart:  # which are decided when the steps are written down
-                blocks.enter_context(writer.block("else:"))
         for k, mistake, broken in rule.steps:
             wrong, lost = writer.term(mistake, common), writer.term(broken, common)
             with writer.block(f"if {wrong} or {lost}:"):
