@@ -6,8 +6,8 @@ that lead there, so the graph with notes is made from the one without, states an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import compress, pairwise
 
 from streamproof.explicit.liveness.tableau import conditions_of
 from streamproof.explicit.small_graph import SmallGraph, Truths, evaluate, is_small, path
@@ -84,33 +84,24 @@ def _bit(term: Expr) -> str:
     return term.name if isinstance(term, e.Var) else ""
 
 
-def _made(system: System, states: Sequence[State], graph: SmallGraph, conditions: Sequence[Expr]) -> list[bytearray]:
-    """For each condition on steps, and each step, whether the step changes the state and makes the condition true.
-
-    What all conditions have in common, as that something changes of what is looked at, is evaluated first.
-    """
+def _made(system: System, states: Sequence[State], graph: SmallGraph, conditions: Sequence[Expr]) -> list[bytes]:
+    """For each condition on steps, and each step, whether the step changes the state and makes the condition true."""
     both, later = _twofold(system)
-    parts = [term.args if isinstance(term, e.And) else (term,) for term in map(later, conditions)]
-    common = set(parts[0]).intersection(*parts[1:])
-    ends = [
-        (state, target)
-        for state, (first, last) in enumerate(pairwise(graph.offsets))
-        for target in graph.targets[first:last]
+    offsets, targets = graph.offsets, graph.targets
+    sources = [state for state, (first, last) in enumerate(pairwise(offsets)) for _ in range(first, last)]
+    moving = [step for step, (source, target) in enumerate(zip(sources, targets, strict=True)) if source != target]
+    pairs = (states[sources[step]] + states[targets[step]] for step in moving)
+    return [
+        _mask(graph.steps, compress(moving, row))
+        for row in evaluate(both, [later(condition) for condition in conditions], pairs)
     ]
-    steps = [step for step, (before, after) in enumerate(ends) if before != after]
-    (row,) = evaluate(
-        both,
-        [b.and_(part for part in parts[0] if part in common)],
-        (states[ends[step][0]] + states[ends[step][1]] for step in steps),
-    )
-    steps = [step for step, true in zip(steps, row, strict=True) if true]
-    rest = [b.and_(part for part in own if part not in common) for own in parts]
-    made = [bytearray(graph.steps) for _ in conditions]
-    rows = evaluate(both, rest, (states[ends[step][0]] + states[ends[step][1]] for step in steps))
-    for mine, row in zip(made, rows, strict=True):
-        for step, true in zip(steps, row, strict=True):
-            mine[step] = true
-    return made
+
+
+def _mask(steps: int, marked: Iterable[int]) -> bytes:
+    mask = bytearray(steps)
+    for step in marked:
+        mask[step] = 1
+    return bytes(mask)
 
 
 def _twofold(system: System) -> tuple[System, Substitution]:
