@@ -31,7 +31,8 @@ class Reach:
     position of one of them, and a state; -1 for where the part is entered."""
 
     def enter(self, part: Part) -> Region | None:
-        """What can be reached of a part, those before it having been entered; None when nothing can."""
+        """What can be reached of a part, those before it having been entered; None when nothing can, or when no run that
+        stays there is accepted."""
         places = self.automaton.places
         only = part.places[0]
         alone = len(part.places) == 1 and part.cyclic
@@ -57,7 +58,7 @@ class Reach:
         self.reads.update(zip(part.places, inside, strict=True))
         for place, before in zip(part.places, found, strict=True):
             self.ways[place] = (part.places, before)
-        return region(self.arena, self.automaton, part.places, inside)
+        return None if part.marks is None else region(self.arena, self.automaton, part.places, inside)
 
     def _entries(self, part: Part, place: int) -> bytes:
         """The states that `place` may read first of its part, whatever its label says."""
