@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 
 import pytest
@@ -85,6 +86,21 @@ def test_comparisons_have_one_form(term: Expr, form: Expr) -> None:
 def test_assumptions_settle_what_follows(conditions: list[Expr], term: Expr, comes_to: Expr) -> None:
     """Pinned values are put in; bounds decide comparisons; what does not follow stays."""
     assert Assuming(conditions)(term) is comes_to
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_was_simplified_without_assumptions_is_taken_over(seed: int) -> None:
+    """Every term of a random system under every two conditions of it: the same with and without what was remembered."""
+    system = scalarise(random_system(Random(seed))).system
+    guards = [c.expr for i in system.instances for c in i.guard]
+    terms = [t for i in system.instances for t in (*(t for _, t in i.updates), *(c.condition for c in i.effect_checks))]
+    plain = Assuming()
+    for first, second in product(guards[:6], repeat=2):
+        alone, helped = Assuming((first, second)), Assuming((first, second), plain)
+        for term in (*guards, *terms):
+            assert helped(term) is alone(term)
+            assert helped.fork().assume(term) is alone.fork().assume(term)
+    assert all(plain(term) is Assuming()(term) for term in (*guards, *terms))
 
 
 def test_every_pair_of_comparisons_with_every_value() -> None:

@@ -8,6 +8,7 @@ one form, ``t <= k`` or its negation with constants moved to the right, so that 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -20,19 +21,71 @@ from streamproof.system.substitute import Substitution
 
 
 class Assuming(Substitution):
-    """Simplifies terms; the result has the same value in every state that satisfies all of the conditions."""
+    """Simplifies terms; the result has the same value in every state that satisfies all of the conditions.
 
-    def __init__(self, conditions: Iterable[Expr] = ()) -> None:
+    `plain` is one without conditions, which remembers what it did for others: most subterms of a term do not read what
+    the conditions are about, and come to the same with and without them.
+    """
+
+    def __init__(self, conditions: Iterable[Expr] = (), plain: Assuming | None = None) -> None:
         super().__init__({})
+        self._plain = plain
         self._facts: dict[Expr, Expr] = {}
         self._bounds: dict[Expr, tuple[int, int]] = {}
+        self._masks: dict[Expr, int] = {}
+        """The variables that a term reads, each as a bit."""
+        self._bits: dict[tuple[type, str], int] = {}
+        self._told: set[int] = set()
+        """The variables of each condition that is known to hold or not, and of each term whose bounds are known."""
+        self._concerned: dict[int, bool] = {}
+        """Whether what is known could be met while a term that reads these variables is simplified, where asked."""
         for condition in conditions:
             self.assume(condition)
 
+    def __call__(self, term: Expr) -> Expr:
+        """`term`, simplified."""
+        plain = self._plain
+        if plain is None:
+            return super().__call__(term)
+        if not self._told:
+            return plain(term)
+        plain.mask(term)
+        masks, concerned, done = plain._masks, self._concerned, self._done
+        stack: list[Expr | None] = [term]
+        while stack:
+            part = stack.pop()
+            if part is None:  # its subterms are done, which were above it on the stack
+                part = cast(Expr, stack.pop())
+                done[part] = self.rebuild(part)
+            elif part not in done:
+                mask = masks[part]
+                if mask not in concerned:
+                    # What comes about while a term is simplified reads no variables that the term does not read.
+                    concerned[mask] = any(told & mask == told for told in self._told)
+                if concerned[mask]:
+                    stack += (part, None)
+                    stack.extend(reversed(e.children(part)))
+                else:
+                    done[part] = plain(part)
+        return done[term]
+
+    def mask(self, term: Expr) -> int:
+        """The variables that a term reads, each as a bit."""
+        masks = self._masks
+        for part in e.unfinished(term, masks):
+            mask = 0
+            if isinstance(part, e.Var | e.Next):
+                mask = 1 << self._bits.setdefault((type(part), part.name), len(self._bits))
+            for child in e.children(part):
+                mask |= masks[child]
+            masks[part] = mask
+        return masks[term]
+
     def fork(self) -> Assuming:
         """Another one with the same assumptions, to which more can be added."""
-        other = Assuming()
+        other = Assuming(plain=self._plain)
         other._facts, other._bounds, other._done = dict(self._facts), dict(self._bounds), dict(self._done)
+        other._told, other._concerned = set(self._told), dict(self._concerned)
         return other
 
     def assume(self, condition: Expr) -> Expr:
@@ -78,29 +131,43 @@ class Assuming(Substitution):
         """Remember a simplified condition and what follows from it at once."""
         if isinstance(condition, e.Const):
             return
-        self._facts[condition] = b.TRUE
+        self._tell(condition, b.TRUE)
         match condition:
             case e.And(args=args):
                 for part in args:
                     self._note(part)
             case e.Not(arg=x):
-                self._facts[x] = b.FALSE
+                self._tell(x, b.FALSE)
                 match x:
                     case e.Or(args=args):
                         for part in args:
                             self._note(b.not_(part))
                     case e.LessEq(left=t, right=e.Const(value=k)):
                         lo, hi = self._range(t)
-                        self._bounds[t] = (max(lo, k + 1), hi)
+                        self._bound(t, max(lo, k + 1), hi)
                     case _:
                         pass
             case e.LessEq(left=t, right=e.Const(value=k)):
                 lo, hi = self._range(t)
-                self._bounds[t] = (lo, min(hi, k))
+                self._bound(t, lo, min(hi, k))
             case e.Eq(left=t, right=e.Const() as value) if is_scalar(t.sort):
-                self._facts[t] = value
+                self._tell(t, value)
             case _:
                 pass
+
+    def _tell(self, term: Expr, value: Expr) -> None:
+        self._facts[term] = value
+        self._concern(term)
+
+    def _bound(self, term: Expr, lo: int, hi: int) -> None:
+        self._bounds[term] = (lo, hi)
+        self._concern(term)
+
+    def _concern(self, term: Expr) -> None:
+        """Something is known of `term` now."""
+        if self._plain is not None:
+            self._told.add(self._plain.mask(term))
+            self._concerned = {}
 
 
 def simplify(system: System) -> System:
@@ -124,13 +191,13 @@ def simplify(system: System) -> System:
 
 def _instance(system: System, plain: Assuming, instance: Instance) -> Instance:
     guard = _conjuncts(plain, instance.guard)
-    here = Assuming(c.expr for c in guard)
+    here = Assuming((c.expr for c in guard), plain)
     updates = [(name, here(term)) for name, term in instance.updates]
     return replace(
         instance,
         guard=guard,
         updates=tuple((name, t) for name, t in updates if not (isinstance(t, e.Var) and t.name == name)),
-        guard_checks=_checks(instance.guard_checks, Assuming()),
+        guard_checks=_checks(instance.guard_checks, Assuming(plain=plain)),
         effect_checks=_checks(instance.effect_checks, here),
     )
 
@@ -140,7 +207,7 @@ def _property(plain: Assuming, prop: Property) -> Property:
         prop,
         expr=plain(prop.expr),
         conjuncts=_conjuncts(plain, prop.conjuncts),
-        checks=_checks(prop.checks, Assuming()),
+        checks=_checks(prop.checks, Assuming(plain=plain)),
         formula=None if prop.formula is None else rewritten(prop.formula, plain),
     )
 

@@ -19,9 +19,11 @@ class Substitution:
 
     def __call__(self, term: Expr) -> Expr:
         """`term` with the replacements made; values that were put in are not searched again."""
-        for part in e.unfinished(term, self._done):
-            self._done[part] = self.rebuild(part)
-        return self._done[term]
+        done = self._done
+        if term not in done:
+            for part in e.unfinished(term, done):
+                done[part] = self.rebuild(part)
+        return done[term]
 
     def _all(self, terms: Iterable[Expr]) -> tuple[Expr, ...]:
         return tuple(self._done[t] for t in terms)
