@@ -21,6 +21,10 @@ from streamproof.system.recurrence import bits, turned
 from streamproof.system.substitute import Substitution
 
 
+TIMES = 4
+"""So many times as large as a small graph may be one with notes; what would be done instead is a search for each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Noted:
     """A graph in whose terms `formula` speaks of states only; `original` has for each of its states the one without note."""
@@ -40,7 +44,8 @@ class Notes:
         self._made = dict(zip(steps, _made(system, states, graph, [step.step for step in steps]), strict=True))
 
     def noted(self, claim: Formula, most: int) -> Noted | None:
-        """For a part of the formula; None when it has more than `most` states, or is not small."""
+        """For a part of the formula; None when there are more than `most` states, or many times as many as in a
+        small graph."""
         names = bits(self._system, list(dict.fromkeys(recurring(claim))))
         graph, width = self._graph, len(names)
         goals = [target << width for target in graph.targets]
@@ -61,7 +66,7 @@ class Notes:
                 targets.append(to)
             instances += graph.instances[steps]
             offsets.append(len(targets))
-            if len(nodes) > most or not is_small(len(nodes), len(targets)):
+            if len(nodes) > most or not is_small(len(nodes) // TIMES, len(targets) // TIMES):
                 return None
         original = [node >> width for node in nodes]
         held = {name: bytes(node >> at & 1 for node in nodes) for at, name in enumerate(names.values())}
