@@ -15,13 +15,16 @@ import pytest
 from streamproof import registry
 from streamproof.explicit import explore, small_graph
 from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.liveness import recurring as recurring_steps
 from streamproof.explicit.liveness.automaton import automaton
 from streamproof.explicit.liveness.decide import Liveness
 from streamproof.explicit.liveness.outcome import Lasso
 from streamproof.explicit.liveness.refuting import refuter
+from streamproof.explicit.liveness.small import noted
 from streamproof.explicit.liveness.tableau import tableau
 from streamproof.explicit.search import Search
 from streamproof.explicit.small_graph import SmallGraph, Truths
+from streamproof.explicit.witness import Witnesses
 from streamproof.system import (
     BOOL,
     Action,
@@ -360,6 +363,24 @@ def test_limits_count_with_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     (finding,) = both_ways(toggling(), monkeypatch, max_depth=3)
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert "max_depth is 3" in finding.because
+
+
+def test_too_many_states_with_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where notes make the graph too large, there is a search after all."""
+    searched: list[Property] = []
+
+    def noting(system: System, claim: Formula, prop: Property, search: Search, witnesses: Witnesses) -> Finding | int:
+        searched.append(prop)
+        return by_search(system, claim, prop, search, witnesses)
+
+    by_search = recurring_steps._searched
+    monkeypatch.setattr(recurring_steps, "_searched", noting)
+    expected = explore(toggling()).findings
+    assert not searched
+    monkeypatch.setattr(noted, "TIMES", 1)
+    monkeypatch.setattr(small_graph, "MOST_STATES", 2)
+    assert explore(toggling()).findings == expected
+    assert len(searched) == 1
 
 
 def test_what_is_small() -> None:

@@ -20,7 +20,6 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.recurrence import bits, turned
 from streamproof.system.substitute import Substitution
 
-
 TIMES = 4
 """So many times as large as a small graph may be one with notes; what would be done instead is a search for each."""
 
