@@ -17,7 +17,7 @@ from streamproof.system.leaves import decode, encode, leaves
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, State, System, Variable
 from streamproof.system.records import dataclass, replace
 from streamproof.system.shapes import Rewriter
-from streamproof.system.sorts import Value
+from streamproof.system.sorts import Sort, Value
 
 LEAF_LIMIT = 100_000
 """The largest number of leaves of one system."""
@@ -52,6 +52,10 @@ def scalarise(system: System) -> Scalarised:
     total = sum(len(g) for g in groups.values())
     if total > LEAF_LIMIT:
         raise TooLarge(f"a state of {system.name} has {total} scalar parts", remedy=f"this engine takes {LEAF_LIMIT}")
+    places = {
+        v.name: (v.sort, [(leaf.name, b.var(leaf.name, leaf.sort)) for leaf in groups[v.name]])
+        for v in system.variables
+    }
     rewriter = Rewriter()
     variables: list[Variable] = []
     initially = [rewriter.scalar(system.initially)]
@@ -66,7 +70,7 @@ def scalarise(system: System) -> Scalarised:
     scalar = replace(
         system,
         variables=tuple(variables),
-        actions=tuple(_action(rewriter, system, a) for a in system.actions),
+        actions=tuple(_action(rewriter, places, a) for a in system.actions),
         properties=tuple(_property(rewriter, p) for p in system.properties),
         initially=b.and_(initially),
         terminal=None if system.terminal is None else rewriter.scalar(system.terminal),
@@ -138,17 +142,21 @@ def _property(rewriter: Rewriter, prop: Property) -> Property:
     )
 
 
-def _action(rewriter: Rewriter, system: System, action: Action) -> Action:
-    return replace(action, instances=tuple(_instance(rewriter, system, i) for i in action.instances))
+Places = Mapping[str, tuple[Sort, Sequence[tuple[str, Expr]]]]
+"""For each variable its sort and its leaves, each with the term that reads it."""
 
 
-def _instance(rewriter: Rewriter, system: System, instance: Instance) -> Instance:
+def _action(rewriter: Rewriter, places: Places, action: Action) -> Action:
+    return replace(action, instances=tuple(_instance(rewriter, places, i) for i in action.instances))
+
+
+def _instance(rewriter: Rewriter, places: Places, instance: Instance) -> Instance:
     updates: list[tuple[str, Expr]] = []
     for name, term in instance.updates:
-        sort = system.variables[system.index[name]].sort
-        for leaf, part in zip(leaves(sort, name), rewriter.flat(term, sort), strict=True):
-            if part is not b.var(leaf.name, leaf.sort):
-                updates.append((leaf.name, part))
+        sort, group = places[name]
+        updates += (
+            (leaf, part) for (leaf, own), part in zip(group, rewriter.flat(term, sort), strict=True) if part is not own
+        )
     return replace(
         instance,
         guard=_conjuncts(rewriter, instance.guard),

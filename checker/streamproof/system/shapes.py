@@ -29,6 +29,7 @@ from streamproof.system.sorts import (
     Value,
     cardinality,
     default,
+    is_scalar,
     ordered,
     position,
     values,
@@ -107,24 +108,29 @@ def _constant(sort: Sort, value: Value) -> Shape:
             assert_never(sort)
 
 
-def _to_leaves(sort: Sort, shape: Shape) -> Iterator[Expr]:
-    """The terms for the leaves of a variable of this sort, in order; what does not fit is left out."""
+def _to_leaves(sort: Sort, shape: Shape, found: list[Expr]) -> None:
+    """Adds the terms for the leaves of a variable of this sort, in order; what does not fit is left out."""
     match sort, shape:
-        case (ArraySort() | RecordSort(), _Parts(items)):
-            inner = [sort.element] * len(items) if isinstance(sort, ArraySort) else [s for _, s in sort.fields]
-            for part_sort, item in zip(inner, items, strict=True):
-                yield from _to_leaves(part_sort, item)
+        case (ArraySort(_, element), _Parts(items)):
+            if is_scalar(element):
+                found += map(_scalar, items)
+                return
+            for item in items:
+                _to_leaves(element, item, found)
+        case (RecordSort(fields), _Parts(items)):
+            for (_, inner), item in zip(fields, items, strict=True):
+                _to_leaves(inner, item, found)
         case (OptionSort(element), _Maybe(present, item)):
-            yield present
-            yield from _to_leaves(element, item)
+            found.append(present)
+            _to_leaves(element, item, found)
         case (QueueSort(element, capacity), _Line(length, slots)):
-            yield length
+            found.append(length)
             for slot in slots[:capacity]:
-                yield from _to_leaves(element, slot)
+                _to_leaves(element, slot, found)
         case (SetSort(element), _Members(has)):
-            yield from (has.get(candidate, b.FALSE) for candidate in candidates(element))
+            found += (has.get(candidate, b.FALSE) for candidate in candidates(element))
         case _:
-            yield _scalar(shape)
+            found.append(_scalar(shape))
 
 
 def _scalar(shape: Shape) -> Expr:
@@ -200,7 +206,9 @@ class Rewriter:
 
     def flat(self, term: Expr, sort: Sort) -> tuple[Expr, ...]:
         """The terms for the leaves of a place of this sort that takes the value of `term`."""
-        return tuple(_to_leaves(sort, _fit(self.shape(term), term.sort, sort)))
+        found: list[Expr] = []
+        _to_leaves(sort, _fit(self.shape(term), term.sort, sort), found)
+        return tuple(found)
 
     def shape(self, term: Expr) -> Shape:
         """What `term` becomes; its hidden parts hold the defaults of `term.sort`."""
