@@ -12,6 +12,7 @@ from streamproof.language.displays import Displays
 from streamproof.language.places import plain
 from streamproof.language.scopes import Family, Leaf, Names
 from streamproof.language.sources import text
+from streamproof.language.steady import is_looked_up
 from streamproof.language.terms import (
     Cases,
     Cell,
@@ -63,6 +64,8 @@ class Access(Displays):
             raise ModelError(f"{describe(owner)} has no {name!r}", loc=loc, remedy="index it, or use its elements")
         if name.startswith("__") and not name.endswith("__"):
             name = _mangled(name, frame)
+        if not is_looked_up(owner, name):
+            self.world.outside.asked = True
         try:
             return getattr(owner, name)
         except AttributeError:

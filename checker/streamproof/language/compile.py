@@ -32,7 +32,7 @@ from streamproof.language.sources import decoration, place
 from streamproof.language.terms import StateRef, article, describe
 from streamproof.language.unchanged import Unchanged
 from streamproof.language.ways import ways
-from streamproof.language.world import Pick, World
+from streamproof.language.world import Outside, Pick, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
 INSTANCE_LIMIT = 200_000
 READ_AGAIN = 8
-"""Ways through an action's choices that are read twice, to see that the rule is the same each time."""
+"""Ways through an action's choices that are read twice, to see that the rule is the same each time, where it asks
+ordinary Python for something."""
 DEADLOCK = "deadlock"
 TERMINATION = "termination"
 STACK = 8_000
@@ -329,12 +330,11 @@ class Reader:
         instances: list[Instance] = []
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
-            made = [i for i, _ in self.instances(name, function, args)]
+            outside = Outside()
+            made = [i for i, _ in self.instances(name, function, args, outside=outside)]
             if at == 0:
                 unchanged.check(function)
-            if at == 0 and made[:READ_AGAIN] != [
-                i for i, _ in islice(self.instances(name, function, args, apart=True), READ_AGAIN)
-            ]:
+            if at == 0 and outside.asked and made[:READ_AGAIN] != self._again(name, function, args):
                 raise ModelError(
                     f"action {name} is another one each time it is read",
                     loc=place(function),
@@ -349,6 +349,10 @@ class Reader:
                 )
         doc = inspect.getdoc(function) or ""
         return Action(self.called(name), tuple(given), mark.fairness, tuple(instances), place(function), doc)
+
+    def _again(self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]) -> list[Instance]:
+        """The first instances of an action, read once more, each from the start."""
+        return [i for i, _ in islice(self.instances(name, function, args, apart=True), READ_AGAIN)]
 
     def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
         loc, what = decoration(function), f"the domain of {action}({parameter})"
@@ -382,14 +386,23 @@ class Reader:
         return domain
 
     def instances(
-        self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...], *, apart: bool = False
+        self,
+        name: str,
+        function: types.FunctionType,
+        args: tuple[tuple[str, Any], ...],
+        *,
+        apart: bool = False,
+        outside: Outside | None = None,
     ) -> Iterator[tuple[Instance, list[Pick]]]:
-        """One instance per way through the action's choices, with these choices; `apart` as for `ways`."""
+        """One instance per way through the action's choices, with these choices; `apart` as for `ways`.
+
+        `outside` is told what reading them had to do with ordinary Python."""
+        noted = outside or Outside()
         name = self.called(name)
         label = f"{name}({', '.join(f'{n}={v}' for n, v in args)})"
 
         def begin() -> World:
-            return World(sorts=self.sorts, state=self._state(), label=label, free=self.free)
+            return World(sorts=self.sorts, state=self._state(), label=label, free=self.free, outside=noted)
 
         given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
         for world in ways(begin, function, given, apart=apart):

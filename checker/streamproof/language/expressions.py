@@ -15,6 +15,7 @@ from streamproof.language.access import Access, near
 from streamproof.language.amounts import unveiled
 from streamproof.language.places import plain
 from streamproof.language.sources import text
+from streamproof.language.steady import is_steady
 from streamproof.language.temporal import formula, is_formula
 from streamproof.language.terms import (
     ORDINARY,
@@ -55,7 +56,11 @@ class Expressions(Access):
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""
         found = self._value(node, frame)
-        return found if type(found) in _AS_IT_IS else simple(unveiled(found))
+        if type(found) in _AS_IT_IS:
+            return found
+        if not is_steady(found):
+            self.world.outside.asked = True
+        return simple(unveiled(found))
 
     def _value(self, node: ast.expr, frame: Frame) -> Term:
         read = _READ.get(type(node))

@@ -18,6 +18,7 @@ from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.lift import merge
 from streamproof.language.primitives import Disabled, NoPick, choose, require
 from streamproof.language.sources import definition, local_names, place, text
+from streamproof.language.steady import answers_alike
 from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
     Closure,
@@ -140,6 +141,8 @@ class Functions(Expressions):
 
     def _native(self, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
         """An ordinary Python call; lists and dicts that it makes anew become local ones."""
+        if not answers_alike(function, (*args, *kwargs.values())):
+            self.world.outside.asked = True
         try:
             result = function(*args, **kwargs)
         except (Disabled, NoPick, Undecided):

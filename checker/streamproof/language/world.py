@@ -111,6 +111,14 @@ class Pick:
 
 
 @dataclass(slots=True)
+class Outside:
+    """What reading a rule had to do with ordinary Python."""
+
+    asked: bool = False
+    """Whether something was asked there that could answer differently another time (see `steady`)."""
+
+
+@dataclass(slots=True)
 class World:
     """The mutable side of one lowering run."""
 
@@ -131,6 +139,7 @@ class World:
     """Whether a temporal property is being lowered."""
     free: frozenset[str] = frozenset()
     """The parameters that stand for every number."""
+    outside: Outside = field(default_factory=Outside)
     _cells: int = 0
     _bound: int = 0
     _facts: Facts = field(default_factory=Facts)
