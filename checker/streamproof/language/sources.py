@@ -36,6 +36,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from _statements(inner)
 
 
+@lru_cache(maxsize=4096)
 def definition(function: types.FunctionType) -> ast.FunctionDef:
     """The ``def`` of a plain Python function. `ModelError` when its source is not to be had or has changed."""
     return _definition(function.__code__, function.__code__.co_filename)
@@ -121,6 +122,8 @@ def place(function: Callable[..., Any]) -> Loc | None:
     """Where the ``def`` of a function stands."""
     first = decoration(function)
     if first is not None and isinstance(function, types.FunctionType):
+        if linecache.getline(first.file, first.line).lstrip().startswith("def "):
+            return first  # it has no decorators, and need not be read for that
         with suppress(ModelError):
             return Loc(first.file, definition(function).lineno, first.function)
     return first
