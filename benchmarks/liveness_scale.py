@@ -49,7 +49,6 @@ def drawn(states: int, *, back: int) -> StateGraph:
         offsets=np.arange(0, len(sources) + 1, DEGREE, dtype=np.int64),
         targets=np.clip(targets, 0, states - 1),
         instances=instances,
-        state=lambda number: (number,),
         path=lambda number: [0, number],
         evaluate=evaluate,
     )

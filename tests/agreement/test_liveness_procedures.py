@@ -15,8 +15,10 @@ import pytest
 from streamproof import registry
 from streamproof.explicit import explore, small_graph
 from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.liveness import decide
 from streamproof.explicit.liveness import recurring as recurring_steps
-from streamproof.explicit.liveness.automaton import automaton
+from streamproof.explicit.liveness.arrays import ArraySearch
+from streamproof.explicit.liveness.automaton import Automaton, automaton
 from streamproof.explicit.liveness.decide import Liveness
 from streamproof.explicit.liveness.outcome import Lasso
 from streamproof.explicit.liveness.refuting import refuter
@@ -53,6 +55,7 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    claims,
     recurring,
 )
 from streamproof.system.model import Property
@@ -159,7 +162,6 @@ def drawn(random: Random) -> tuple[System, SmallGraph, StateGraph]:
         np.array(offsets, dtype=np.int64),
         np.array(targets, dtype=np.int32),
         np.array(taken, dtype=np.int32),
-        lambda number: tuple(bool(row[number]) for row in known.values()),
         path,
         lambda terms: np.array([list(row) for row in rows_of(terms)], dtype=np.bool_),
     )
@@ -232,6 +234,29 @@ def confirm(system: System, graph: SmallGraph, formula: Formula, lasso: Lasso) -
     rows = graph.evaluate([atom.expr for atom in ATOMS])
     states = tuple(tuple(bool(row[k]) for row in rows) for k in (*stem, *cycle[1:]))
     assert not true_of(system, formula, Trace(states, (), len(stem) - 1))
+
+
+def test_large_automata(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small graph multiplied by a large automaton is decided on arrays, with the same answer."""
+    asked: list[Automaton] = []
+    accepted = ArraySearch.accepted
+
+    def noting(search: ArraySearch, machine: Automaton) -> Lasso | None:
+        asked.append(machine)
+        return accepted(search, machine)
+
+    monkeypatch.setattr(ArraySearch, "accepted", noting)
+    for seed in range(40):
+        random = Random(seed)
+        system, plain, _ = drawn(random)
+        claim = formula(random, 2)
+        monkeypatch.setattr(decide, "MOST_EDGES", 500_000)
+        answer = Liveness(system, plain).decide(claim)
+        assert not asked
+        monkeypatch.setattr(decide, "MOST_EDGES", 0)
+        assert Liveness(system, plain).decide(claim) == answer
+        assert asked or all(not refuter(part).places for part in claims(claim))
+        asked.clear()
 
 
 def test_random_graphs() -> None:

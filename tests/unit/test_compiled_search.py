@@ -262,7 +262,7 @@ def test_cycles_of_both_tiers_agree() -> None:
         offsets = np.cumsum([0, *map(len, successors)])
         targets = np.array([t for row in successors for t in row], dtype=np.int32)
         none: Any = None
-        graph = StateGraph(1, offsets, targets, np.zeros_like(targets), none, none, none)
+        graph = StateGraph(1, offsets, targets, np.zeros_like(targets), none, none)
         from array import array
 
         plain, fast = find_cycle(Graph.parse(array("i", edges), n)), first_round(graph)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from streamproof.explicit.cycles import Graph, components
+from streamproof.explicit.small_graph import SmallGraph
 from streamproof.system.expr import Expr
-from streamproof.system.model import State
 from streamproof.system.records import dataclass
 
 SMALL = 20_000
@@ -60,7 +60,7 @@ class StateGraph:
     """Every reachable state, numbered from 0 in the order of discovery, and every step between two of them.
 
     The steps from state `k` are those numbered ``offsets[k]`` up to, not including, ``offsets[k + 1]``, in the order of the
-    instances. All terms and states are those of the simplified scalar system that was searched.
+    instances. All terms are those of the simplified scalar system that was searched.
     """
 
     initial: int
@@ -71,12 +71,22 @@ class StateGraph:
     """Shape (steps,): the state that each step leads to."""
     instances: npt.NDArray[np.integer[Any]]
     """Shape (steps,): the position in `System.instances` of the instance whose step it is."""
-    state: Callable[[int], State]
-    """The scalar state with this number."""
     path: Callable[[int], list[int]]
     """A shortest way from an initial state to this one: the numbers of its states, both ends included."""
     evaluate: Callable[[Sequence[Expr]], npt.NDArray[np.bool_]]
     """Boolean terms of one state in every state: shape (terms, states)."""
+
+    @classmethod
+    def of(cls, graph: SmallGraph) -> StateGraph:
+        """A small graph as arrays."""
+        return cls(
+            graph.initial,
+            np.array(graph.offsets, dtype=np.int64),
+            np.array(graph.targets, dtype=np.int32),
+            np.array(graph.instances, dtype=np.int32),
+            graph.path,
+            lambda conditions: np.array([np.frombuffer(row, dtype=np.bool_) for row in graph.evaluate(conditions)]),
+        )
 
     @property
     def states(self) -> int:

@@ -27,7 +27,6 @@ def state_graph(search: Search) -> StateGraph:
         offsets=offsets,
         targets=np.frombuffer(targets, dtype=np.int32),
         instances=np.frombuffer(instances, dtype=np.int32),
-        state=search.state,
         path=lambda number: path(search.parent, number),
         evaluate=lambda conditions: evaluate(search.system, conditions, search.states(), search.known),
     )

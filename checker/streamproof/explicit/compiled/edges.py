@@ -90,7 +90,6 @@ def state_graph(search: CompiledSearch) -> StateGraph:
         offsets=ends,
         targets=targets.array(np.int32, written),
         instances=labels.array(np.uint16, written),
-        state=search.state,
         path=search.path,
         evaluate=lambda conditions: evaluate(search, conditions),
     )

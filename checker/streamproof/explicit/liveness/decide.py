@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from streamproof.explicit.graph import StateGraph
 
 
+MOST_EDGES = 500_000
+"""Edges of the product of a small graph and an automaton; with more of them arrays are faster, though they must be loaded."""
+
+
 class FairSearch(Protocol):
     """What both procedures, in plain Python and on arrays, are asked."""
 
@@ -39,7 +43,7 @@ class Liveness:
     """
 
     def __init__(self, system: System, graph: StateGraph | SmallGraph) -> None:
-        self._graph = graph
+        self._system, self._graph = system, graph
         self._search = _search(system, graph)
 
     @property
@@ -60,16 +64,37 @@ class Liveness:
         claims = tuple(parts_of(formula))
         self._search.expect(condition for claim in claims for condition in conditions_of(claim))
         for claim in claims:
-            lasso = self._search.accepted(refuter(claim))
+            lasso = self._accepted(refuter(claim))
             if lasso is not None:
                 return Decided(lasso)
         return Decided(None, bool(claims) and all(self._untested(claim) for claim in claims))
+
+    def _accepted(self, machine: Automaton) -> Lasso | None:
+        """A fair lasso that the automaton accepts, or None; small graphs multiplied by a large one are done as arrays."""
+        if (
+            isinstance(self._graph, SmallGraph)
+            and _pairs(machine) * (self._graph.states + self._graph.steps) > MOST_EDGES
+        ):
+            from streamproof.explicit.graph import StateGraph
+
+            return _search(self._system, StateGraph.of(self._graph)).accepted(machine)
+        return self._search.accepted(machine)
 
     def _untested(self, claim: Formula) -> bool:
         """Whether the claim says what follows on something that never happens."""
         inner = claim.arg if isinstance(claim, Always) else claim
         condition = state_term(inner.left) if isinstance(inner, LeadsTo) else None
         return condition is not None and not self._search.is_ever(condition)
+
+
+def _pairs(machine: Automaton) -> int:
+    """How many places may follow one another in the parts in which a run can stay."""
+    return sum(
+        len(set(machine.places[place].after).intersection(part.places))
+        for part in machine.parts
+        if part.cyclic
+        for place in part.places
+    )
 
 
 def _search(system: System, graph: StateGraph | SmallGraph) -> FairSearch:
