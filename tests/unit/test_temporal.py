@@ -8,6 +8,7 @@ import pytest
 
 from streamproof.explicit import Exploration, explore, small_graph
 from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.liveness import outcome
 from streamproof.explicit.search import Search
 from streamproof.system import (
     Action,
@@ -389,3 +390,13 @@ def test_too_many_conditions() -> None:
     finding = explore(grid).finding("wide")
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert "13 different conditions" in finding.because
+
+
+def test_too_much_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a limit on how many instances are owed fairness; above it the property is left undecided."""
+    turns = (move("turn", WEAK, (0, 1)), move("back", WEAK, (1, 0)))
+    assert verdicts(explore(dial(*turns, comes=Eventually(at(1))))) == {"comes": "holds"}
+    monkeypatch.setattr(outcome, "MOST_OBLIGATIONS", 1)
+    finding = explore(dial(*turns, comes=Eventually(at(1)))).finding("comes")
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.because.startswith("fairness is owed to 2 action instances")
