@@ -148,6 +148,8 @@ class Request:
 
     def _keep(self, folder: Folder, evidence: Sequence[Evidence]) -> dict[str, str]:
         """The paths of the ITF files by property; older files of properties that have no trace any more are removed."""
+        if evidence:
+            folder.announce({name: shown.name for shown in evidence for name in shown.files})
         files = {shown.name: shown.write(folder) for shown in evidence}
         folder.forget([*(p.name for p in self.selection.listed()), MISTAKE])
         return files

@@ -37,10 +37,16 @@ class Evidence:
     prop: Property | None
     about: About
 
+    @property
+    def files(self) -> tuple[str, str]:
+        """The names of its two files."""
+        return f"{self.name}.itf.json", f"{self.name}.txt"
+
     def write(self, folder: Folder) -> str:
-        """Write ``NAME.itf.json`` and ``NAME.txt``; the path of the first. Raises `SystemFailure`."""
-        path = folder.write(f"{self.name}.itf.json", itf_text(self.system, self.trace, self.prop), self.name)
-        folder.write(f"{self.name}.txt", self.text(), self.name)
+        """Write both files; the path of the first. Raises `SystemFailure`."""
+        itf, text = self.files
+        path = folder.write(itf, itf_text(self.system, self.trace, self.prop), self.name)
+        folder.write(text, self.text(), self.name)
         return str(path)
 
     def text(self) -> str:

@@ -71,8 +71,10 @@ class Folder:
 
     def expect_writable(self, names: Iterable[str] = ()) -> None:
         """Raise `SystemFailure` when the folder cannot be written, or holds a file of these names that is not its own."""
+        self._expect_writable(names, self._ours())
+
+    def _expect_writable(self, names: Iterable[str], ours: Collection[str]) -> None:
         expect_writable(self.path, folder=True)
-        ours = self._ours()
         for name in names:
             if name not in ours and (self.path / name).exists():
                 raise SystemFailure(
@@ -86,12 +88,20 @@ class Folder:
 
     def write_bytes(self, name: str, data: bytes, about: str) -> Path:
         """As `write`, for any data."""
-        self.expect_writable([name])
-        # The list first: a file that is listed and missing does no harm, one that is there and unlisted would.
-        self._note({**self._ours(), name: about})
+        self.announce({name: about})
         write_bytes(self.path / name, data)
         self.written[name] = about
         return self.path / name
+
+    def announce(self, files: Mapping[str, str]) -> None:
+        """List files, with what they show, that are about to be written. Raises `SystemFailure` over one of somebody else.
+
+        The list comes first: a file that is listed and missing does no harm, one that is there and unlisted would.
+        """
+        ours = self._ours()
+        self._expect_writable(files, ours)
+        if not ours.items() >= files.items():
+            self._note({**ours, **files})
 
     def forget(self, about: Collection[str]) -> None:
         """Remove its own older files that show one of `about` and were not written again."""

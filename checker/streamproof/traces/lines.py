@@ -48,7 +48,15 @@ def wrap(lines: Iterable[Line], width: int) -> Iterator[tuple[Span, ...]]:
 
 def text(lines: Iterable[Line], width: int) -> str:
     """The lines without styles, no trailing spaces, ending with a newline."""
-    return "".join("".join(s.text for s in row).rstrip() + "\n" for row in wrap(lines, width))
+    return "".join(row + "\n" for line in lines for row in _texts(line, max(width, 20)))
+
+
+def _texts(logical: Line, width: int) -> Iterator[str]:
+    whole = " " * min(logical.indent, width // 2) + "".join(span.text for span in logical.spans)
+    if len(whole) <= width:
+        yield whole.rstrip()
+    else:
+        yield from ("".join(span.text for span in row).rstrip() for row in _wrap(logical, width))
 
 
 _Char = tuple[str, Style]
