@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
 from streamproof.explicit.loader import load
-from streamproof.explicit.writer import Writer, local_names, shared
+from streamproof.explicit.writer import Writer, shared
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
@@ -53,23 +53,26 @@ class StepClaim:
     def judge(self) -> Judge:
         """A function that tells of a step whether it is as claimed."""
         variables = self._system.variables
-        names = local_names(self._system)
-        said = {term.name for term in e.subterms(self._mistake, self._broken) if isinstance(term, e.Var)}
         later = {term: b.var(f"{variables[at].name}'", variables[at].sort) for at, term in self._then}
         step = Substitution(later)
         mistake, broken = step(self._mistake), step(self._broken)
+        # Places, not local variables: what comes first often decides, and reads little.
+        writer = Writer(
+            {v.name: f"_state[{at}]" for at, v in enumerate(variables)}
+            | {f"{variables[at].name}'": f"_next[{at}]" for at, _ in self._then}
+        )
         common = shared((mistake, broken))
-        writer = Writer(names | {f"{variables[at].name}'": f"_then{at}" for at, _ in self._then})
         with writer.block("def judge(_state, _next):"):
-            for at, variable in enumerate(variables):
-                if variable.name in said:
-                    writer.line(f"{names[variable.name]} = _state[{at}]")
-            for at, _ in self._then:
-                writer.line(f"_then{at} = _next[{at}]")
             if mistake is not b.FALSE:
                 with writer.block(f"if {writer.term(mistake, common)}:"):
                     writer.line("return 2")
-            writer.line(f"return 1 if {writer.term(broken, common)} else 0")
+            excuses = (
+                broken.arg.args if isinstance(broken, e.Not) and isinstance(broken.arg, e.Or) else (b.not_(broken),)
+            )
+            for excuse in excuses:
+                with writer.block(f"if {writer.term(excuse, common)}:"):
+                    writer.line("return 0")
+            writer.line("return 1")
         return cast(Judge, load("judge", self._system.name, writer.source))
 
 
