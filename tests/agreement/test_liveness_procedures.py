@@ -367,12 +367,12 @@ def test_steps_noted_on_the_way() -> None:
 # --- limits, and what is loaded
 
 
-def toggling() -> System:
+def toggling(*more: Formula) -> System:
     """A bit that is set and cleared, fairly; said of it: that it is set again and again, as a condition on steps."""
     on = b.var("on", BOOL)
     flip = Instance("flip", (), (), (), (("on", b.not_(on)),))
     sets = Recurs(b.and_((b.not_(on), b.next_("on", BOOL))), "set")
-    prop = Property("sets", Kind.TEMPORAL, b.TRUE, formula=sets)
+    prop = Property("sets", Kind.TEMPORAL, b.TRUE, formula=AndF((sets, *more)))
     return System("toggling", (Variable("on", BOOL, (False,)),), (Action("flip", (), Fairness.WEAK, (flip,)),), (prop,))
 
 
@@ -380,6 +380,8 @@ def test_limits_count_with_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notes make two states four; limits on states and levels are those of the graph with notes, as of a search of it."""
     (finding,) = both_ways(toggling(), monkeypatch)
     assert finding.because == "true of every fair behaviour of 4 states, with a note of what recurs"
+    (finding,) = both_ways(toggling(Always(Eventually(Atom(b.var("on", BOOL))))), monkeypatch)
+    assert finding.because.startswith("true of every fair behaviour of 4 states")
     (finding,) = both_ways(toggling(), monkeypatch, max_states=4)
     assert finding.verdict is Verdict.HOLDS
     (finding,) = both_ways(toggling(), monkeypatch, max_states=3)
