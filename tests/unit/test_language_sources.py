@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
+import inspect
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -12,7 +15,7 @@ import pytest
 
 import streamproof_models
 import streamproof_specs
-from streamproof.language.sources import definition, local_names, text
+from streamproof.language.sources import definition, local_names, parameters, text
 from streamproof.system.errors import ModelError
 
 FILES = sorted(
@@ -160,3 +163,28 @@ def test_local_names() -> None:
     assert isinstance(node, ast.FunctionDef)
     expected = {*"abcde", *"gh", *"mno", "q", "q2", "r", *"stv", "x", "y", "bb", "cc", "dd", "gg"}
     assert local_names(node) == expected
+
+
+def heads() -> list[Callable[..., object]]:
+    """Functions with every kind of parameter."""
+
+    def plain(a, b=1): ...
+    def named(a, *, b, c=1): ...
+    def only(a, /, b): ...
+    def rest(a, *b, c): ...
+    def more(a, **b): ...
+    def none(): ...
+
+    @functools.wraps(rest)
+    def wrapped(x, y): ...
+
+    def said(x): ...
+
+    said.__signature__ = inspect.signature(named)  # type: ignore[attr-defined]
+    return [plain, named, only, rest, more, none, wrapped, said, len, str.join]
+
+
+@pytest.mark.parametrize("function", heads(), ids=lambda f: f.__name__)
+def test_parameters(function: Callable[..., object]) -> None:
+    """The names that `inspect` gives, for every kind of parameter and whatever is wrapped."""
+    assert parameters(function) == tuple(inspect.signature(function, follow_wrapped=False).parameters)

@@ -28,7 +28,7 @@ from streamproof.language.primitives import (
 )
 from streamproof.language.refinement import promised, refined
 from streamproof.language.scopes import Names
-from streamproof.language.sources import decoration, place
+from streamproof.language.sources import decoration, parameters, place
 from streamproof.language.terms import StateRef, article, describe
 from streamproof.language.unchanged import Unchanged
 from streamproof.language.ways import ways
@@ -304,7 +304,7 @@ class Reader:
     # --- actions
 
     def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action | None:
-        names = list(inspect.signature(function, follow_wrapped=False).parameters)[1:]
+        names = list(parameters(function))[1:]
         if not names:
             raise ModelError(
                 f"action {name} takes no state", loc=place(function), remedy=f"write def {name}(self, s, ...)"
@@ -426,7 +426,7 @@ class Reader:
     # --- properties
 
     def _temporal(self, name: str, function: Callable[..., Any]) -> Property:
-        got = list(inspect.signature(function, follow_wrapped=False).parameters)
+        got = parameters(function)
         if len(got) != 2:
             raise ModelError(
                 f"{name}({', '.join(got)}) is said of behaviours",
@@ -446,7 +446,7 @@ class Reader:
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         name = function.__name__
         world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, free=self.free)
-        got = list(inspect.signature(function, follow_wrapped=False).parameters)
+        got = parameters(function)
         if len(got) != 1 + states:
             shape = "(self, s)" if states == 1 else "(self, s, t)"
             kind = "a condition on states" if states == 1 else "a condition on steps"

@@ -17,7 +17,7 @@ from streamproof.language.elements import elements, in_order, refuse_lazy
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.lift import merge
 from streamproof.language.primitives import Disabled, NoPick, choose, require
-from streamproof.language.sources import definition, local_names, place, text
+from streamproof.language.sources import definition, local_names, parameters, place, text
 from streamproof.language.steady import answers_alike
 from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
@@ -207,11 +207,11 @@ class Functions(Expressions):
         if not kwargs and form.positions is not None and len(args) == len(form.positions):
             return dict(zip(form.positions, args, strict=True))
         try:
-            bound = form.signature.bind(*args, **kwargs)
+            bound = _signature(plain).bind(*args, **kwargs)
         except TypeError as error:
             raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
         bound.apply_defaults()
-        for name, parameter in form.signature.parameters.items():
+        for name, parameter in _signature(plain).parameters.items():
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 bound.arguments[name] = self.world.allocate(bound.arguments[name])
         return bound.arguments
@@ -350,12 +350,16 @@ def underlying(function: Any) -> types.FunctionType:
     return plain
 
 
+@lru_cache(maxsize=1024)
+def _signature(plain: types.FunctionType) -> inspect.Signature:
+    """A function's own parameters, whatever it wraps."""
+    return inspect.signature(plain, follow_wrapped=False)
+
+
 @dataclass(frozen=True, slots=True)
 class _Form:
     """What is asked of a function at each call."""
 
-    signature: inspect.Signature
-    """Its own parameters, whatever it wraps."""
     positions: tuple[str, ...] | None
     """The parameters, if each may be given by its position."""
     asynchronous: bool
@@ -364,12 +368,10 @@ class _Form:
 
 @lru_cache(maxsize=1024)
 def _form(plain: types.FunctionType) -> _Form:
-    """The form of a function; it is asked for often, and `inspect` takes its time."""
-    signature = inspect.signature(plain, follow_wrapped=False)
-    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    """The form of a function; it is asked for often."""
+    names = parameters(plain)
     return _Form(
-        signature,
-        tuple(signature.parameters) if all(p.kind in by_position for p in signature.parameters.values()) else None,
+        names if names == plain.__code__.co_varnames[: plain.__code__.co_argcount] else None,
         inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain),
         inspect.isgeneratorfunction(plain),
     )

@@ -181,12 +181,13 @@ class Model:
         found: dict[str, tuple[int | None, int | None]] = {}
         for c in reversed(cls.__mro__):
             found.update(c.__dict__.get("limits", {}) if issubclass(c, Model) else {})
+        known = cls.parameters() if found else {}
         for name in found:
-            if name not in cls.parameters():
+            if name not in known:
                 raise ModelError(
                     f"{cls.__name__} limits {name!r}, which is not one of its parameters",
                     loc=class_place(cls),
-                    remedy=f"its parameters: {', '.join(cls.parameters()) or 'none'}",
+                    remedy=f"its parameters: {', '.join(known) or 'none'}",
                 )
         return found
 

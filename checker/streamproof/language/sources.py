@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -108,6 +109,16 @@ def _block(lines: Iterable[str], indent: str) -> Iterator[str]:
 
 def _same_place(one: types.CodeType, other: types.CodeType) -> bool:
     return one.co_name == other.co_name and one.co_firstlineno == other.co_firstlineno
+
+
+@lru_cache(maxsize=4096)
+def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's own parameters, whatever it wraps."""
+    if type(function) is types.FunctionType and not vars(function).keys() & {"__signature__", "_partialmethod"}:
+        code = function.__code__  # as `inspect` does it for any function, in a tenth of the time
+        if not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return tuple(inspect.signature(function, follow_wrapped=False).parameters)
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
