@@ -72,45 +72,47 @@ def _not_sorted(graph: Graph) -> bytearray:
 
 
 def components(graph: Graph, among: bytearray) -> Iterator[list[int]]:
-    """The strongly connected components of the marked states (Tarjan's algorithm, without recursion)."""
-    order: dict[int, int] = {}
-    low: dict[int, int] = {}
+    """The strongly connected components of the marked states (Tarjan's algorithm, without recursion).
+
+    Successors of marked states must be marked; a component comes after those that it leads to.
+    """
+    nodes, met = len(graph), 0
+    order, low = (
+        [0] * nodes,
+        [0] * nodes,
+    )  # numbers from 1 in the order of discovery; beyond all once a component is complete
     stack: list[int] = []
-    waiting: set[int] = set()
-    work: list[tuple[int, Iterator[int]]] = []
-
-    def enter(state: int) -> None:
-        order[state] = low[state] = len(order)
-        stack.append(state)
-        waiting.add(state)
-        work.append((state, iter(graph.successors(state))))
-
-    for root in range(len(graph)):
-        if not among[root] or root in order:
+    for root in range(nodes):
+        if not among[root] or order[root]:
             continue
-        enter(root)
-        while work:
-            state, successors = work[-1]
-            fresh = None
-            for target in successors:
-                if target not in order:
-                    fresh = target
+        met += 1
+        order[root] = low[root] = met
+        stack.append(root)
+        way, ahead = [root], [iter(graph.successors(root))]
+        while way:
+            state = way[-1]
+            for target in ahead[-1]:
+                seen = order[target]
+                if not seen:
+                    met += 1
+                    order[target] = low[target] = met
+                    stack.append(target)
+                    way.append(target)
+                    ahead.append(iter(graph.successors(target)))
                     break
-                if target in waiting:
-                    low[state] = min(low[state], order[target])
-            if fresh is not None:
-                enter(fresh)
-                continue
-            work.pop()
-            if work:
-                above = work[-1][0]
-                low[above] = min(low[above], low[state])
-            if low[state] == order[state]:
-                component: list[int] = []
-                while not component or component[-1] != state:
-                    component.append(stack.pop())
-                waiting.difference_update(component)
-                yield component
+                if seen < low[state]:
+                    low[state] = seen
+            else:
+                way.pop()
+                ahead.pop()
+                if way:
+                    low[way[-1]] = min(low[way[-1]], low[state])
+                if low[state] == order[state]:
+                    component: list[int] = []
+                    while not component or component[-1] != state:
+                        component.append(stack.pop())
+                        order[component[-1]] = nodes + 1
+                    yield component
 
 
 def _shortest_round(graph: Graph, start: int, component: set[int]) -> list[int]:

@@ -12,6 +12,9 @@ from streamproof.system.model import Fairness
 from streamproof.system.records import dataclass
 from streamproof.system.temporal import Obligation
 
+BITS = 8
+"""Of a byte."""
+
 
 @dataclass(frozen=True)
 class Arena:
@@ -73,17 +76,29 @@ class Labels:
     @classmethod
     def of(cls, graph: SmallGraph, automaton: Automaton) -> Labels:
         """The valuation of every state."""
-        valuations: Sequence[int] = bytes(graph.states)
-        for at, row in enumerate(graph.evaluate(automaton.conditions) if automaton.conditions else ()):
-            valuations = [known | true << at for known, true in zip(valuations, row, strict=True)]
-        return cls(valuations, len(automaton.conditions), automaton.everything)
+        rows = graph.evaluate(automaton.conditions)
+        valuations: Sequence[int]
+        if len(rows) <= BITS:  # a number of as many bytes as there are states has them side by side
+            whole = sum(int.from_bytes(row, "little") << at for at, row in enumerate(rows))
+            valuations = whole.to_bytes(graph.states, "little")
+        else:
+            valuations = [sum(true << at for at, true in enumerate(bits)) for bits in zip(*rows, strict=True)]
+        return cls(valuations, len(rows), automaton.everything)
 
     def mask(self, table: int) -> bytes:
         """For each state whether it satisfies a truth table, as a byte."""
         if table not in self._known:
             column = bytes(table >> valuation & 1 for valuation in range(1 << self.atoms))
-            self._known[table] = bytes(map(column.__getitem__, self.valuations))
+            if isinstance(self.valuations, bytes):
+                self._known[table] = self.valuations.translate(column.ljust(256, b"\0"))
+            else:
+                self._known[table] = bytes(map(column.__getitem__, self.valuations))
         return self._known[table]
+
+
+def both(mask: bytes, other: bytes) -> bytes:
+    """Where both of two masks are true."""
+    return (int.from_bytes(mask, "little") & int.from_bytes(other, "little")).to_bytes(len(mask), "little")
 
 
 def marked(mask: Sequence[int]) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamproof.explicit.liveness.automaton import Automaton, Part
-from streamproof.explicit.liveness.small.arena import Arena, Labels
+from streamproof.explicit.liveness.small.arena import Arena, Labels, both
 from streamproof.explicit.liveness.small.region import Region
 from streamproof.system.records import dataclass
 
@@ -72,12 +72,12 @@ def marks_met(part: Part, labels: Labels, region: Region) -> list[bytes]:
 def resting(arena: Arena, automaton: Automaton, region: Region, met: Sequence[bytes]) -> bytes:
     """The nodes in which a fair and accepted run can stay for ever: nothing that is owed fairness is enabled there."""
     can_stay = [place in own.after for place, own in enumerate(automaton.places)]
-    good = bytearray(
+    good = bytes(
         can_stay[place] and not arena.offered[state] for place, state in zip(region.place, region.state, strict=True)
     )
     for mask in met:
-        good = bytearray(map(int.__and__, good, mask))
-    return bytes(good)
+        good = both(good, mask)
+    return good
 
 
 def _kept(arena: Arena, region: Region, members: Sequence[int]) -> Sequence[int]:

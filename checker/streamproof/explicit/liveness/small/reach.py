@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
-from operator import and_
 
 from streamproof.explicit.liveness.automaton import Automaton, Part
-from streamproof.explicit.liveness.small.arena import Arena, Labels, marked
+from streamproof.explicit.liveness.small.arena import Arena, Labels, both, marked
 from streamproof.explicit.liveness.small.region import Region, reached, region
 from streamproof.system.records import dataclass
 
@@ -42,7 +41,7 @@ class Reach:
             if part.marks is None:
                 return None
         inside = [self.labels.mask(places[p].label) for p in part.places]
-        entries = [bytes(map(and_, self._entries(part, p), mask)) for p, mask in zip(part.places, inside, strict=True)]
+        entries = [both(self._entries(part, p), mask) for p, mask in zip(part.places, inside, strict=True)]
         if not part.cyclic or not any(map(any, entries)):
             self.reads.update(
                 (p, mask) for p, mask in zip(part.places, entries, strict=True) if p not in self.everywhere
