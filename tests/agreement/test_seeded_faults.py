@@ -18,10 +18,10 @@ from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
 from streamproof.exchange import promela, promela_steps, promela_terms, spin, tla_terms, tlc
 from streamproof.exchange.spin_run import installed
-from streamproof.explicit import successors, writer
+from streamproof.explicit import small_graph, step_claims, successors, writer
 from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.terms import Emitter
-from streamproof.explicit.liveness import decide
+from streamproof.explicit.liveness import outcome
 from streamproof.symbolic import encoding, goals, terms, theory
 from streamproof.system import (
     Fairness,
@@ -100,7 +100,11 @@ RULES: dict[str, Callable[[System, Rules], Rules]] = {
 
 def _in_rules(module: Any, change: Callable[[System, Rules], Rules]) -> Seed:
     sound = module.rules_of
-    return lambda patch: patch.setattr(module, "rules_of", lambda system, asked: change(system, sound(system, asked)))
+
+    def faulty(system: System, asked: Any, **more: bool) -> Rules:
+        return change(system, sound(system, asked, **more))
+
+    return lambda patch: patch.setattr(module, "rules_of", faulty)
 
 
 # --- the Python tier ------------------------------------------------------------------------------------------------
@@ -121,7 +125,22 @@ def _ending_anywhere(patch: Patch) -> None:
     patch.setattr(successors, "_finish_state", lambda out, terminal, edges: sound(out, b.TRUE, edges))
 
 
+def _told(answer: Callable[[int], int]) -> Seed:
+    """Step properties are told by functions, as large ones are, and these give another answer."""
+
+    def seed(patch: Patch) -> None:
+        patch.setattr(step_claims, "LARGE", -1)
+        sound = step_claims.StepClaim.judge
+        patch.setattr(
+            step_claims.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))
+        )
+
+    return seed
+
+
 PYTHON: dict[str, Seed] = {
+    "large step properties are not looked at": _told(lambda told: 0),
+    "mistakes of large step properties are violations": _told(lambda told: min(told, 1)),
     **{name: _in_rules(successors, change) for name, change in RULES.items()},
     "+ is written as -": _written(e.Add, " + ", " - "),
     "- is written as +": _written(e.Sub, " - ", " + "),
@@ -409,12 +428,12 @@ SOON = (
 
 
 def _owed(change: Callable[[Any], Any]) -> Seed:
-    sound = decide.obligations
+    sound = outcome.obligations
 
     def faulty(system: System) -> tuple[Any, ...]:
         return tuple(one for one in map(change, sound(system)) if one is not None)
 
-    return lambda patch: patch.setattr(decide, "obligations", faulty)
+    return lambda patch: patch.setattr(outcome, "obligations", faulty)
 
 
 LIVENESS: dict[str, Seed] = {
@@ -464,9 +483,13 @@ def test_faults_of_the_symbolic_engine_are_caught(corpus: Sequence[Any], monkeyp
     assert _caught(corpus, lambda system: asking.bounded(system, DEPTH, seconds=5))
 
 
+@pytest.mark.parametrize("largest", [small_graph.MOST_STATES, -1], ids=["lists", "arrays"])
 @pytest.mark.parametrize("fault", LIVENESS)
-def test_faults_in_temporal_verdicts_are_caught(fair_corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
-    """Fairness is misunderstood in one way."""
+def test_faults_in_temporal_verdicts_are_caught(
+    fair_corpus: Sequence[Any], monkeypatch: Patch, fault: str, largest: int
+) -> None:
+    """Fairness is misunderstood in one way; graphs up to the `largest` are decided as plain lists."""
+    monkeypatch.setattr(small_graph, "MOST_STATES", largest)
     LIVENESS[fault](monkeypatch)
     assert _caught(fair_corpus, lambda system: asking.explored(system, "python", seconds=1))
 

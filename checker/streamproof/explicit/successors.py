@@ -95,14 +95,13 @@ class Rule:
         return (*self.guard, self.faults, *self.after, *(term for _, *terms in self.steps for term in terms))
 
 
-def rules_of(system: System, steps: Sequence[tuple[int, Property]]) -> list[Rule]:
-    """Every instance of a simplified scalar system as it is written, with the numbered step properties it may break."""
-    return _rules_of(system, [StepClaim(system, number, prop) for number, prop in steps])
+def rules_of(system: System, steps: Sequence[tuple[int, Property]], *, apart: bool = False) -> list[Rule]:
+    """Every instance of a simplified scalar system as it is written, with the numbered step properties it may break.
 
-
-def _rules_of(system: System, claims: Sequence[StepClaim], *, apart: bool = False) -> list[Rule]:
-    """`apart`: whether large claims are told of most instances by a function of their own."""
+    `apart`: large properties are told of most instances by a function of their own.
+    """
     now = [b.var(v.name, v.sort) for v in system.variables]
+    claims = [StepClaim(system, number, prop) for number, prop in steps]
     return [_rule(system, number, i, now, claims, apart) for number, i in enumerate(system.instances)]
 
 
@@ -120,8 +119,7 @@ def expander(
     `graph`, it can also be called to write down the steps. With `canonical`, the states are representatives, and each
     successor is replaced by its own; steps are checked before.
     """
-    claims = [StepClaim(system, number, prop) for number, prop in steps]
-    rules = _rules_of(system, claims, apart=True)
+    rules = rules_of(system, steps, apart=True)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
     faults = b.or_(check.condition for i in system.instances for check in i.guard_checks)
     writer = Writer(local_names(system))
@@ -151,7 +149,7 @@ def expander(
         )
         writer.line(f"return _number - _first, ({generated}), ({distinct}), _least, _most, _stuck, _faulty")
     told = {number for rule in live for number in rule.apart}
-    judges = {f"_judge{claim.number}": claim.judge() for claim in claims if claim.number in told}
+    judges = {f"_judge{k}": StepClaim(system, k, prop).judge() for k, prop in steps if k in told}
     return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical, **judges))
 
 
