@@ -77,10 +77,8 @@ def components(graph: Graph, among: bytearray) -> Iterator[list[int]]:
     Successors of marked states must be marked; a component comes after those that it leads to.
     """
     nodes, met = len(graph), 0
-    order, low = (
-        [0] * nodes,
-        [0] * nodes,
-    )  # numbers from 1 in the order of discovery; beyond all once a component is complete
+    # Numbers from 1 in the order of discovery; beyond all of them once a component is complete.
+    order, low = [0] * nodes, [0] * nodes
     stack: list[int] = []
     for root in range(nodes):
         if not among[root] or order[root]:
