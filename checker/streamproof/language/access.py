@@ -9,6 +9,7 @@ from typing import Any
 
 from streamproof.language import methods, operators, places
 from streamproof.language.displays import Displays
+from streamproof.language.guarded import read
 from streamproof.language.places import plain
 from streamproof.language.scopes import Family, Leaf, Names
 from streamproof.language.sources import text
@@ -67,7 +68,7 @@ class Access(Displays):
         if not is_looked_up(owner, name):
             self.world.outside.asked = True
         try:
-            return getattr(owner, name)
+            return read(owner, name) if self.world.free else getattr(owner, name)
         except AttributeError:
             remedy = near(name, dir(owner), "define it in the model, for example in setup()")
             raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
-from streamproof.language.amounts import Amount
+from streamproof.language.amounts import Amount, term_of
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.nearest import nearest
 from streamproof.system.sorts import (
@@ -30,8 +30,8 @@ def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
         case BoolSort():
             if isinstance(given, bool):
                 return given
-        case RangeSort() if isinstance(given, Amount):
-            return given
+        case RangeSort() if type(given) is Amount:
+            return term_of(given)
         case RangeSort(lo, hi):
             if isinstance(given, int) and not isinstance(given, bool):
                 if lo <= given <= hi:

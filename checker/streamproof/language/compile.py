@@ -6,16 +6,17 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from streamproof.language.amounts import Amount, Indices, between, ranging
+from streamproof.language.amounts import Amount, Indices, between, sort_of, term_of
 from streamproof.language.declare import Decl, State
 from streamproof.language.elements import in_order
 from streamproof.language.frames import ordinary
+from streamproof.language.guarded import called, read
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import RESERVED, Model, class_place, marked
 from streamproof.language.primitives import (
@@ -129,8 +130,7 @@ def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc 
     home = place(type(model).state)
     if not inspect.signature(type(model).state).parameters:
         raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
-    with ranging(type(model)) if free else nullcontext():
-        found = ordinary(model.state, "state()", home)
+    found = ordinary(partial(called, model.state) if free else model.state, "state()", home)
     if not isinstance(found, State):
         raise ModelError(
             f"state() of {type(model).__name__} returned {describe(found)}",
@@ -357,18 +357,20 @@ class Reader:
     def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
         loc, what = decoration(function), f"the domain of {action}({parameter})"
         if isinstance(given, str):
-            if not hasattr(self.model, given):
+            try:
+                given = read(self.model, given) if self.free else getattr(self.model, given)
+            except AttributeError:
                 raise ModelError(
                     f"{what}, {given!r}, is no attribute of the model",
                     loc=loc,
                     remedy="name a parameter or something set in setup(), or give a list",
-                )
-            given = getattr(self.model, given)
+                ) from None
         if isinstance(given, types.FunctionType | types.MethodType):
-            given = ordinary(partial(given, self.model), what, loc)
-        if isinstance(given, Amount | Indices):
-            over = given if isinstance(given, Indices) else between([given.expr], loc)
-            return [b.var(f"{self.called(action)}.{parameter}", over.sort, loc)]
+            given = ordinary(partial(*([called] if self.free else []), given, self.model), what, loc)
+        if type(given) is Amount:
+            given = between([term_of(given)], loc)
+        if type(given) is Indices:
+            return [b.var(f"{self.called(action)}.{parameter}", sort_of(given), loc)]
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
         if isinstance(given, Decl):

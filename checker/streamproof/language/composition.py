@@ -14,7 +14,7 @@ import keyword
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from streamproof.language.amounts import Amount, Indices
+from streamproof.language.amounts import Amount, Indices, shown
 from streamproof.language.declare import Decl
 from streamproof.language.frames import caller
 from streamproof.language.model import Model
@@ -105,10 +105,10 @@ def each(domain: Any, make: Callable[[Any], Any]) -> Each:
     Raises `ModelError` for a domain without keys, or with any number of them.
     """
     loc = caller()
-    if isinstance(domain, Amount | Indices):
+    if type(domain) is Amount or type(domain) is Indices:
         raise ModelError(
-            f"{domain!r} parts, which is any number, are outside what can be proved for every size"
-            if isinstance(domain, Amount)
+            f"{shown(domain)} parts, which is any number, are outside what can be proved for every size"
+            if type(domain) is Amount
             else "any number of parts is outside what can be proved for every size",
             loc=loc,
             remedy="give the parameter a value, or keep an Array in one machine",

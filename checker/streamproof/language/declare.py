@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any, Final
 
-from streamproof.language.amounts import Amount, Everywhere, Indices, between, unveiled
+from streamproof.language.amounts import Amount, Everywhere, Indices, between, shown, sort_of, term_of, unveiled
 from streamproof.language.coerce import coerce
 from streamproof.language.frames import caller
 from streamproof.language.terms import is_expr
@@ -116,7 +116,7 @@ def Bool(init: Any = None) -> Decl:
 
 def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
     """An integer from `lo` to `hi`, both included."""
-    if isinstance(lo, Amount) or isinstance(hi, Amount):
+    if type(lo) is Amount or type(hi) is Amount:
         return _between(lo, hi, init)
     if not isinstance(lo, int) or isinstance(lo, bool) or not isinstance(hi, int) or isinstance(hi, bool):
         given = repr(lo) if hi is None else f"{lo!r} and {hi!r}"
@@ -130,11 +130,11 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
 
 def _between(lo: Any, hi: Any, init: Any) -> Decl:
     """An integer between ends that depend on free parameters."""
-    least, most = (b.num(end) if isinstance(end, int) else unveiled(end) for end in (lo, hi))
+    least, most = (b.num(end) if type(end) is int else unveiled(end) for end in (lo, hi))
     for end in (least, most):
-        if not is_expr(end):
+        if not is_expr(end) or not isinstance(end.sort, RangeSort):
             raise ModelError(f"Range needs two integers, got {end!r}", loc=caller(), remedy="write Range(0, 3)")
-    return _decl(term_range(least, most), init, [lo])
+    return _decl(term_range(least, most), init, [unveiled(lo)])
 
 
 def Nat(init: Any = None) -> Decl:
@@ -224,7 +224,8 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
     if isinstance(keys, RangeSort) and endless(keys):
         return _everywhere(sort, inner, init)
     count = cardinality(keys)
-    if init is not None and not isinstance(init, _Any | AnyOf | Mapping) and _is_element(inner.sort, init):
+    many = type(init) is not Amount and isinstance(init, _Any | AnyOf | Mapping)
+    if init is not None and not many and _is_element(inner.sort, init):
         return _decl(sort, None, [(coerce(inner.sort, init, loc),) * count])
     if init is None:
         one = inner.first[0] if inner.first else default(inner.sort)
@@ -236,7 +237,7 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
 def _everywhere(sort: ArraySort, inner: Decl, init: Any) -> Decl:
     """An array of any length; it starts with the same value, or the same choice of values, at every index."""
     loc = caller()
-    if isinstance(init, _Any | AnyOf | Mapping | list | tuple):
+    if type(init) is not Amount and isinstance(init, _Any | AnyOf | Mapping | list | tuple):
         raise ModelError(
             f"the first values of an array with {sort.index} as index are not given one by one",
             loc=loc,
@@ -248,7 +249,7 @@ def _everywhere(sort: ArraySort, inner: Decl, init: Any) -> Decl:
 
 
 def _is_element(sort: Sort, value: Any) -> bool:
-    if isinstance(value, Amount):
+    if type(value) is Amount:
         return isinstance(sort, RangeSort)
     try:
         return contains(sort, coerce(sort, value, None))
@@ -258,11 +259,11 @@ def _is_element(sort: Sort, value: Any) -> bool:
 
 def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
     """The sort an array is indexed by, from what an author writes there."""
+    if type(index) is Amount:
+        index = between([term_of(index)], loc)
+    if type(index) is Indices:
+        return sort_of(index)
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
-        return index.sort
-    if isinstance(index, Amount):
-        index = between([index.expr], loc)
-    if isinstance(index, Indices):
         return index.sort
     if isinstance(index, int) and not isinstance(index, bool) and index > 0:
         return RangeSort(0, index - 1)
@@ -279,9 +280,9 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
 
 def Queue(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
     """A bounded first-in-first-out queue, empty first; ``push``, ``pop``, ``head``, ``len``, indexing from the head."""
-    if isinstance(capacity, Amount):
+    if type(capacity) is Amount:
         raise ModelError(
-            f"a Queue of capacity {capacity!r}, which is any number, is outside what can be proved for every size",
+            f"a Queue of capacity {shown(capacity)}, which is any number, is outside what can be proved for every size",
             loc=caller(),
             remedy="where the order does not matter, keep the number of elements in a Range or Nat; "
             "or give the parameter a value",

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from streamproof.language import places
-from streamproof.language.amounts import Indices
+from streamproof.language.amounts import Indices, sort_of
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
@@ -33,8 +33,8 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     whole = places.plain(world, value)
     if is_expr(whole):
         return _of_term(whole, loc)
-    if isinstance(whole, Indices):
-        raise any_number(whole.sort, loc)
+    if type(whole) is Indices:
+        raise any_number(sort_of(whole), loc)
     if isinstance(whole, Cases):
         raise ModelError(
             "what is iterated over depends on the state",
@@ -60,8 +60,8 @@ class Over:
 
 def everywhere(world: World, value: Term, loc: Loc) -> Over | None:
     """The loop over a value, if it is one over any number of indices, or over an array of any length."""
-    if isinstance(value, Indices):
-        return Over(value.sort, lambda bound: bound)
+    if type(value) is Indices:
+        return Over(sort_of(value), lambda bound: bound)
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort) and isinstance(value.sort.index, TermRange):
         array = value
         return Over(value.sort.index, lambda at: places.settle(world, places.item(world, array, at, loc, "index")))

@@ -14,6 +14,8 @@ from streamproof.system.nearest import nearest
 T = TypeVar("T")
 
 ORDINARY = "this is ordinary Python, run while the model is read"
+GUARDED = str(Path(__file__).resolve().parent / "guarded.py")
+"""Where the user's calls are made on the user's behalf."""
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
@@ -28,6 +30,12 @@ def caller() -> Loc | None:
             return None
         frame = frame.f_back
     return None
+
+
+def is_ours() -> bool:
+    """Whether the function that calls the caller of this one is part of streamproof, and does not run what it is given."""
+    name = sys._getframe(2).f_code.co_filename
+    return name.startswith(PACKAGE) and name != GUARDED
 
 
 def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:

@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
-from streamproof.language.amounts import unveiled
+from streamproof.language.amounts import unveiled, watch
 from streamproof.language.elements import elements, in_order, refuse_lazy
 from streamproof.language.expressions import Expressions, closed_over
+from streamproof.language.guarded import called
 from streamproof.language.lift import merge
 from streamproof.language.primitives import Disabled, NoPick, choose, require
 from streamproof.language.sources import definition, local_names, parameters, place, text
@@ -119,11 +120,22 @@ class Functions(Expressions):
         effects.refuse(function, node, loc)
         python = isinstance(function, types.FunctionType | types.MethodType)
         owner = getattr(function, "__self__", None)
+        undecided: Undecided | None = None
         if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
+            own = watch()
+            mark = 0 if own is None else len(own.refused)
             try:
-                return self._native(function, args, kwargs, loc)
-            except (Disabled, NoPick, Undecided):  # it requires, chooses or asks for a free parameter's value: that is
-                pass  # for the language to see
+                result = self._native(function, args, kwargs, loc)
+            except (Disabled, NoPick):  # it requires or chooses: that is for the language to see
+                pass
+            except Undecided as error:  # so is what asks for a free parameter's value
+                undecided = error
+            else:
+                undecided = None if own is None else own.since(mark)
+                if undecided is None:
+                    return result
+            if own is not None:
+                own.forget(mark)
         if symbolic(owner):
             raise ModelError(f"{text(node.func)!r} cannot be called here", loc=loc, remedy="write the loop out")
         result = calls.builtin(self.world, function, args, kwargs, loc)
@@ -133,6 +145,8 @@ class Functions(Expressions):
             for a in (*args, *kwargs.values()):
                 refuse_lazy(a, loc)
             return self.inline(function, args, kwargs, frame.depth + 1, loc)
+        if undecided is not None:
+            raise undecided
         raise ModelError(
             f"{getattr(function, '__name__', function)}() cannot be called with values of the state",
             loc=loc,
@@ -144,7 +158,7 @@ class Functions(Expressions):
         if not answers_alike(function, (*args, *kwargs.values())):
             self.world.outside.asked = True
         try:
-            result = function(*args, **kwargs)
+            result = called(function, *args, **kwargs) if self.world.free else function(*args, **kwargs)
         except (Disabled, NoPick, Undecided):
             raise
         except StreamproofError as error:

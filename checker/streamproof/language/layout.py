@@ -7,14 +7,15 @@ that they have in the whole. Nothing here knows steps; `composite` puts them tog
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
-from streamproof.language.amounts import Amount, ranging
+from streamproof.language.amounts import Amount
 from streamproof.language.compile import declared
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
 from streamproof.language.frames import ordinary
+from streamproof.language.guarded import called
 from streamproof.language.machines import Machine, near, places_of
 from streamproof.language.model import Model, class_place, marked
 from streamproof.language.patterns import Pattern, parsed
@@ -41,8 +42,8 @@ def parts_of(model: Model) -> Parts:
         known: Parts = model.__dict__[ATTRIBUTE]
         return known
     home = place(type(model).parts)
-    with ranging(type(model)) if any(isinstance(v, Amount) for v in model.settings().values()) else nullcontext():
-        parts = ordinary(model.parts, "parts()", home)
+    free = any(type(v) is Amount for v in model.settings().values())
+    parts = ordinary(partial(called, model.parts) if free else model.parts, "parts()", home)
     if not isinstance(parts, Parts):
         raise ModelError(
             f"parts() of {type(model).__name__} returned {describe(parts)}",

@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_type_hints
 
-from streamproof.language.amounts import Amount, ranging
+from streamproof.language.amounts import Amount
 from streamproof.language.declare import State
 from streamproof.language.frames import ordinary
+from streamproof.language.guarded import called
 from streamproof.language.primitives import MARK, PropertyMark
 from streamproof.language.sources import place
 from streamproof.language.sweeping import Sweep
@@ -103,7 +104,7 @@ class Model:
                 remedy = f"give it a type to make it one: {name}: int = ..." if plain else f"its parameters: {known}"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
             kind = hints.get(name)
-            if kind is int and isinstance(value, Amount):
+            if kind is int and type(value) is Amount:
                 setattr(self, name, value)
                 continue
             if kind in (bool, int, str) and type(value) is not kind:
@@ -111,15 +112,14 @@ class Model:
             setattr(self, name, value)
         self._within_limits()
         if type(self).setup is not Model.setup:
-            unknown = any(isinstance(value, Amount) for value in given.values())
-            with ranging(type(self)) if unknown else nullcontext():
-                ordinary(self.setup, "setup()", place(type(self).setup))
+            free = any(type(value) is Amount for value in given.values())
+            ordinary(partial(called, self.setup) if free else self.setup, "setup()", place(type(self).setup))
 
     def _within_limits(self) -> None:
         """Raises `UsageError` for a parameter that is outside its limits."""
         for name, (least, most) in type(self).parameter_limits().items():
             value = getattr(self, name)
-            if isinstance(value, Amount):
+            if type(value) is Amount:
                 continue  # within its limits by assumption
             if (least is not None and value < least) or (most is not None and value > most):
                 raise UsageError(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from streamproof.language.amounts import Indices
+from streamproof.language.amounts import Indices, sort_of
 from streamproof.language.elements import distinct, elements, refuse_lazy
 from streamproof.language.lift import lift, natural
 from streamproof.language.places import fitted, plain, present, resolved
@@ -349,8 +349,8 @@ def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str,
             raise ModelError(
                 f"'in' needs a collection, got {describe(whole)}", loc=loc, remedy="use a Set, Queue or Array"
             )
-    elif isinstance(hay, Indices):
-        return b.in_domain(integer(world, needle, loc, texts[0]), hay.sort)
+    elif type(hay) is Indices:
+        return b.in_domain(integer(world, needle, loc, texts[0]), sort_of(hay))
     elif isinstance(hay, range):
         return _in_range(world, needle, hay, loc, texts[0])
     elif not isinstance(hay, tuple | list | AbstractSet | Mapping | Several):

@@ -7,7 +7,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
-from streamproof.language.amounts import Amount, Everywhere, ranging
+from streamproof.language.amounts import Amount, Everywhere, watching
 from streamproof.language.compile import compile_unbounded
 from streamproof.language.declare import ANY
 from streamproof.language.model import Model
@@ -48,8 +48,22 @@ def compile_parametric(
     own = cls.variants.get(variant or "", cls)
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
     amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
-    with ranging(own):
-        model = cls.build(variant, **parameters, **amounts)
+    with watching():
+        return _compiled(cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries)
+
+
+def _compiled(
+    cls: type[Model],
+    chosen: tuple[Free, ...],
+    amounts: Mapping[str, Amount],
+    variant: str | None,
+    parameters: Mapping[str, Any],
+    properties: Sequence[Callable[..., Any]],
+    *,
+    temporal: bool,
+    carries: Mapping[str, Any],
+) -> Parametric:
+    model = cls.build(variant, **parameters, **amounts)
     system, declarations = compile_unbounded(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
     numbers = count(1)
     initial = [system.initially]
@@ -79,9 +93,9 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
 
 
 def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Expr:
-    """That `term` has the first value `value`, in which there may be an `Amount`, `ANY` and `Everywhere`."""
-    if isinstance(value, Amount):
-        return b.eq(term, value.expr)
+    """That `term` has the first value `value`, in which there may be terms, `ANY` and `Everywhere`."""
+    if isinstance(value, Node):
+        return b.eq(term, value)
     if value is ANY:
         return b.and_(_literally(term, sort))
     match sort:
