@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamproof.cli.answer import Request, tell_left_out
@@ -12,24 +11,30 @@ from streamproof.cli.engines import Outcome
 from streamproof.cli.outputs import people
 from streamproof.cli.ticking import Ticking
 from streamproof.language.model import limits_text
-from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.errors import Exit, StreamproofError, UsageError
+from streamproof.system.ground import at_text as _at
+from streamproof.system.ground import weight
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.traces.lines import BLANK, Line, Span, line
 
 if TYPE_CHECKING:
+    from streamproof.agree.readings import Grounding
     from streamproof.symbolic.parametric import AnySize
     from streamproof.symbolic.parametric.showing import Cti
     from streamproof.system.unbounded import Parametric
 
 FOR_EVERY_SIZE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
-INSTANCES = 4
-"""Small instances that are searched for what was not proved."""
-MOST_STATES = 200_000
-SECONDS = 10.0
-"""What searching one small instance may take."""
+INSTANCES = 24
+"""Instances that are searched beside a proof."""
+MOST_STATES = 20_000
+"""States of one of them."""
+ALL_STATES = 150_000
+"""States of all of them."""
 MAX_SHOWN = 2
+SIZES_SHOWN = 3
+"""Instances that are named where a property holds and is not proved."""
 
 
 def answer_any(
@@ -41,6 +46,7 @@ def answer_any(
     timeout: float | None,
 ) -> int:
     """Prove what can be proved for every value of `free`, search small instances for the rest, and tell of both."""
+    from streamproof.agree.readings import compare_readings
     from streamproof.symbolic.parametric import prove_any
 
     selection = request.selection
@@ -55,6 +61,8 @@ def answer_any(
     properties = [parametric.system.property(name) for name in chosen]
     ready = time.perf_counter() - begun
     with Ticking(live=not request.quiet) as progress:
+        spec, given = selection.target.spec, selection.given
+        same = compare_readings(spec, selection.variant, given, parametric, progress)
         proof = prove_any(
             parametric,
             properties,
@@ -63,16 +71,15 @@ def answer_any(
             seconds=timeout,
             on_progress=progress,
         )
-        names = [] if proof.stopped == "interrupted" else [p.name for p in properties if p.name not in proof.proved]
-        small = _search(request, parametric, names, progress)
+        interrupted = proof.stopped == "interrupted"
+        small = _Small([], None) if interrupted else _search(request, parametric, proof, chosen, progress)
     findings = tuple(_finding(parametric, proof, small, p) for p in properties)
-    outcome = Outcome(
-        findings, None, None, None, proof.stopped == "interrupted", ready, proof.seconds, None, notes=_notes(proof)
-    )
+    notes = (*_notes(proof), *_compared(same, small))
+    outcome = Outcome(findings, None, None, None, interrupted, ready, proof.seconds, None, notes=notes)
     if not request.quiet:
         _show(proof, small, request.json_to)
     system = parametric.system if small.violating is None else small.violating
-    code = request.answer(system, outcome, _more(parametric, proof, left_out))
+    code = request.answer(system, outcome, _more(parametric, proof, same, small, left_out))
     tell_left_out(left_out, request.json_to)
     return code
 
@@ -95,43 +102,81 @@ def _stages(request: Request, parametric: Parametric) -> list[Any]:
 # --- small instances
 
 
+class ProofRefuted(StreamproofError):
+    """A property that was proved for every size, and a behaviour of one size that violates it."""
+
+    exit_code = Exit.DISAGREE
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """One instance that was searched: the values of the free parameters, the findings, and how far it was searched."""
+
+    values: Mapping[str, int]
+    findings: Mapping[str, Finding]
+    states: int
+    complete: bool
+
+
 @dataclass(frozen=True, slots=True)
 class _Small:
-    """What was searched: values of the free parameters with the findings there. `violating`: where something is violated."""
+    """What was searched. `violating`: where something is violated."""
 
-    searched: list[tuple[Mapping[str, int], Mapping[str, Finding]]]
+    searched: list[_Searched]
     violating: System | None
 
     def holds_at(self, name: str) -> tuple[Mapping[str, int], ...]:
         """The values at which a property holds."""
-        return tuple(v for v, found in self.searched if name in found and found[name].verdict is Verdict.HOLDS)
+        return tuple(
+            s.values for s in self.searched if name in s.findings and s.findings[name].verdict is Verdict.HOLDS
+        )
 
     def first(self, name: str, verdict: Verdict) -> tuple[Mapping[str, int], Finding] | None:
         """The first instance with this verdict for a property."""
-        return next(((v, f[name]) for v, f in self.searched if name in f and f[name].verdict is verdict), None)
+        found = ((s.values, s.findings[name]) for s in self.searched if name in s.findings)
+        return next((pair for pair in found if pair[1].verdict is verdict), None)
 
 
-def _search(request: Request, parametric: Parametric, names: Sequence[str], progress: Ticking) -> _Small:
-    """Search the instance with the defaults and a few smaller ones, until one violates something."""
+def _search(
+    request: Request, parametric: Parametric, proof: AnySize, names: Sequence[str], progress: Ticking
+) -> _Small:
+    """Search instances up to a budget of states, until one violates something.
+
+    Raises `ProofRefuted` where that was proved."""
+    from streamproof.agree.readings import HEAVIEST, candidates
     from streamproof.explicit import explore
-    from streamproof.symbolic.parametric.samples import small_values
 
-    searched: list[tuple[Mapping[str, int], Mapping[str, Finding]]] = []
-    if not names or not parametric.free:
-        return _Small(searched, None)
-    selection = request.selection
-    usual = {f.name: selection.parameters[f.name] for f in parametric.free}
-    for values in islice([usual, *(v for v in small_values(parametric.free) if v != usual)], INSTANCES):
+    searched: list[_Searched] = []
+    selection, left = request.selection, ALL_STATES
+    worth = candidates(selection.target.spec, selection.variant, selection.given, parametric.free)
+    chosen = [v for v in worth if weight(parametric, v) <= HEAVIEST][:INSTANCES] if parametric.free else []
+    for values in (*chosen[:1], *sorted(chosen[1:], key=lambda v: (weight(parametric, v), sum(v.values())))):
+        if left <= 0:
+            break
         progress(f"searching the instance at {_at(values)}")
         try:
             system = selection.target.system(selection.variant, {**selection.given, **values})
-            found = explore(system, properties=tuple(names), max_states=MOST_STATES, time_limit=SECONDS)
+            found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left))
         except StreamproofError:
             continue  # the model refuses these values, or they are too many to search
-        searched.append((values, {f.property: f for f in found.findings}))
+        left -= found.counts.distinct
+        findings = {f.property: f for f in found.findings}
+        searched.append(_Searched(values, findings, found.counts.distinct, found.complete))
+        if proof.proved and found.mistake is not None:
+            raise _refuted("that the model makes no mistake", values, found.mistake.error.message)
+        for name in proof.proved:
+            if findings[name].verdict is Verdict.VIOLATED:
+                raise _refuted(name, values, findings[name].because)
         if any(f.verdict is Verdict.VIOLATED for f in found.findings):
             return _Small(searched, system)
     return _Small(searched, None)
+
+
+def _refuted(what: str, values: Mapping[str, int], because: str) -> ProofRefuted:
+    return ProofRefuted(
+        f"{what} was proved for every size, and the explicit search refutes it at {_at(values)}: {because}",
+        remedy="one of the two is wrong: a defect of streamproof; please report it with the model",
+    )
 
 
 # --- the answer
@@ -152,7 +197,8 @@ def _finding(parametric: Parametric, proof: AnySize, small: _Small, prop: Proper
         holds = small.holds_at(prop.name)
         return Finding(prop.name, prop.kind, Verdict.VIOLATED, finding.trace, because, sizes=holds)
     holds = small.holds_at(prop.name)
-    seen = f"; it holds at {' and at '.join(map(_at, holds))}" if holds else ""
+    more = f" and at {len(holds) - SIZES_SHOWN} more" if len(holds) > SIZES_SHOWN else ""
+    seen = f"; it holds at {' and at '.join(map(_at, holds[:SIZES_SHOWN]))}{more}" if holds else ""
     because = f"{_why_open(parametric, proof, prop.name)}{seen}"
     return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because, sizes=holds)
 
@@ -162,10 +208,6 @@ def _every(parametric: Parametric) -> str:
         return "reachable state"
     parts = [f"{f.name} ({limits_text(f.least, f.most)})" for f in parametric.free]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _at(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
 def _why_open(parametric: Parametric, proof: AnySize, name: str) -> str:
@@ -206,10 +248,31 @@ def _notes(proof: AnySize) -> tuple[str, ...]:
     return (f"{tried}{proof.queries} queries",)
 
 
-def _more(parametric: Parametric, proof: AnySize, left_out: Sequence[str]) -> dict[str, Any]:
+def _compared(same: Grounding, small: _Small) -> Iterator[str]:
+    """What was done beside the proof, so that nobody has to trust it alone."""
+    yield (
+        f"the same rules are read at {len(same.values)} choices of values, and plain Python does the same "
+        f"in {same.runs:,} runs"
+    )
+    if small.searched:
+        states, whole = sum(s.states for s in small.searched), sum(s.complete for s in small.searched)
+        yield f"{len(small.searched)} instances searched, {whole} of them to the end: {states:,} states"
+
+
+def _more(
+    parametric: Parametric, proof: AnySize, same: Grounding, small: _Small, left_out: Sequence[str]
+) -> dict[str, Any]:
     """What the JSON says of a proof for every size beside what it says of every check."""
     return {
         "any": {f.name: [f.least, f.most] for f in parametric.free},
+        "readings_compared": {
+            "values": [dict(v) for v in same.values],
+            "runs": same.runs,
+            "refused_by_the_model": [dict(v) for v in same.refused],
+        },
+        "instances_searched": [
+            {"values": dict(s.values), "states": s.states, "complete": s.complete} for s in small.searched
+        ],
         "lemmas": [
             *({"name": n, "verdict": "holds", "because": "by induction", "used": True} for n in proof.lemmas),
             *({"name": n, "verdict": "holds", "because": "discovered", "used": True} for n in proof.found),

@@ -46,6 +46,10 @@ def answer_ranked(
         model = selection.target.endless(selection.variant, selection.given, free) if free else selection.system()
     except Unbounded:
         model = selection.target.endless(selection.variant, selection.given, free)
+    if isinstance(model, Parametric):
+        from streamproof.agree.readings import compare_readings
+
+        compare_readings(selection.target.spec, selection.variant, selection.given, model)
     ready = time.perf_counter() - begun
     query = QUERY_SECONDS if query_timeout is None else query_timeout
     answers = []

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard, cast
 
 from streamproof.language.frames import caller, is_ours
 from streamproof.system import build as b
@@ -117,7 +117,7 @@ class Hostile(metaclass=_Hostile):
     __divmod__ = __rdivmod__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __matmul__ = __rmatmul__ = _unknown
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __sizeof__ = _unknown
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
-    __hash__ = __str__ = __repr__ = __format__ = __bytes__ = _no_text  # type: ignore[assignment]
+    __hash__ = __str__ = __repr__ = __format__ = __bytes__ = _no_text
 
     def __eq__(self, other: object) -> Any:
         return True if other is self else _unknown(self)
@@ -179,7 +179,7 @@ class Amount(Hostile):
             return True
         return False if _same(self, other) else _combined(lambda x, y: b.not_(b.eq(x, y)), self, other)
 
-    __hash__ = Hostile.__hash__
+    __hash__ = Hostile.__hash__  # type: ignore[assignment]
 
 
 class Indices(Hostile):
@@ -204,6 +204,11 @@ class Everywhere:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+def is_free(value: Any) -> TypeGuard[Amount]:
+    """Whether a value is an `Amount`; asks it for nothing."""
+    return type(value) is Amount
 
 
 def term_of(amount: Amount) -> Expr:
@@ -263,6 +268,6 @@ def between(ends: list[Any], loc: Loc | None) -> Indices:
     """The `Indices` of the arguments of ``range``. Raises `ModelError` for a step."""
     if len(ends) > 2:
         raise ModelError("range(...) with a step over any number of elements", loc=loc, remedy="leave out the step")
-    terms = [end if isinstance(end, Node) else _number(end) for end in ends]
+    terms: list[Expr] = [cast(Expr, end) if isinstance(end, Node) else _number(end) for end in ends]
     first = terms[0] if len(terms) == 2 else b.num(0)
     return Indices(first, b.sub(terms[-1], b.num(1)))

@@ -366,7 +366,8 @@ class Reader:
                     remedy="name a parameter or something set in setup(), or give a list",
                 ) from None
         if isinstance(given, types.FunctionType | types.MethodType):
-            given = ordinary(partial(*([called] if self.free else []), given, self.model), what, loc)
+            run = partial(called, given) if self.free else given
+            given = ordinary(partial(run, self.model), what, loc)
         if type(given) is Amount:
             given = between([term_of(given)], loc)
         if type(given) is Indices:

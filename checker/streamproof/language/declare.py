@@ -10,7 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any, Final
 
-from streamproof.language.amounts import Amount, Everywhere, Indices, between, shown, sort_of, term_of, unveiled
+from streamproof.language.amounts import (
+    Amount,
+    Everywhere,
+    Indices,
+    between,
+    is_free,
+    shown,
+    sort_of,
+    term_of,
+    unveiled,
+)
 from streamproof.language.coerce import coerce
 from streamproof.language.frames import caller
 from streamproof.language.terms import is_expr
@@ -116,7 +126,7 @@ def Bool(init: Any = None) -> Decl:
 
 def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
     """An integer from `lo` to `hi`, both included."""
-    if type(lo) is Amount or type(hi) is Amount:
+    if is_free(lo) or is_free(hi):
         return _between(lo, hi, init)
     if not isinstance(lo, int) or isinstance(lo, bool) or not isinstance(hi, int) or isinstance(hi, bool):
         given = repr(lo) if hi is None else f"{lo!r} and {hi!r}"
@@ -280,7 +290,7 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
 
 def Queue(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
     """A bounded first-in-first-out queue, empty first; ``push``, ``pop``, ``head``, ``len``, indexing from the head."""
-    if type(capacity) is Amount:
+    if is_free(capacity):
         raise ModelError(
             f"a Queue of capacity {shown(capacity)}, which is any number, is outside what can be proved for every size",
             loc=caller(),

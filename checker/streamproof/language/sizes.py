@@ -11,6 +11,7 @@ from streamproof.language.amounts import Amount, Everywhere, watching
 from streamproof.language.compile import compile_unbounded
 from streamproof.language.declare import ANY
 from streamproof.language.model import Model
+from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr, LessEq, Node, intern
@@ -94,7 +95,7 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
 
 def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Expr:
     """That `term` has the first value `value`, in which there may be terms, `ANY` and `Everywhere`."""
-    if isinstance(value, Node):
+    if is_expr(value):
         return b.eq(term, value)
     if value is ANY:
         return b.and_(_literally(term, sort))

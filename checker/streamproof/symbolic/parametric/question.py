@@ -7,7 +7,7 @@ proved is proved, whatever was left out. "Possible" may be owed to what was left
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 from typing import cast
 
@@ -52,7 +52,7 @@ class Question:
         """A formula that follows from `condition`."""
         return self._formula(view, condition, True, ("assumed", view.number, condition))
 
-    def denied(self, view: View, condition: Expr, share: str) -> Term:
+    def denied(self, view: View, condition: Expr, share: Hashable) -> Term:
         """A formula that follows from the negation of `condition`.
 
         Of the conditions denied under one name `share`, no two may have to be denied at once: they have one witness.
@@ -95,9 +95,9 @@ class Question:
                     [
                         z3.Implies(
                             in_range(view, bound.sort, index),
-                            self._formula(view.bound(bound.name, index), body, True, (*key, str(index))),
+                            self._formula(view.bound(bound.name, index), body, True, (*key, at)),
                         )
-                        for index in list(self.indices)
+                        for at, index in enumerate(list(self.indices))
                     ]
                 )
             case Forall(bound=e.Var() as bound, body=body):
@@ -127,7 +127,7 @@ class Question:
         found = []
         for start in views:
             for view, condition, name in start.conditions:  # which grows meanwhile
-                denied = self.denied(view, cast(Expr, condition), f"condition {name}")
+                denied = self.denied(view, cast(Expr, condition), name.get_id())
                 found.append(self.universe.z3.Implies(name, self.assumed(view, cast(Expr, condition))))
                 found.append(self.universe.z3.Or(name, denied))
         return found

@@ -14,7 +14,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
-from streamproof.system.sorts import ArraySort, TermRange
+from streamproof.system.sorts import ArraySort, Sort, TermRange
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, Total
 from streamproof.system.unbounded import total as sum_of
@@ -187,15 +187,15 @@ class Steps:
 
     def _first_sums(self, view: View) -> list[Term]:
         """Sums whose parts are all the same at first are so many times that part."""
-        starts: dict[str, Expr] = {}
+        starts: dict[tuple[str, Sort], Expr] = {}
         parts = (
             self.parametric.initial.args if isinstance(self.parametric.initial, e.And) else (self.parametric.initial,)
         )
         for part in parts:
             match part:
-                case Forall(body=e.Eq(left=e.Select(array=e.Var(name=name)), right=value), bound=bound):
-                    if not e.variables(value) & e.variables(bound):
-                        starts[name] = value
+                case Forall(body=e.Eq(left=e.Select(array=e.Var(name=name), index=index), right=value), bound=bound):
+                    if index is bound and not e.variables(value) & e.variables(bound):
+                        starts[name, bound.sort] = value
                 case _:
                     pass
         found = []
@@ -333,15 +333,18 @@ def _local(total: Total, written: Collection[str]) -> bool:
     return not any(v.name in written for v in others)
 
 
-def _at_first(total: Total, starts: dict[str, Expr]) -> Expr | None:
-    """The part of a sum at first, which has no index in it; None where that is not known."""
+def _at_first(total: Total, starts: Mapping[tuple[str, Sort], Expr]) -> Expr | None:
+    """The part of a sum at first, which has no index in it; None where that is not known.
+
+    `starts` has the value that an array has at first at every index of a sort."""
     if any(isinstance(t, Forall | Total) for t in e.subterms(total.body)):
         return None
     reads: dict[Expr, Expr] = {}
     for term in e.subterms(total.body):
         if isinstance(term, e.Select) and term.index is total.bound:
-            if not isinstance(term.array, e.Var) or term.array.name not in starts:
+            first = starts.get((term.array.name, total.bound.sort)) if isinstance(term.array, e.Var) else None
+            if first is None:
                 return None
-            reads[term] = starts[term.array.name]
+            reads[term] = first
     body = Substitution(reads)(total.body)
     return None if e.variables(body) & e.variables(total.bound) else body

@@ -1,0 +1,77 @@
+"""The integers that occur in a model's source: where rules that treat one number unlike the others are found."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from typing import Any
+
+from streamproof.language.model import Model
+
+MOST = 64
+"""The most integers that are returned, the least in size first."""
+LARGEST = 10**6
+DEPTH = 4
+"""How deep functions that call functions, and containers in containers, are looked into."""
+
+
+def integers_in(cls: type[Model], properties: Iterable[Callable[..., Any]] = ()) -> list[int]:
+    """The integers in the code and the data of a model, of what it calls, and of `properties` stated outside it."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    for base in cls.__mro__:
+        if base in (object, Model):
+            continue
+        for value in vars(base).values():
+            found.update(_in(value, seen, DEPTH))
+    for function in properties:
+        found.update(_in(function, seen, DEPTH))
+    return sorted((n for n in found if abs(n) <= LARGEST), key=lambda n: (abs(n), n))[:MOST]
+
+
+def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
+    kind = type(value)
+    if kind is int:
+        yield value
+    elif kind is str:
+        yield from map(int, re.findall(r"\d{1,6}", value) if len(value) < 40 else ())
+    if not depth or id(value) in seen or kind in (int, str, bool):
+        return
+    seen.add(id(value))
+    if isinstance(value, staticmethod | classmethod | types.MethodType):
+        yield from _in(value.__func__, seen, depth)
+    elif isinstance(value, property):
+        yield from _in(value.fget, seen, depth)
+    elif isinstance(value, cached_property):
+        yield from _in(value.func, seen, depth)
+    elif isinstance(value, types.FunctionType):
+        yield from _in_code(value.__code__, value.__globals__, seen, depth)
+        yield from _in((value.__defaults__, value.__kwdefaults__), seen, depth)
+        for cell in value.__closure__ or ():
+            try:
+                yield from _in(cell.cell_contents, seen, depth - 1)
+            except ValueError:  # not bound yet
+                continue
+    elif isinstance(value, Mapping):
+        for key, held in list(value.items())[:MOST]:
+            yield from _in(key, seen, depth - 1)
+            yield from _in(held, seen, depth - 1)
+    elif isinstance(value, list | tuple | AbstractSet):
+        for held in list(value)[:MOST]:
+            yield from _in(held, seen, depth - 1)
+    elif isinstance(value, range):
+        yield from (value.start, value.stop)
+
+
+def _in_code(code: types.CodeType, space: Mapping[str, Any], seen: set[int], depth: int) -> Iterator[int]:
+    for held in code.co_consts:
+        if isinstance(held, types.CodeType):
+            yield from _in_code(held, space, seen, depth)
+        else:
+            yield from _in(held, seen, depth)
+    for name in code.co_names:
+        if name in space and not isinstance(space[name], types.ModuleType | type):
+            yield from _in(space[name], seen, depth - 1)

@@ -1,0 +1,125 @@
+"""Whether two readings of a finite system are the same: a solver looks for a state that tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamproof.symbolic.parametric.claims import inside
+from streamproof.symbolic.parametric.values import Shape, Universe, View
+from streamproof.symbolic.theory import Term
+from streamproof.system import build as b
+from streamproof.system.errors import Loc
+from streamproof.system.expr import Expr
+from streamproof.system.model import Check, Instance, Property, System
+from streamproof.system.sorts import ArraySort, OptionSort, RangeSort, RecordSort, Sort, values
+
+LIMIT = 20_000_000
+"""How much the solver may do for one question, in its own steps."""
+
+Key = tuple[str, tuple[tuple[str, object], ...], tuple[tuple[str, object], ...]]
+
+
+def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
+    """The rules and properties of which two systems with the same variables have different ones, each with its place.
+
+    Raises `Outside` for terms that have no shape. What the solver gives up on is not reported.
+    """
+    if [(v.name, v.sort) for v in one.variables] != [(v.name, v.sort) for v in other.variables]:
+        yield "the state", one.variables[0].loc
+        return
+    question = _Question(one)
+    rules: list[dict[Key, Instance]] = [{_key(i): i for i in system.instances} for system in (one, other)]
+    for key in dict.fromkeys([*rules[0], *rules[1]]):
+        pair = [of.get(key) for of in rules]
+        if question.possible(question.rules(pair[0], pair[1])):
+            yield next(i.label for i in pair if i is not None), one.action(key[0]).loc
+    said = {p.name: p for p in (*other.properties, *other.lemmas)}
+    for prop in (*one.properties, *one.lemmas):
+        if question.possible(question.properties(prop, said[prop.name])):
+            yield prop.name, prop.loc
+    ends = [b.FALSE if s.terminal is None else s.terminal for s in (one, other)]
+    if question.possible(question.truths(ends[0], ends[1])):
+        yield "where the model may end", None
+
+
+def _key(instance: Instance) -> Key:
+    return instance.action, instance.args, instance.picks
+
+
+class _Question:
+    """Formulas that are true in a state (or of a step) that tells two rules or properties apart."""
+
+    def __init__(self, system: System) -> None:
+        self._universe = Universe()
+        self._sorts: dict[str, Sort] = {v.name: v.sort for v in system.variables}
+        now, then = ({n: self._universe.fresh(n, s) for n, s in self._sorts.items()} for _ in range(2))
+        self._view = View(self._universe, now, View(self._universe, then))
+        self._solver = self._universe.z3.SolverFor("QF_NIA", ctx=self._universe.ctx)
+        self._solver.set("rlimit", LIMIT)
+        for view in (self._view, View(self._universe, then)):
+            self._solver.add(*(view.value(inside(b.var(n, s), s, 0)) for n, s in self._sorts.items()))
+
+    def possible(self, formula: Term | None) -> bool:
+        """Whether a state makes the formula true."""
+        return formula is not None and bool(self._solver.check(formula) == self._universe.z3.sat)
+
+    def truths(self, one: Expr, other: Expr) -> Term | None:
+        """That two conditions differ."""
+        return None if one is other else self._view.value(one) != self._view.value(other)
+
+    def properties(self, one: Property, other: Property) -> Term | None:
+        """That two properties differ: in what they say, or in where that is a mistake."""
+        wrong = [self._some(p.checks) for p in (one, other)]
+        parts = [self.truths(*wrong), self.truths(one.expr, other.expr)]
+        if parts == [None, None]:
+            return None
+        z3 = self._universe.z3
+        fine = z3.Not(self._view.value(wrong[0]))
+        return z3.Or([z3.And(fine, p) if at else p for at, p in enumerate(parts) if p is not None])
+
+    def rules(self, one: Instance | None, other: Instance | None) -> Term | None:
+        """That two rules differ; None stands for one that is never enabled."""
+        z3 = self._universe.z3
+        (early, go, wrong, after), (early2, go2, wrong2, after2) = map(self._parts, (one, other))
+        if (early, go, wrong, after) == (early2, go2, wrong2, after2):
+            return None
+        v = self._view.value
+        bad, bad2 = v(b.or_((wrong, self._leaves(after)))), v(b.or_((wrong2, self._leaves(after2))))
+        changed = [
+            z3.Not(self._universe.same(self._after(n, after), self._after(n, after2)))
+            for n in {*after, *after2}
+            if after.get(n) is not after2.get(n)
+        ]
+        then = z3.Or(bad != bad2, z3.And(z3.Not(bad), self._universe.any_of(changed)))
+        return z3.Or(v(early) != v(early2), z3.And(z3.Not(v(early)), z3.Or(v(go) != v(go2), z3.And(v(go), then))))
+
+    def _parts(self, i: Instance | None) -> tuple[Expr, Expr, Expr, dict[str, Expr]]:
+        if i is None:
+            return b.FALSE, b.FALSE, b.FALSE, {}
+        guard = b.and_(c.expr for c in i.guard)
+        return self._some(i.guard_checks), guard, self._some(i.effect_checks), dict(i.updates)
+
+    def _some(self, checks: tuple[Check, ...]) -> Expr:
+        return b.or_(c.condition for c in checks)
+
+    def _after(self, name: str, updates: dict[str, Expr]) -> Shape:
+        return self._view.value(updates.get(name, b.var(name, self._sorts[name])))
+
+    def _leaves(self, updates: dict[str, Expr]) -> Expr:
+        """That a new value is outside the sort of its variable."""
+        return b.not_(b.and_(_fits(term, self._sorts[name]) for name, term in updates.items()))
+
+
+def _fits(term: Expr, sort: Sort) -> Expr:
+    """That a term has a value of `sort`; what its own sort says of it is taken for granted."""
+    match sort:
+        case RangeSort(lo, hi):
+            return b.and_((b.less_eq(b.num(lo), term), b.less_eq(term, b.num(hi))))
+        case RecordSort(fields):
+            return b.and_(_fits(b.field(term, n), s) for n, s in fields)
+        case OptionSort(element):
+            return b.or_((b.is_none(term), _fits(b.unwrap(term), element)))
+        case ArraySort(index, element):
+            return b.and_(_fits(b.select(term, b.const(index, k)), element) for k in values(index))
+        case _:
+            return b.TRUE

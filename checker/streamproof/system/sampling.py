@@ -1,0 +1,56 @@
+"""Random values of sorts, for comparing two readings of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import assert_never
+
+from streamproof.system.model import State
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    Value,
+    cardinality,
+    values,
+)
+
+WIDTH = 12
+"""How far from its end, or from 0, a number of a range without an end is drawn."""
+
+
+def random_state(sorts: Sequence[Sort], chance: Random) -> State:
+    """One value for each of `sorts`."""
+    return tuple(random_value(sort, chance) for sort in sorts)
+
+
+def random_value(sort: Sort, chance: Random) -> Value:
+    """A value of a sort: ends of ranges, absent options and short queues more often than their share."""
+    match sort:
+        case BoolSort():
+            return chance.random() < 0.5
+        case RangeSort(lo, hi):
+            low = max(lo, min(hi, 0) - WIDTH)
+            high = min(hi, max(low, 0) + WIDTH if lo < low or hi - lo > 4 * WIDTH else hi)
+            return chance.choice([low, high, chance.randint(low, high)])
+        case EnumSort(members):
+            return chance.choice(members)
+        case RecordSort(fields):
+            return tuple(random_value(s, chance) for _, s in fields)
+        case OptionSort(element):
+            return None if chance.random() < 0.4 else random_value(element, chance)
+        case ArraySort(index, element):
+            return tuple(random_value(element, chance) for _ in range(cardinality(index)))
+        case QueueSort(element, capacity):
+            return tuple(random_value(element, chance) for _ in range(chance.randint(0, capacity)))
+        case SetSort(element):
+            return frozenset(v for v in values(element) if chance.random() < 0.5)
+        case _:
+            assert_never(sort)
