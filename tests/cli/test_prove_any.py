@@ -221,3 +221,17 @@ def test_a_limit_on_time(streamproof: Any, pool: Path) -> None:
     done = streamproof("prove", "pool.py", "--any", "size", "--timeout", "0.001", "--property", "bounded")
     assert done.code == 160
     assert "out of time after 0.001 s before it was proved for every size" in " ".join(done.out.split())
+
+
+def test_a_model_that_asks_for_a_number_is_refused(streamproof: Any, pool: Path) -> None:
+    """One line with the place and what to do instead; exit code 150."""
+    trap = MODEL.replace(
+        "    def state(", "    def setup(self):\n        self.odd = self.size in {8}\n\n    def state("
+    )
+    pool.write_text(trap, encoding="utf-8")
+    line = next(n for n, row in enumerate(trap.splitlines(), start=1) if "in {8}" in row)
+    for more in ((), ("--rank", "s.pool", "--property", "stays")):
+        done = streamproof("prove", "pool.py", "--any", "size", *more)
+        assert done.code == 150, more
+        assert f"pool.py:{line}: size is any number here: it has no text and no hash" in done.err
+        assert "give the parameter a value" in done.err

@@ -78,7 +78,8 @@ def _compiled(
         initially=b.TRUE,
         parameters={**fixed, **dict.fromkeys(amounts, "any")},
     )
-    return Parametric(bare, chosen, b.and_(initial), fixed)
+    firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], Everywhere)}
+    return Parametric(bare, chosen, b.and_(initial), fixed, firsts)
 
 
 def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:

@@ -167,6 +167,8 @@ def weight(parametric: Parametric, values: Mapping[str, int]) -> int:
     whole = 0
     for v in parametric.system.variables:
         whole += _size(v.sort, put)
+        if isinstance(v.sort, ArraySort) and parametric.firsts.get(v.name, 1) > 1:  # its first values are listed
+            whole += parametric.firsts[v.name] ** min(len(put.indices(v.sort.index)), 30)  # type: ignore[arg-type]
     for i in parametric.system.instances:
         terms = [*(c.expr for c in i.guard), *(t for _, t in i.updates)]
         terms += [c.condition for c in (*i.guard_checks, *i.effect_checks)]

@@ -164,6 +164,8 @@ class Parametric:
     initial: Expr
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """The parameters that have a value."""
+    firsts: Mapping[str, int] = field(default_factory=dict)
+    """For arrays of any length, how many first values an element has; 1 where it is not here."""
 
 
 def written(term: Expr) -> str:
