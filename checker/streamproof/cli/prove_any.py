@@ -30,6 +30,8 @@ INSTANCES = 24
 """Instances that are searched beside a proof."""
 MOST_STATES = 20_000
 """States of one of them."""
+DEEPEST = 300
+"""Levels of one of them."""
 ALL_STATES = 150_000
 """States of all of them."""
 MAX_SHOWN = 2
@@ -149,14 +151,16 @@ def _search(
     searched: list[_Searched] = []
     selection, left = request.selection, ALL_STATES
     worth = candidates(selection.target.spec, selection.variant, selection.given, parametric.free)
-    chosen = [v for v in worth if weight(parametric, v) <= HEAVIEST][:INSTANCES] if parametric.free else []
+    open_below = [f.name for f in parametric.free if f.least is None]  # nobody said that these may be negative
+    chosen = [v for v in worth if weight(parametric, v) <= HEAVIEST and all(v[n] >= 0 for n in open_below)]
+    chosen = chosen[:INSTANCES] if parametric.free else []
     for values in (*chosen[:1], *sorted(chosen[1:], key=lambda v: (weight(parametric, v), sum(v.values())))):
         if left <= 0:
             break
         progress(f"searching the instance at {_at(values)}")
         try:
             system = selection.target.system(selection.variant, {**selection.given, **values})
-            found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left))
+            found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left), max_depth=DEEPEST)
         except StreamproofError:
             continue  # the model refuses these values, or they are too many to search
         left -= found.counts.distinct
@@ -249,14 +253,14 @@ def _notes(proof: AnySize) -> tuple[str, ...]:
 
 
 def _compared(same: Grounding, small: _Small) -> Iterator[str]:
-    """What was done beside the proof, so that nobody has to trust it alone."""
+    """The second opinions on a proof: concrete readings, plain Python, explicit search."""
     yield (
-        f"the same rules are read at {len(same.values)} choices of values, and plain Python does the same "
-        f"in {same.runs:,} runs"
+        f"rules compared with their concrete readings at {len(same.values)} parameter values, and with "
+        f"{same.runs:,} runs of plain Python"
     )
     if small.searched:
         states, whole = sum(s.states for s in small.searched), sum(s.complete for s in small.searched)
-        yield f"{len(small.searched)} instances searched, {whole} of them to the end: {states:,} states"
+        yield f"explicit search of {len(small.searched)} instances, {whole} of them complete: {states:,} states"
 
 
 def _more(

@@ -14,6 +14,7 @@ from streamproof.system.nearest import nearest
 T = TypeVar("T")
 
 ORDINARY = "this is ordinary Python, run while the model is read"
+STANDARD = str(Path(os.__file__).resolve().parent) + os.sep
 GUARDED = str(Path(__file__).resolve().parent / "guarded.py")
 """Where the user's calls are made on the user's behalf."""
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -24,12 +25,17 @@ def caller() -> Loc | None:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((PACKAGE, "<")):
+        if not name.startswith((PACKAGE, "<")) and not is_standard(name):
             return Loc(name, frame.f_lineno, frame.f_code.co_name)
         if frame.f_back is None:
             return None
         frame = frame.f_back
     return None
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's standard library."""
+    return file.startswith(STANDARD) and "site-packages" not in file
 
 
 def is_ours() -> bool:

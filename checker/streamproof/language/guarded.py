@@ -10,14 +10,13 @@ from __future__ import annotations
 import ast
 import copy
 import operator
-import sysconfig
 import types
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any
 
 from streamproof.language.amounts import Amount, Indices, indices, refuse, shown
-from streamproof.language.frames import PACKAGE
+from streamproof.language.frames import PACKAGE, is_standard
 from streamproof.language.sources import definition
 from streamproof.system.errors import ModelError
 from streamproof.system.unbounded import Undecided
@@ -30,7 +29,6 @@ _APART = frozenset({type(None), bool, str})
 """Types of which no value is a number's object."""
 _CALL, _READ, _SAME = "(call)", "(read)", "(same)"
 """Names of the guards in the copies; no author can write them."""
-_STANDARD = sysconfig.get_path("stdlib")
 
 
 def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -91,7 +89,7 @@ def _run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _guarded(function: types.FunctionType) -> types.FunctionType | None:
     """The copy of a function with the guards in it; None where it is not the user's or has no source."""
     file = function.__code__.co_filename
-    if file.startswith(PACKAGE) or (file.startswith(_STANDARD) and "site-packages" not in file):
+    if file.startswith(PACKAGE) or is_standard(file):
         return None
     try:
         node = copy.deepcopy(definition(function))
