@@ -254,10 +254,7 @@ def _notes(proof: AnySize) -> tuple[str, ...]:
 
 def _compared(same: Grounding, small: _Small) -> Iterator[str]:
     """The second opinions on a proof: concrete readings, plain Python, explicit search."""
-    yield (
-        f"rules compared with their concrete readings at {len(same.values)} parameter values, and with "
-        f"{same.runs:,} runs of plain Python"
-    )
+    yield f"compared with concrete readings at {len(same.values)} values, and {same.runs:,} runs of plain Python"
     if small.searched:
         states, whole = sum(s.states for s in small.searched), sum(s.complete for s in small.searched)
         yield f"explicit search of {len(small.searched)} instances, {whole} of them complete: {states:,} states"
