@@ -14,9 +14,10 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_type_hints
 
 from streamproof.language.amounts import Amount, ranging
+from streamproof.language.class_body import check_class
 from streamproof.language.declare import State
 from streamproof.language.frames import ordinary
-from streamproof.language.primitives import MARK, PropertyMark
+from streamproof.language.primitives import MARK, ActionMark, PropertyMark
 from streamproof.language.sources import place
 from streamproof.language.sweeping import Sweep
 from streamproof.system.errors import Loc, ModelError, UsageError
@@ -339,16 +340,35 @@ def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
     """
     found: dict[str, tuple[Any, Callable[..., Any]]] = {}
     for c in reversed(cls.__mro__):
+        if c not in (object, Model):
+            check_class(c)
         for name, member in vars(c).items():
             mark = getattr(member, MARK, None)
+            before = found.get(name, (None, member))[0]
             if mark is not None:
+                if before is not None and isinstance(before, ActionMark) is not isinstance(mark, ActionMark):
+                    raise _replaced(c, name, before, found[name][1], "another kind of mark", member)
                 found[name] = (mark, member)
-            elif name in found:
-                if not callable(member):
+            elif before is not None:
+                if member is None:
                     del found[name]
+                elif callable(member):
+                    found[name] = (before, member)
                 else:
-                    found[name] = (found[name][0], member)
+                    raise _replaced(c, name, before, found[name][1], "something that is no method", member)
     return found
+
+
+def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by: str, member: Any) -> ModelError:
+    """The error for a rule or property that a subclass replaces by something else."""
+    old, new = place(function), place(getattr(member, "fget", member)) or class_place(cls)
+    what = "an action" if isinstance(mark, ActionMark) else "a property"
+    at = f" of line {old.line}" if old is not None else ""
+    return ModelError(
+        f"{name!r} of {cls.__name__} replaces {what}{at} by {by}",
+        loc=new,
+        remedy=f"choose another name; {name} = None removes what is inherited",
+    )
 
 
 __all__ = ["RESERVED", "Model", "PropertyMark", "Spec", "marked"]

@@ -1,4 +1,4 @@
-"""The cache of compiled code: files named by a hash of all that the code depends on, loaded only where their content is intact.
+"""The cache of compiled code: files named by a hash of all that the code depends on, and loaded only where intact.
 
 A file holds the magic line, the SHA-256 of the key, the SHA-256 of the code, and the code. Whatever is wrong with a file or
 a folder, the code counts as not there, is compiled again, and replaces the file where that is possible.

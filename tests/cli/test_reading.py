@@ -1,0 +1,346 @@
+"""What a class says twice, or marks in vain, is refused with both lines by every verb that reads a model."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HEAD = """
+import functools
+from typing import overload
+from streamproof import (
+    Model, Range, Set, Spec, State, action, any_of, initially, invariant, lemma, measure, reachable, refines, require, step,
+    temporal, terminal,
+)
+import streamproof as sp
+
+"""
+BASE = """
+class M(Model):
+    limit: int = 3
+    check_deadlock = False
+
+    def state(self):
+        return State(n=Range(0, self.limit))
+
+    @action
+    def more(self, s):
+        require(s.n < self.limit)
+        s.n += 1
+"""
+LINE = len((HEAD + BASE).splitlines()) + 1
+"""The first line that a case adds, to the body of the class."""
+
+
+def model(body: str, after: str = "") -> str:
+    """A file with the model, further members of its class, and what follows the class."""
+    return HEAD + BASE + textwrap.indent(textwrap.dedent(body), "    ") + textwrap.dedent(after)
+
+
+TWICE = {
+    "two invariants": (
+        "@invariant\ndef bounded(self, s):\n    return s.n < 2\n\n@invariant\ndef bounded(self, s):\n    return True\n",
+        "'bounded' is defined twice in M, lines {1} and {5}",
+    ),
+    "two actions": (
+        "@action\ndef more(self, s):\n    require(False)\n    s.n = 0\n",
+        "'more' is defined twice in M",
+    ),
+    "an invariant named like an action": (
+        "@invariant\ndef more(self, s):\n    return s.n < 9\n",
+        "'more' is defined twice in M",
+    ),
+    "an action named like an invariant": (
+        "@invariant\ndef low(self, s):\n    return False\n@action\ndef low(self, s):\n    s.n = 0\n",
+        "'low' is defined twice in M, lines {1} and {4}",
+    ),
+    "a helper after an invariant": (
+        "@invariant\ndef low(self, s):\n    return False\ndef low(self, s):\n    return True\n",
+        "'low' is defined twice in M, lines {1} and {3}",
+    ),
+    "two helpers": (
+        "def low(self, s):\n    return s.n < 1\ndef low(self, s):\n    return True\n"
+        "@invariant\ndef all_low(self, s):\n    return self.low(s)\n",
+        "'low' is defined twice in M, lines {0} and {2}",
+    ),
+    "an invariant named like a parameter": (
+        "@invariant\ndef limit(self, s):\n    return False\n",
+        "'limit' is defined twice in M",
+    ),
+    "two defaults": ("limit: int = 1\n", "'limit' is defined twice in M"),
+    "two limits": ("limits = {'limit': (0, 3)}\nlimits = {}\n", "'limits' is defined twice in M, lines {0} and {1}"),
+    "an assignment over an invariant": (
+        "@invariant\ndef low(self, s):\n    return False\nlow = 3\n",
+        "'low' is defined twice in M, lines {1} and {3}",
+    ),
+    "an alias over an invariant": (
+        "@invariant\ndef high(self, s):\n    return True\n@invariant\ndef low(self, s):\n    return False\nlow = high\n",
+        "'low' is defined twice in M, lines {4} and {6}",
+    ),
+    "unpacking over an invariant": (
+        "@invariant\ndef low(self, s):\n    return False\nlow, other = 1, 2\n",
+        "'low' is defined twice in M, lines {1} and {3}",
+    ),
+    "two ifs": (
+        "if True:\n    @invariant\n    def low(self, s):\n        return False\n"
+        "if True:\n    @invariant\n    def low(self, s):\n        return True\n",
+        "'low' is defined twice in M, lines {2} and {6}",
+    ),
+    "an if after a definition": (
+        "@invariant\ndef low(self, s):\n    return False\nif limit > 1:\n    def low(self, s):\n        return True\n",
+        "'low' is defined twice in M, lines {1} and {4}",
+    ),
+    "try": (
+        "try:\n    @invariant\n    def low(self, s):\n        return False\n    1 / 0\nexcept ZeroDivisionError:\n"
+        "    @invariant\n    def low(self, s):\n        return True\n",
+        "'low' is defined twice in M, lines {2} and {7}",
+    ),
+    "a loop": (
+        "for at in range(2):\n    @invariant\n    def low(self, s, at=at):\n        return at == 1\n",
+        "'low' is defined in a loop: each round replaces the definition before",
+    ),
+    "a class over an invariant": (
+        "@invariant\ndef low(self, s):\n    return False\nclass low:\n    pass\n",
+        "'low' is defined twice in M, lines {1} and {3}",
+    ),
+    "an import over an invariant": (
+        "@invariant\ndef isqrt(self, s):\n    return False\nfrom math import isqrt\n",
+        "'isqrt' is defined twice in M, lines {1} and {3}",
+    ),
+    "a with over an invariant": (
+        "@invariant\ndef low(self, s):\n    return False\nimport contextlib\n"
+        "with contextlib.nullcontext(3) as low:\n    pass\n",
+        "'low' is defined twice in M, lines {1} and {4}",
+    ),
+    "a loop variable over an invariant": (
+        "@invariant\ndef low(self, s):\n    return False\nfor low in range(2):\n    pass\n",
+        "'low' is defined twice in M, lines {1} and {3}",
+    ),
+    "del": (
+        "@invariant\ndef low(self, s):\n    return False\ndel low\n",
+        "low is marked @invariant, line {0}, but M ends",
+    ),
+    "global": ("global low\n@invariant\ndef low(self, s):\n    return False\n", "low is marked @invariant, line {1}"),
+    "two marks": (
+        "@lemma\n@invariant\ndef low(self, s):\n    return False\n",
+        "'low' has two marks, lines {1} and {0}: the second one replaces the first",
+    ),
+    "two kinds of mark": (
+        "@action\n@invariant\ndef low(self, s):\n    return False\n",
+        "'low' has two marks, lines {1} and {0}",
+    ),
+    "two kinds of mark, otherwise": (
+        "@invariant\n@action(fairness=sp.WEAK)\ndef low(self, s):\n    return False\n",
+        "'low' has two marks, lines {1} and {0}",
+    ),
+    "a mark by assignment": (
+        "@invariant\ndef low(self, s):\n    return False\nlow = lemma(low)\n",
+        "'low' has two marks, lines {0} and {3}",
+    ),
+    "staticmethod above": (
+        "@staticmethod\n@invariant\ndef low(s):\n    return False\n",
+        "low is marked, but is no plain method: @staticmethod, line {0}, hides @invariant, line {1}",
+    ),
+    "staticmethod below": (
+        "@invariant\n@staticmethod\ndef low(s):\n    return False\n",
+        "low is marked, but is no plain method",
+    ),
+    "classmethod above": (
+        "@classmethod\n@invariant\ndef low(cls, s):\n    return False\n",
+        "low is marked, but is no plain method: @classmethod, line {0}, hides @invariant, line {1}",
+    ),
+    "classmethod below": (
+        "@action\n@classmethod\ndef low(cls, s):\n    s.n = 0\n",
+        "low is marked, but is no plain method",
+    ),
+    "property above": (
+        "@property\n@invariant\ndef low(self):\n    return False\n",
+        "low is marked, but is no plain method: @property, line {0}, hides @invariant, line {1}",
+    ),
+    "property below": (
+        "@invariant\n@property\ndef low(self):\n    return False\n",
+        "low is marked, but is no plain method",
+    ),
+    "cached_property above": (
+        "@functools.cached_property\n@sp.invariant\ndef low(self):\n    return False\n",
+        "low is marked, but is no plain method: @functools.cached_property, line {0}, hides @sp.invariant, line {1}",
+    ),
+    "cache above": (
+        "@functools.cache\n@invariant\ndef low(self, s):\n    return False\n",
+        "low is marked, but is no plain method: @functools.cache, line {0}",
+    ),
+    "a decorator that drops the mark": (
+        "def plain(f):\n    return lambda self, s: f(self, s)\n@plain\n@invariant\ndef low(self, s):\n    return False\n",
+        "low is marked, but is no plain method: @plain, line {2}, hides @invariant, line {3}",
+    ),
+    "a mark by another name": (
+        "always = invariant\n@property\n@always\ndef low(self):\n    return False\n",
+        "low is marked, but is no plain method: @property, line {1}, hides @always, line {2}",
+    ),
+    "a property by assignment": (
+        "@invariant\ndef low(self, s):\n    return False\nlow = property(low)\n",
+        "low is marked @invariant, line {0}, but M ends without this method",
+    ),
+}
+
+
+def refused(streamproof: Any, text: str, said: str, *verbs: str) -> None:
+    """Check a file with each verb, and expect the refusal."""
+    Path("m.py").write_text(text, encoding="utf-8")
+    for verb in verbs or ("check", "prove"):
+        done = streamproof(verb, "m.py", "-q")
+        assert done.code == 150, (verb, done.out, done.err)
+        assert "m.py:" in done.err
+        assert said in done.err
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_what_a_class_loses_is_refused(streamproof: Any, case: str) -> None:
+    """No rule is dropped without a word."""
+    body, said = TWICE[case]
+    refused(streamproof, model(body), said.format(*range(LINE, LINE + 20)))
+
+
+AFTER = {
+    "a property outside, twice": (
+        "@invariant\ndef low(m, s):\n    return s.n < 2\n\n@invariant\ndef low(m, s):\n    return True\n\n"
+        "SPEC = Spec(M, properties=(low,))\n",
+        "'low' is defined twice, lines {1} and {5}",
+    ),
+    "a measure outside, twice": (
+        "@measure\ndef most(m, s):\n    return s.n\n\n@measure\ndef most(m, s):\n    return 0\n\n"
+        "SPEC = Spec(M, measures=(most,))\n",
+        "'most' is defined twice, lines {1} and {5}",
+    ),
+    "a class, twice": (
+        "class M(Model):\n    def state(self):\n        return State(n=Range(0, 1))\n    @action\n    def go(self, s):\n"
+        "        s.n = 0\n",
+        "'M' is defined twice",
+    ),
+    "a rule of another kind in a subclass": (
+        "class N(M):\n    @invariant\n    def more(self, s):\n        return True\n    @action\n    def go(self, s):\n"
+        "        s.n = 0\nSPEC = Spec(N)\n",
+        "'more' of N replaces an action of line {0} by another kind of mark",
+    ),
+    "a parameter in a subclass": (
+        "class N(M):\n    more: int = 3\n    @action\n    def go(self, s):\n        s.n = 0\nSPEC = Spec(N)\n",
+        "'more' of N replaces an action",
+    ),
+    "a property of Python in a subclass": (
+        "class N(M):\n    @property\n    def more(self):\n        return 3\n    @action\n    def go(self, s):\n"
+        "        s.n = 0\nSPEC = Spec(N)\n",
+        "'more' of N replaces an action",
+    ),
+    "a mixin": (
+        "class Mixin:\n    @invariant\n    def low(self, s):\n        return False\n"
+        "    def low(self, s):\n        return True\n"
+        "class N(Mixin, M):\n    pass\nSPEC = Spec(N)\n",
+        "'low' is defined twice in Mixin, lines {2} and {4}",
+    ),
+    "a mixin with a property": (
+        "class Mixin:\n    @property\n    @invariant\n    def low(self):\n        return False\n"
+        "class N(Mixin, M):\n    pass\nSPEC = Spec(N)\n",
+        "low is marked, but is no plain method: @property, line {1}",
+    ),
+    "a class in a function": (
+        "def made():\n    class N(M):\n        @invariant\n        def low(self, s):\n            return False\n"
+        "        @invariant\n        def low(self, s):\n            return True\n    return N\nSPEC = Spec(made())\n",
+        "'low' is defined twice in N, lines {3} and {6}",
+    ),
+    "a class in a class": (
+        "class Outer:\n    class N(M):\n        @invariant\n        def low(self, s):\n            return '''\nx'''\n"
+        "        def low(self, s):\n            return True\nSPEC = Spec(Outer.N)\n",
+        "'low' is defined twice in N, lines {3} and {6}",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AFTER)
+def test_what_a_file_loses_is_refused(streamproof: Any, case: str) -> None:
+    """Beside the class, in subclasses and mixins it is the same."""
+    after, said = AFTER[case]
+    said = said.format(*range(LINE, LINE + 20)) if "of line" not in said else said.format(LINE - 3)
+    refused(streamproof, model("", after), said, "check")
+
+
+def test_variant(streamproof: Any) -> None:
+    """The body of a variant is looked at where the variant is checked."""
+    after = (
+        "class Broken(M, variant='broken'):\n    @invariant\n    def low(self, s):\n        return False\n\n"
+        "    def low(self, s):\n        return True\n"
+    )
+    Path("m.py").write_text(model("", after), encoding="utf-8")
+    assert streamproof("check", "m.py", "-q").code == 0
+    done = streamproof("check", "m.py", "-q", "--variant", "broken")
+    assert done.code == 150
+    assert f"'low' is defined twice in Broken, lines {LINE + 2} and {LINE + 5}" in done.err
+
+
+LEGAL = {
+    "alternatives": (
+        "if limit > 1:\n    @invariant\n    def low(self, s):\n        return s.n < 4\nelse:\n    @invariant\n"
+        "    def low(self, s):\n        return False\n",
+        "",
+    ),
+    "a branch not taken": ("if limit > 7:\n    @invariant\n    def low(self, s):\n        return False\n", ""),
+    "setter": (
+        "_x = 3\n@property\ndef x(self):\n    return 3\n@x.setter\ndef x(self, value):\n    self._x = value\n",
+        "",
+    ),
+    "overload": (
+        "@overload\ndef low(self, s: int) -> int: ...\n@overload\ndef low(self, s: str) -> str: ...\n"
+        "def low(self, s):\n    return s\n",
+        "",
+    ),
+    "a value that grows": ("table = (1,)\ntable = table + (2,)\ntable += (3,)\n", ""),
+    "a declaration and its value": ("size: int\nsize = 3\n", ""),
+    "placeholders": ("_, low = 1, 2\n_, high = 3, 4\n", ""),
+    "an override": (
+        "@invariant\ndef low(self, s):\n    return False\n",
+        "class N(M):\n    def low(self, s):\n        return s.n < 4\nSPEC = Spec(N)\n",
+    ),
+    "an override with a mark": (
+        "@invariant\ndef low(self, s):\n    return False\n",
+        "class N(M):\n    @lemma\n    def low(self, s):\n        return s.n < 4\nSPEC = Spec(N)\n",
+    ),
+    "a rule removed": (
+        "@invariant\ndef low(self, s):\n    return False\n",
+        "class N(M):\n    low = None\nSPEC = Spec(N)\n",
+    ),
+    "inherited twice": (
+        "@invariant\ndef low(self, s):\n    return False\n",
+        "class Left(M):\n    def low(self, s):\n        return s.n < 4\nclass Right(M):\n    pass\n"
+        "class N(Left, Right):\n    pass\nSPEC = Spec(N)\n",
+    ),
+    "a mixin": (
+        "@invariant\ndef low(self, s):\n    return False\n",
+        "class Mixin:\n    def low(self, s):\n        return s.n < 4\nclass N(Mixin, M):\n    pass\nSPEC = Spec(N)\n",
+    ),
+    "a decorator that keeps the mark": (
+        "def plain(f):\n    @functools.wraps(f)\n    def inner(self, s):\n        return f(self, s)\n    return inner\n"
+        "@plain\n@invariant\ndef low(self, s):\n    return s.n < 4\n",
+        "",
+    ),
+    "names of other scopes": (
+        "def helper(self, s):\n    low = 1\n    low = 2\n    return low\n"
+        "@invariant\ndef low(self, s):\n    return self.helper(s) == 2\n",
+        "def low():\n    return 3\nclass Other:\n    def low(self):\n        return 4\n",
+    ),
+    "an outside property named like one of another class": (
+        "",
+        "class Other:\n    @invariant\n    def low(self, s):\n        return False\n"
+        "@invariant\ndef low(m, s):\n    return s.n < 4\nSPEC = Spec(M, properties=(low,))\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LEGAL)
+def test_legal(streamproof: Any, case: str) -> None:
+    """What Python means by two definitions on purpose stays legal."""
+    body, after = LEGAL[case]
+    Path("m.py").write_text(model(body, after), encoding="utf-8")
+    done = streamproof("check", "m.py", "-q")
+    assert done.code == 0, done.out + done.err
