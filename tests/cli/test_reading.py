@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from streamproof.registry import bundled, find
 
 HEAD = """
 import functools
@@ -344,3 +347,72 @@ def test_legal(streamproof: Any, case: str) -> None:
     Path("m.py").write_text(model(body, after), encoding="utf-8")
     done = streamproof("check", "m.py", "-q")
     assert done.code == 0, done.out + done.err
+
+
+TRUE = "@invariant\ndef fine(self, s):\n    return s.n < 4\n"
+FORGOTTEN = {
+    "a property": ("def low(self, s):\n    return s.n < 2\n", "", "low(self, s) has no mark, and nothing calls it"),
+    "an action": ("def less(self, s):\n    s.n = 0\n", "", "less(self, s) has no mark, and nothing calls it"),
+    "a property outside": (
+        "",
+        "@invariant\ndef low(m, s):\n    return s.n < 2\n@invariant\ndef listed(m, s):\n    return True\n"
+        "SPEC = Spec(M, properties=(listed,))\n",
+        "low is marked, and no Spec has it among its properties",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FORGOTTEN)
+def test_forgotten_mark(streamproof: Any, case: str) -> None:
+    """A function that takes the state, and that nothing calls, is worth a warning; for machines too."""
+    body, after, said = FORGOTTEN[case]
+    Path("m.py").write_text(model(body + TRUE, after), encoding="utf-8")
+    for verb in ("check", "prove"):
+        done = streamproof(verb, "m.py", "-q", "--json", "report.json")
+        assert done.code == 0
+        assert "streamproof: warning: " in done.err
+        assert said in done.err
+        (warning,) = json.loads(Path("report.json").read_text(encoding="utf-8"))["warnings"]
+        assert said in warning
+        Path("report.json").unlink()
+
+
+CALLED = {
+    "a helper": ("def low(self, s):\n    return s.n < 4\n@invariant\ndef fine(self, s):\n    return self.low(s)\n", ""),
+    "by another name": ("def low(self, s):\n    return s.n < 4\nalias = low\n", ""),
+    "a domain": (
+        "def some(self, s=None):\n    return [1, 2]\n@action(i='some')\ndef go(self, s, i):\n    s.n = i\n",
+        "",
+    ),
+    "by its name": (
+        "def low(self, s):\n    return s.n < 4\n"
+        "@invariant\ndef fine(self, s):\n    return getattr(self, 'lo' + 'w')(s)\n",
+        "",
+    ),
+    "outside": (
+        "def low(self, s):\n    return s.n < 4\n",
+        "@invariant\ndef fine(m, s):\n    return m.low(s)\nSPEC = Spec(M, properties=(fine,))\n",
+    ),
+    "a subclass": (
+        "def low(self, s):\n    return s.n < 4\n@invariant\ndef fine(self, s):\n    return self.low(s)\n",
+        "class N(M):\n    def low(self, s):\n        return s.n < 5\nSPEC = Spec(N)\n",
+    ),
+    "of no state": ("def double(self, n):\n    return 2 * n\n", ""),
+    "private": ("def _old(self, s):\n    return s.n < 4\n", ""),
+}
+
+
+@pytest.mark.parametrize("case", CALLED)
+def test_called_functions_are_no_warning(streamproof: Any, case: str) -> None:
+    """What is used anywhere, by whatever name, is a helper."""
+    body, after = CALLED[case]
+    Path("m.py").write_text(model(body, after), encoding="utf-8")
+    assert "warning" not in streamproof("check", "m.py", "-q").err
+
+
+def test_bundled_models_have_no_warnings() -> None:
+    """No model of ours, and no variant, has a function that nothing calls."""
+    for name in bundled():
+        target = find(name)
+        for variant in (None, *target.spec.model.variants):
+            assert target.warnings(variant) == []

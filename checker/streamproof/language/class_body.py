@@ -58,7 +58,7 @@ def _check_name(file: str, name: str) -> None:
         < 2
     ):
         return  # most files; reading the syntax tree of one takes some 10 ms
-    tree = _tree(file)
+    tree = tree_of(file)
     if tree is not None:
         _Body(file, "", only=name).walk(tree.body, {})
 
@@ -214,7 +214,7 @@ def _body(cls: type, file: str, own: Sequence[types.FunctionType]) -> ast.ClassD
     node = _alone(linecache.getlines(file), first, cls.__name__) if first else None
     if node is not None:
         return node
-    tree = _tree(file)
+    tree = tree_of(file)
     found = [] if tree is None else [n for name, n in _classes(tree, "") if name == cls.__qualname__]
     around = [n for n in found if n.lineno <= first <= (n.end_lineno or n.lineno)]
     return next(reversed(around or found), None)
@@ -242,7 +242,8 @@ def _alone(lines: Sequence[str], inside: int, name: str) -> ast.ClassDef | None:
 
 
 @lru_cache(maxsize=8)
-def _tree(file: str) -> ast.Module | None:
+def tree_of(file: str) -> ast.Module | None:
+    """The syntax tree of a file; None where it is no Python."""
     try:
         return ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
