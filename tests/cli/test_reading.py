@@ -416,3 +416,144 @@ def test_bundled_models_have_no_warnings() -> None:
         target = find(name)
         for variant in (None, *target.spec.model.variants):
             assert target.warnings(variant) == []
+
+
+STATE = """
+from streamproof import Array, Bool, Enum, Model, Queue, Range, Set, State, action, choose, invariant, require
+
+OWN
+
+class M(Model):
+    check_deadlock = False
+
+    def state(self):
+        return State(
+            slot=Array(3, Range(0, 3)), other=Array(3, Range(0, 3)), level=LEVEL, wire=Queue(Range(0, 3), capacity=2),
+            seen=Set(Range(0, 3)), grid=Array(2, Array(2, Range(0, 3))), name=Enum("A", "B"),
+        )
+
+    def eat(self, s):
+        if s.level > 1:
+            s.wire.pop()
+
+    def put(self, s, v):
+        s.slot[2] = 1
+        return v
+
+    @action
+    def go(self, s):
+BODY
+
+    @invariant
+    def fine(self, s):
+        return FINE
+"""
+
+
+def with_state(body: str = "s.level = 1", fine: str = "s.level < 4", own: str = "", level: str = "Range(0, 3)") -> str:
+    """A file with this action, invariant and helpers."""
+    text = STATE.replace("BODY", textwrap.indent(body, "        ")).replace("FINE", fine)
+    return text.replace("OWN", own).replace("LEVEL", level)
+
+
+CHANGING = {
+    "ahead": "for i, v in enumerate(s.slot):\n    if i < 2:\n        s.slot[i + 1] = v",
+    "whole": "for v in s.slot:\n    s.slot = [3, 3, 3]",
+    "left at times": "for v in s.slot:\n    if v == 0:\n        s.slot = [3, 3, 3]\n        if s.level > 1:\n            break",
+    "reversed": "for v in reversed(s.slot):\n    s.slot[0] = 2",
+    "alias": "a = s.slot\nfor v in s.slot:\n    a[2] = 1",
+    "alias of the loop": "a = s.slot\nfor v in a:\n    s.slot[2] = 1",
+    "one of two": "a = s.slot if s.level > 1 else s.other\nfor v in a:\n    s.slot[2] = 1",
+    "zip": "for v, w in zip(s.slot, s.other):\n    s.other[2] = v",
+    "pop": "for v in s.wire:\n    s.wire.pop()",
+    "push": "for v in s.wire:\n    if not s.wire.full:\n        s.wire.push(v)",
+    "continue": "for v in s.wire:\n    if v == 1:\n        s.wire.pop()\n        continue",
+    "discard": "for v in s.seen:\n    if v > 1:\n        s.seen.discard(v)",
+    "augmented": "for v in s.seen:\n    s.seen |= {1}",
+    "inner": "for row in s.grid:\n    for v in row:\n        s.grid[1][1] = v",
+    "helper": "for v in s.wire:\n    self.eat(s)",
+    "comprehension": "a = [self.put(s, v) for v in s.slot]",
+    "quantifier": "require(any(self.put(s, v) > 1 for v in s.slot))",
+}
+
+
+@pytest.mark.parametrize("case", CHANGING)
+def test_loop_that_changes_its_container(streamproof: Any, case: str) -> None:
+    """A loop whose body changes what it would read next is refused, as with local lists."""
+    refused(
+        streamproof, with_state(CHANGING[case]), "a container of the state changes while a loop runs over it", "check"
+    )
+
+
+KEEPING = {
+    "its own element": "for i, v in enumerate(s.slot):\n    s.slot[i] = min(v + 1, 3)",
+    "behind": "for i, v in enumerate(s.slot):\n    if i > 0:\n        s.slot[i - 1] = v",
+    "left": "for v in s.slot:\n    if v == 0:\n        s.slot = [3, 3, 3]\n        break",
+    "and returned": "for v in s.slot:\n    if v == 0:\n        s.slot = [3, 3, 3]\n        return",
+    "and left": "for v in s.slot:\n    if v < 2:\n        if s.level > 1:\n            s.slot = [3, 3, 3]\n            break",
+    "behind backwards": "for v in reversed(s.slot):\n    s.slot[2] = 2",
+    "pop and left": "for v in s.wire:\n    if v == 1:\n        s.wire.pop()\n        break",
+    "fixed range": "for v in range(4):\n    if v in s.seen:\n        s.seen.discard(v)",
+    "new value": "for v in s.seen | {1}:\n    s.seen.discard(v)",
+    "copy": "for v in list(s.slot):\n    s.slot[2] = v",
+    "rows": "for row in s.grid:\n    row[0] = 1\n    s.grid[1][0] = 1\n    s.level = row[0]",
+    "the same value": "for v in s.slot:\n    s.slot[2] = s.slot[2]",
+}
+
+
+@pytest.mark.parametrize("case", KEEPING)
+def test_loop_that_keeps_what_it_reads(streamproof: Any, case: str) -> None:
+    """What is no difference to Python's loop is none here."""
+    Path("m.py").write_text(with_state(KEEPING[case]), encoding="utf-8")
+    done = streamproof("check", "m.py", "-q")
+    assert done.code == 0, done.err
+
+
+OWN = (
+    "class Odd(list):\n    def __contains__(self, x):\n        return x == 2\nODD = Odd([1])\n"
+    "THREE, PAIRS = Odd([1, 2, 3]), Odd([(1, 1)])\n"
+    "class Lies(int):\n    def __eq__(self, other):\n        return True\n    __hash__ = int.__hash__\n"
+    "    def __lt__(self, other):\n        return True\nLIES = Lies(1)\n"
+    "class Text(str):\n    def __eq__(self, other):\n        return False\n    __hash__ = str.__hash__\n"
+    "class Ones(dict):\n    def __getitem__(self, key):\n        return 1\nONES = Ones({0: 2, 1: 2, 2: 2, 3: 2})\n"
+)
+UNFAITHFUL = {
+    "a number": ({"fine": "s.level != LIES"}, "Lies has its own __eq__, and would be read as an int here"),
+    "a number in a list": ({"fine": "s.level not in [LIES, 2]"}, "Lies has its own __eq__"),
+    "a text": ({"fine": "s.name == Text('A')"}, "Text has its own __eq__, and would be read as a str here"),
+    "a dict": ({"fine": "ONES[s.level] == 2"}, "Ones has its own __getitem__, and would be read as a dict here"),
+    "assigned": ({"body": "s.level = LIES"}, "Lies has its own __eq__"),
+    "a list assigned": (
+        {"body": "s.slot = THREE"},
+        "Odd has its own __contains__, and would be read as a list",
+    ),
+    "an end of a range": ({"level": "Range(0, LIES)"}, "Lies has its own __eq__"),
+    "a first value": ({"level": "Range(0, 3, init=LIES)"}, "Lies has its own __eq__"),
+    "a choice": ({"body": "s.level = choose([LIES, 2])"}, "Lies has its own __eq__"),
+    "a member of a pair": ({"fine": "(s.level, 1) not in PAIRS"}, "Odd has its own __contains__"),
+}
+
+
+@pytest.mark.parametrize("case", UNFAITHFUL)
+def test_own_methods_are_refused(streamproof: Any, case: str) -> None:
+    """A subclass that means something of its own is not read as the plain type."""
+    given, said = UNFAITHFUL[case]
+    refused(streamproof, with_state(own=OWN, **given), said, "check", "prove")
+
+
+def test_own_membership_is_asked(streamproof: Any) -> None:
+    """Whether a scalar is in a container with its own `__contains__`, the container says."""
+    Path("m.py").write_text(with_state(body="s.level = 2", fine="s.level not in ODD", own=OWN), encoding="utf-8")
+    assert streamproof("check", "m.py", "-q").code == 12
+
+
+def test_keys_keep_their_order(streamproof: Any) -> None:
+    """The keys of a dict come in the order of the dict, the members of a set in ascending order."""
+    body = (
+        "for v in {2: 0, 1: 0}.keys():\n    s.level = v\n    break\nfor v in KEYS.keys():\n    s.slot[0] = v\n    break"
+    )
+    Path("m.py").write_text(
+        with_state(body=body, fine="s.level in (0, 2) and s.slot[0] in (0, 2)", own="KEYS = {2: 0, 1: 0}"),
+        encoding="utf-8",
+    )
+    assert streamproof("check", "m.py", "-q").code == 0

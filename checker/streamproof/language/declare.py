@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from streamproof.language.amounts import Amount, Everywhere, Indices, between, unveiled
 from streamproof.language.coerce import coerce
+from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.frames import caller
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
@@ -121,11 +122,20 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
     if not isinstance(lo, int) or isinstance(lo, bool) or not isinstance(hi, int) or isinstance(hi, bool):
         given = repr(lo) if hi is None else f"{lo!r} and {hi!r}"
         raise ModelError(f"Range needs two integers, got {given}", loc=caller(), remedy="write Range(0, 3)")
+    lo, hi = _plain((lo, hi))
     try:
         sort = RangeSort(lo, hi)
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     return _decl(sort, init, [lo])
+
+
+def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
+    """Numbers and texts as plain ones. Raises `ModelError` for those with special methods of their own."""
+    found = tuple(given)
+    for value in found:
+        expect_faithful(value, caller())
+    return tuple(map(plain, found))
 
 
 def _between(lo: Any, hi: Any, init: Any) -> Decl:
@@ -154,7 +164,7 @@ def Enum(*members: str, init: Any = None) -> Decl:
             remedy = "write Enum(*names)" if isinstance(m, list | tuple | set) else 'write Enum("IDLE", "BUSY")'
             raise ModelError(f"Enum members are strings, got {m!r}", loc=caller(), remedy=remedy)
     try:
-        sort = EnumSort(members)
+        sort = EnumSort(_plain(members))
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     return _decl(sort, init, [sort.members[0]])
@@ -183,10 +193,10 @@ def Symmetric(*members: str | int, init: Any = None) -> Decl:
                 f"Symmetric members are strings, got {name!r}", loc=caller(), remedy='write Symmetric(3, "worker")'
             )
     try:
-        sort = EnumSort(names, symmetric=True)
+        sort = EnumSort(_plain(names), symmetric=True)
     except ModelError as error:
         raise ModelError(error.message.replace("Enum", "Symmetric"), loc=caller(), remedy=error.remedy) from None
-    return _decl(sort, init, [names[0]])
+    return _decl(sort, init, [sort.members[0]])
 
 
 def Record(init: Any = None, **fields: Decl) -> Decl:
@@ -264,12 +274,13 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
         index = between([index.expr], loc)
     if isinstance(index, Indices):
         return index.sort
+    expect_faithful(index, loc)
     if isinstance(index, int) and not isinstance(index, bool) and index > 0:
-        return RangeSort(0, index - 1)
+        return RangeSort(0, plain(index) - 1)
     if isinstance(index, range) and len(index) and index.step == 1:
         return RangeSort(index.start, index.stop - 1)
     if isinstance(index, list | tuple) and index and all(isinstance(m, str) for m in index):
-        return EnumSort(tuple(index))
+        return EnumSort(_plain(index))
     raise ModelError(
         f"{index!r} cannot index an Array",
         loc=loc,
