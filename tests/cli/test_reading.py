@@ -459,7 +459,7 @@ def with_state(body: str = "s.level = 1", fine: str = "s.level < 4", own: str = 
 CHANGING = {
     "ahead": "for i, v in enumerate(s.slot):\n    if i < 2:\n        s.slot[i + 1] = v",
     "whole": "for v in s.slot:\n    s.slot = [3, 3, 3]",
-    "left at times": "for v in s.slot:\n    if v == 0:\n        s.slot = [3, 3, 3]\n        if s.level > 1:\n            break",
+    "or left": "for v in s.slot:\n    if v == 0:\n        s.slot = [3, 3, 3]\n        if s.level > 1:\n            break",
     "reversed": "for v in reversed(s.slot):\n    s.slot[0] = 2",
     "alias": "a = s.slot\nfor v in s.slot:\n    a[2] = 1",
     "alias of the loop": "a = s.slot\nfor v in a:\n    s.slot[2] = 1",
