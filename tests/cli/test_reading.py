@@ -557,3 +557,41 @@ def test_keys_keep_their_order(streamproof: Any) -> None:
         encoding="utf-8",
     )
     assert streamproof("check", "m.py", "-q").code == 0
+
+
+CLASHES = {
+    "a variable like a part of another": (
+        'State(**{"a[0]": Bool(), "a": Array(2, Bool())})',
+        "state variable 'a[0]' is no name",
+    ),
+    "a field like a part of another": (
+        'State(a=Record(**{"q.len": Bool(), "q": Queue(Bool(), capacity=1)}))',
+        "field 'q.len' is no name",
+    ),
+    "members with brackets": (
+        'State(a=Array(["x", "x][y"], Array(["y][z", "z"], Bool())))',
+        "two parts of the state are called a[x][y][z]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CLASHES)
+def test_names_of_parts_do_not_clash(streamproof: Any, case: str) -> None:
+    """No two parts of the state have one name, whatever the names that a model chooses."""
+    state, said = CLASHES[case]
+    text = (
+        "from streamproof import Array, Bool, Model, Queue, Record, State, action\n\nclass M(Model):\n    def state(self):\n"
+        f"        return {state}\n    @action\n    def go(self, s):\n        s.a = s.a\n"
+    )
+    refused(streamproof, text, said, "check", "prove")
+
+
+def test_an_object_that_is_replaced_is_noticed(streamproof: Any) -> None:
+    """A rule that puts another object in the place of one that is gone changes the model, whatever its address."""
+    own = (
+        "class Box:\n    def __init__(self, n):\n        self.n = n\n\nclass Held(list):\n    pass\n\n"
+        "def swap(held):\n    n = held[0].n\n    held[0] = None\n    held[0] = Box(n + 1)\n    return 0\n\nHELD = [Box(0)]\n"
+    )
+    Path("m.py").write_text(with_state(body="s.level = swap(HELD)", own=own), encoding="utf-8")
+    done = streamproof("check", "m.py", "-q")
+    assert (done.code, "changed HELD" in done.err) == (150, True), done

@@ -207,6 +207,8 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
     for name in fields:
         if name.startswith("_"):
             raise ModelError(f"field {name!r} starts with an underscore", loc=loc, remedy="such names are reserved")
+        if not name.isidentifier():
+            raise ModelError(f"field {name!r} is no name", loc=loc, remedy="use letters, digits and _")
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
     return _decl(sort, init, product(*(d.first for d in decls.values())))
@@ -323,6 +325,8 @@ class State:
                 raise ModelError(
                     f"state variable {name!r} starts with an underscore", loc=loc, remedy="such names are reserved"
                 )
+            if not name.isidentifier():
+                raise ModelError(f"state variable {name!r} is no name", loc=loc, remedy="use letters, digits and _")
             _element(given, loc)
         self._variables = variables
         self.loc = loc

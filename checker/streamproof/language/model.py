@@ -7,6 +7,7 @@ A model's annotated class attributes are its parameters, with defaults. ``state(
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from streamproof.language.composition import Parts
     from streamproof.system.measure import Measure
 
+_CLASS_VARIABLE = re.compile(r"([\w.]+\.)?ClassVar\b")
+"""An annotation, which may be text, of what is no parameter."""
 _OWN = {"sizes", "limits", "check_deadlock", "name"}
 
 RESERVED = frozenset(
@@ -162,7 +165,7 @@ class Model:
             if c is Model or not issubclass(c, Model):
                 continue
             for name, hint in inspect.get_annotations(c).items():
-                if name.startswith("_") or name in _OWN or "ClassVar" in str(hint):
+                if name.startswith("_") or name in _OWN or _CLASS_VARIABLE.match(str(hint)):
                     continue
                 if name not in c.__dict__ and name not in found:
                     raise ModelError(
