@@ -586,6 +586,18 @@ def test_names_of_parts_do_not_clash(streamproof: Any, case: str) -> None:
     refused(streamproof, text, said, "check", "prove")
 
 
+@pytest.mark.parametrize("keys", ['[1, "1"]', '["a(b", "c"]', '["a]", "c"]'])
+def test_names_of_parts_of_a_composition(streamproof: Any, keys: str) -> None:
+    """Keys that would give two parts one name, or cannot be told from what follows them, are refused."""
+    text = (
+        "from streamproof import Model, Parts, Range, State, action, each\n\nclass Cell(Model):\n    def state(self):\n"
+        "        return State(n=Range(0, 1))\n    @action\n    def flip(self, s):\n        s.n = 1 - s.n\n\n"
+        f"class Both(Model):\n    def parts(self):\n        return Parts(cell=each({keys}, lambda k: Cell()))\n"
+    )
+    Path("m.py").write_text(text, encoding="utf-8")
+    assert streamproof("check", "m.py:Both", "-q").code == 150
+
+
 def test_an_object_that_is_replaced_is_noticed(streamproof: Any) -> None:
     """A rule that puts another object in the place of one that is gone changes the model, whatever its address."""
     own = (
