@@ -94,6 +94,12 @@ class Target:
             found.append(Listed(TERMINATION, Kind.TERMINATION, "No behaviour goes on for ever."))
         return tuple(found)
 
+    def warnings(self, variant: str | None) -> list[str]:
+        """What is probably a slip in the model or a variant, a line each: functions that nothing calls and no mark names."""
+        from streamproof.language.unmarked import unmarked
+
+        return [f"{loc}: {why}" for loc, why in unmarked(self.spec, self.variant(variant))]
+
     def system(self, variant: str | None, parameters: Mapping[str, Any]) -> System:
         """The transition system of a variant at the given parameters, defaults for the others.
 

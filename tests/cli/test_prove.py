@@ -74,9 +74,6 @@ class Helped(Even):
 class OnlyReached(Even):
     """Has nothing that induction is for."""
 
-    def never_odd(self):
-        """No property."""
-
     never_odd = None
 
     @reachable

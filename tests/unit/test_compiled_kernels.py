@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamproof.explicit.compiled.code_cache import CACHE_VARIABLE
 from streamproof.explicit.compiled.kernel import translate
-from streamproof.explicit.compiled.native import CACHE_VARIABLE, Module, build
+from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.words import halves_at, mulhi, word, words, words_at
 
 MASK = (1 << 64) - 1

@@ -123,6 +123,15 @@ def test_a_function_that_is_another_one_now_is_refused(tmp_path: Path, name: str
         definition(function)
 
 
+def test_a_constant_that_changed_is_refused(tmp_path: Path) -> None:
+    """The byte code is the same, in a nested function too: what it numbers is not."""
+    function = functions(loaded(tmp_path, SOURCE))["grown"]
+    (tmp_path / "written.py").write_text(SOURCE.replace("return x + 1", "return x + 2"))
+    os.utime(tmp_path / "written.py", (1, 1))
+    with pytest.raises(ModelError, match="has changed since it was loaded"):
+        definition(function)
+
+
 def test_a_function_that_moved_is_refused(tmp_path: Path) -> None:
     """Its line holds something else now."""
     function = functions(loaded(tmp_path, SOURCE))["plain"]

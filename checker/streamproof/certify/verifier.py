@@ -174,7 +174,9 @@ class Verifier:
     def closed_set(self, counts: Mapping[str, Any]) -> None:
         """That the states are exactly the reachable ones, on their levels, and that the covered properties hold there."""
         ends, columns = list(accumulate(counts["levels"])), list[list[Value]]()
-        if {*counts} != COUNTS or ends[-1] != counts["distinct"] or len(ends) != counts["depth"]:
+        numbers = [*counts["levels"], *(number for name, number in counts.items() if name != "levels")]
+        positive = all(type(number) is int and number > 0 for number in numbers)  # JSON's true and 1.0 equal 1
+        if {*counts} != COUNTS or not positive or ends[-1] != counts["distinct"] or len(ends) != counts["depth"]:
             reject("its counts do not fit each other")
         for variable, (some, column) in zip(self.system.variables, self.evidence["values"], strict=True):
             table = dict(enumerate(self.value(variable.sort, parts) for parts in some))

@@ -47,7 +47,7 @@ class Induction:
         lemmas = {lemma.name: lemma for lemma in self.system.lemmas}
         self.claims = [*map(self.system.property, proof["claims"]), *(lemmas[name] for name in proof["lemmas"])]
         endless = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.claims)
-        if endless or self.k < 1 or {*proof} != {"claims", "k", "distinct", "lemmas", "formulas"}:
+        if endless or not 0 < self.k <= 1000 or {*proof} != {"claims", "k", "distinct", "lemmas", "formulas"}:
             reject("the induction it names is none")
         self.sorts = {v.name: v.sort for v in self.system.variables}
         kinds = {name: z3.Bool if sort == BOOL else z3.Int for name, sort in self.sorts.items()}

@@ -82,6 +82,8 @@ class Request:
         Raises `Unconfirmed` when the interpreter does not confirm a trace, and `SystemFailure`.
         """
         stream = people(self.json_to)
+        for warning in self._warnings():
+            sys.stderr.write(f"streamproof: warning: {warning}\n")
         evidence = self._evidence(system, outcome)
         files = {} if self.folder is None else self._keep(self.folder, evidence)
         if not self.quiet:
@@ -117,7 +119,12 @@ class Request:
         return code
 
     def _document(self, report: CheckReport, code: Exit, more: Mapping[str, Any]) -> dict[str, Any]:
+        more = {"warnings": self._warnings(), **more}
         return {**report.to_json(), "schema": f"streamproof.{self.verb}/1", "exit_code": int(code), **more}
+
+    def _warnings(self) -> list[str]:
+        """What is probably a slip in the model."""
+        return self.selection.target.warnings(self.selection.variant)
 
     def _evidence(self, system: System, outcome: Outcome) -> list[Evidence]:
         found = []

@@ -42,6 +42,7 @@ def command(certificate: Path, model: str | None, quiet: bool, json_to: str | No
     with Status(live=not quiet) as status:
         try:
             header = verify(data, lambda header: _system(header, model), status)
+            header["model"] = model or header["model"]  # what it was checked against
         except StreamproofError as error:
             if json_to is not None and isinstance(error, Rejected):
                 write_json(_document(certificate, data, None, error, begun), json_to)
@@ -66,11 +67,15 @@ def _read(path: Path) -> bytes:
 def _system(header: Mapping[str, Any], model: str | None) -> System:
     """The system that a certificate is about, from the model it names or the one given."""
     given: dict[str, list[str]] = {"--variant": [], "--size": [], "-p": []}
-    words = [str(word) for word in header["options"]]
+    words = header["options"]
+    if type(words) is not list or not all(type(word) is str for word in (*words, header["model"])):
+        raise ValueError("its model and options are no words")
     for option, value in zip(words[::2], words[1::2], strict=True):
         given[option].append(value)
+    if len(given["--variant"]) > 1 or len(given["--size"]) > 1:
+        raise ValueError("an option is given twice")  # only one of the two would count, and both be printed
     variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
-    return select(model or str(header["model"]), variant, size, given["-p"]).system()
+    return select(model or header["model"], variant, size, given["-p"]).system()
 
 
 def _document(

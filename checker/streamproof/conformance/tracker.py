@@ -56,16 +56,18 @@ class Steps:
         self._grounding = grounding
         self._by_action = {a.name: a.instances for a in system.actions}
         self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
-        self._known: dict[tuple[int, State], State | None] = {}
+        self._known: dict[tuple[int, State], tuple[Instance, State | None]] = {}
+        """By number of the instance, which is kept beside what it leads to: so no other one can get this number."""
 
     def take(self, instance: Instance, state: State) -> State | None:
         """The state after `instance`, or None where it is not enabled. Raises `EvaluationError` on a model's mistake."""
         key = (id(instance), state)
         if key in self._known:
-            return self._known[key]
+            return self._known[key][1]
         if len(self._known) >= REMEMBERED:
             self._known.clear()
-        after = self._known[key] = self.interpreter.take(instance, state)
+        after = self.interpreter.take(instance, state)
+        self._known[key] = (instance, after)
         return after
 
     def instances(self, action: str) -> tuple[Instance, ...]:

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
 from functools import partial
+from typing import Any
 
-from streamproof.exchange.tla_actions import Actions
+from streamproof.exchange.tla_actions import Actions, typed
 from streamproof.exchange.tla_behaviours import (
     Guesses,
     Watched,
@@ -288,10 +289,10 @@ class _Export:
             group = groups[0]
             yield group.over("\\A", lambda given: atom(f"{word}({group.name}{given})"))
             return
-        by_arguments: dict[str, list[str]] = {}
+        by_arguments: dict[Any, list[str]] = {}
         for group in groups:
             for at, instance in enumerate(group.instances):
-                by_arguments.setdefault(repr(instance.args), []).append(group.ground(at))
+                by_arguments.setdefault(typed(instance.args), []).append(group.ground(at))
         for operators in by_arguments.values():
             yield beside(f"{word}(", listed("\\/", [atom(o) for o in operators]), ")")
 

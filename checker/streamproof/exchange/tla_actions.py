@@ -93,11 +93,11 @@ class Actions:
 
     def _grouped(self, action: Action) -> Iterator[Group]:
         found: dict[tuple[Any, ...], list[Instance]] = {}
-        twice = Counter(repr(_choices(i)) for i in action.instances)
+        twice = Counter(typed(_choices(i)) for i in action.instances)
         for instance in action.instances:
             if any(c.expr is b.FALSE for c in instance.guard) and not self._checks[id(instance)].guard_checks:
                 continue  # never taken
-            alone = twice[repr(_choices(instance))] > 1  # a quantifier would take the two for one
+            alone = twice[typed(_choices(instance))] > 1  # a quantifier would take the two for one
             found.setdefault((len(found), "alone") if alone else self._shape(instance), []).append(instance)
         for members in found.values():
             yield self._group(action, members, alone=len(found) == 1)
@@ -270,6 +270,11 @@ def changes(instance: Instance) -> tuple[tuple[str, Expr], ...]:
 def _conjuncts(instance: Instance) -> tuple[Expr, ...]:
     """The guard's parts."""
     return tuple(p for c in instance.guard for p in (c.expr.args if isinstance(c.expr, e.And) else (c.expr,)))
+
+
+def typed(given: Iterable[tuple[str, Any]]) -> tuple[Any, ...]:
+    """Arguments or picks as a key that tells values of different types apart, as 1 and True."""
+    return tuple((name, type(value), value) for name, value in given)
 
 
 def _choices(instance: Instance) -> tuple[tuple[str, Any], ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from streamproof.language import methods, operators, places
 from streamproof.language.displays import Displays
+from streamproof.language.faithful import expect_faithful
 from streamproof.language.guarded import read
 from streamproof.language.places import plain
 from streamproof.language.scopes import Family, Leaf, Names
@@ -181,6 +182,8 @@ class Access(Displays):
         is_known, host = known(key)
         if is_known:
             return operators.host(self.world, lambda: content[host], loc)
+        if not symbolic(content):
+            expect_faithful(content, loc)
         if isinstance(content, Mapping) and content:
             return methods.pick_from_dict(self.world, content, key, loc, label)
         if isinstance(content, list | tuple | range) and content:
@@ -197,6 +200,8 @@ class Access(Displays):
                 "only local and host sequences can be sliced, at known positions", loc=loc, remedy="index one by one"
             )
         part = operators.host(self.world, lambda: content[slice(*ends)], loc)
+        if isinstance(part, list):
+            expect_faithful(part, loc)
         if isinstance(owner, Cell):
             return self.world.allocate(part)
         return self.world.allocate(tuple(part)) if isinstance(part, list) else part

@@ -11,7 +11,7 @@ from streamproof.language.amounts import between
 from streamproof.language.elements import distinct, elements, everywhere, refuse_lazy, sources, unconditional
 from streamproof.language.operators import equal, integer
 from streamproof.language.temporal import formula, is_formula, together
-from streamproof.language.terms import Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
+from streamproof.language.terms import Backward, Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -232,7 +232,8 @@ def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc)
         raise ModelError("a Set has no order to reverse", loc=loc, remedy="iterate over it as it is")
     if isinstance(whole, Several):
         raise ModelError(f"{describe(whole)} cannot be reversed", loc=loc, remedy="make it a list first")
-    return Several(tuple(reversed(elements(world, whole, loc))), once=True, sources=sources(whole))
+    read = tuple(Backward(one) if isinstance(one, Ref) else one for one in sources(whole))
+    return Several(tuple(reversed(elements(world, whole, loc))), once=True, sources=read)
 
 
 def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:

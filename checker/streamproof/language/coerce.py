@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
 from streamproof.language.amounts import Amount, term_of
+from streamproof.language.faithful import expect_faithful, plain
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.nearest import nearest
 from streamproof.system.sorts import (
@@ -26,6 +27,8 @@ from streamproof.system.sorts import (
 
 def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
     """The value of `sort` that `given` stands for; `ModelError` naming both when there is none."""
+    expect_faithful(given, loc)
+    given = plain(given)
     match sort:
         case BoolSort():
             if isinstance(given, bool):

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from streamproof.language.amounts import Amount, Indices, between, sort_of, term_of
+from streamproof.language.class_body import check_module
 from streamproof.language.declare import Decl, State
 from streamproof.language.elements import in_order
 from streamproof.language.frames import ordinary
@@ -198,6 +199,7 @@ class Reader:
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the machine; `extra` are properties stated outside the model. Raises `ModelError`."""
         found = marked(type(self.model))
+        check_module(f for f in extra if isinstance(f, types.FunctionType))
         self._refuse_clashes(found, extra)
         above = f"{self.names.path}." if self.names is not None else ""
         parts = [] if self.names is None else [(p.path.removeprefix(above), p.model) for p in self.names.parts()]

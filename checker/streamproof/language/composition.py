@@ -124,8 +124,10 @@ def each(domain: Any, make: Callable[[Any], Any]) -> Each:
     keys = tuple(domain)
     if len(keys) > PARTS_LIMIT:
         raise ModelError(f"{len(keys):,} parts are too many", loc=loc, remedy=f"at most {PARTS_LIMIT:,}")
-    if not keys or len(set(keys)) < len(keys):
+    if not keys or len({str(k) for k in keys}) < len(keys):  # parts are called by them: 1 and "1" are one name
         raise ModelError(f"{list(keys)} are no keys for parts", loc=loc, remedy="at least one, none of them twice")
+    if any(set(k) & set("()[]") for k in keys if isinstance(k, str)):
+        raise ModelError(f"{list(keys)} are no names of parts", loc=loc, remedy="leave out brackets")
     return Each(tuple((k, _part(make(k), loc)) for k in keys), loc)
 
 

@@ -22,6 +22,7 @@ from streamproof.language.amounts import (
     unveiled,
 )
 from streamproof.language.coerce import coerce
+from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.frames import caller
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
@@ -131,11 +132,20 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
     if not isinstance(lo, int) or isinstance(lo, bool) or not isinstance(hi, int) or isinstance(hi, bool):
         given = repr(lo) if hi is None else f"{lo!r} and {hi!r}"
         raise ModelError(f"Range needs two integers, got {given}", loc=caller(), remedy="write Range(0, 3)")
+    lo, hi = _plain((lo, hi))
     try:
         sort = RangeSort(lo, hi)
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     return _decl(sort, init, [lo])
+
+
+def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
+    """Numbers and texts as plain ones. Raises `ModelError` for those with special methods of their own."""
+    found = tuple(given)
+    for value in found:
+        expect_faithful(value, caller())
+    return tuple(map(plain, found))
 
 
 def _between(lo: Any, hi: Any, init: Any) -> Decl:
@@ -164,7 +174,7 @@ def Enum(*members: str, init: Any = None) -> Decl:
             remedy = "write Enum(*names)" if isinstance(m, list | tuple | set) else 'write Enum("IDLE", "BUSY")'
             raise ModelError(f"Enum members are strings, got {m!r}", loc=caller(), remedy=remedy)
     try:
-        sort = EnumSort(members)
+        sort = EnumSort(_plain(members))
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     return _decl(sort, init, [sort.members[0]])
@@ -193,10 +203,10 @@ def Symmetric(*members: str | int, init: Any = None) -> Decl:
                 f"Symmetric members are strings, got {name!r}", loc=caller(), remedy='write Symmetric(3, "worker")'
             )
     try:
-        sort = EnumSort(names, symmetric=True)
+        sort = EnumSort(_plain(names), symmetric=True)
     except ModelError as error:
         raise ModelError(error.message.replace("Enum", "Symmetric"), loc=caller(), remedy=error.remedy) from None
-    return _decl(sort, init, [names[0]])
+    return _decl(sort, init, [sort.members[0]])
 
 
 def Record(init: Any = None, **fields: Decl) -> Decl:
@@ -207,6 +217,8 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
     for name in fields:
         if name.startswith("_"):
             raise ModelError(f"field {name!r} starts with an underscore", loc=loc, remedy="such names are reserved")
+        if not name.isidentifier():
+            raise ModelError(f"field {name!r} is no name", loc=loc, remedy="use letters, digits and _")
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
     return _decl(sort, init, product(*(d.first for d in decls.values())))
@@ -275,12 +287,13 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
         return sort_of(index)
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
         return index.sort
+    expect_faithful(index, loc)
     if isinstance(index, int) and not isinstance(index, bool) and index > 0:
-        return RangeSort(0, index - 1)
+        return RangeSort(0, plain(index) - 1)
     if isinstance(index, range) and len(index) and index.step == 1:
         return RangeSort(index.start, index.stop - 1)
     if isinstance(index, list | tuple) and index and all(isinstance(m, str) for m in index):
-        return EnumSort(tuple(index))
+        return EnumSort(_plain(index))
     raise ModelError(
         f"{index!r} cannot index an Array",
         loc=loc,
@@ -323,6 +336,8 @@ class State:
                 raise ModelError(
                     f"state variable {name!r} starts with an underscore", loc=loc, remedy="such names are reserved"
                 )
+            if not name.isidentifier():
+                raise ModelError(f"state variable {name!r} is no name", loc=loc, remedy="use letters, digits and _")
             _element(given, loc)
         self._variables = variables
         self.loc = loc

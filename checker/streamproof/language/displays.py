@@ -10,6 +10,7 @@ from typing import Any
 from streamproof.language import operators
 from streamproof.language.calls import truth
 from streamproof.language.elements import Loop, Over, distinct, everywhere, unconditional
+from streamproof.language.faithful import expect_faithful
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Cell, Several, Term, describe, known, simple, symbolic
@@ -88,7 +89,10 @@ class Displays(ABC):
         """The elements of a display or the arguments of a call, starred ones spread out."""
         for n in nodes:
             if isinstance(n, ast.Starred):
-                yield from unconditional(self.world, self.value(n.value, frame), where(frame, n))
+                spread = self.value(n.value, frame)
+                if isinstance(spread, set | frozenset):
+                    expect_faithful(spread, where(frame, n))  # a display of a set takes no notice of their __iter__
+                yield from unconditional(self.world, spread, where(frame, n))
             else:
                 yield self.value(n, frame)
 
@@ -180,12 +184,15 @@ class Displays(ABC):
             raise ModelError("'async for' is not part of the language", loc=loc, remedy="use 'for'")
         loop = Loop(self.world, self.value(first.iter, outside), loc)
         going: Expr = b.TRUE
-        for cond, item in loop.items:
+        for done, (cond, item) in enumerate(loop.items, 1):
             here = b.and_((there, cond))
 
-            def body(item: Term = item, here: Expr = here) -> Expr:
+            def body(item: Term = item, here: Expr = here, done: int = done) -> Expr:
+                before = loop.begin()
                 self.bind(first.target, item, frame)
-                return self._filtered(first.ifs, rest, frame, here, visit)
+                goes = self._filtered(first.ifs, rest, frame, here, visit)
+                loop.end(before, done, b.not_(goes))
+                return goes
 
             try:
                 goes = self.world.under(b.and_((cond, going)), body, loc)

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from collections.abc import Set as AbstractSet
 from typing import Any
 
 from streamproof.language import places
 from streamproof.language.amounts import Indices, sort_of
-from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, simple, symbolic
+from streamproof.language.faithful import is_faithful
+from streamproof.language.terms import Backward, Cases, Cell, Ref, Several, Term, describe, is_expr, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
+from streamproof.system.assume import Assuming
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Expr, Ite
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import ArraySort, QueueSort, RangeSort, SetSort, Sort, TermRange, cardinality, values
+from streamproof.system.sorts import (
+    ArraySort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    SetSort,
+    Sort,
+    TermRange,
+    cardinality,
+    is_scalar,
+    values,
+)
 
 SET_LIMIT = 4096
+MOST_CASES = 6
+"""Conditions of nested `if`s that are told apart to see whether a change is one before the loop is left."""
 
 
 def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
@@ -81,16 +95,37 @@ def any_number(sort: Sort, loc: Loc) -> ModelError:
 
 
 class Loop:
-    """The elements that a loop runs over, and the watch on the local containers that Python would read meanwhile."""
+    """The elements that a loop runs over, and the watch on the containers that Python would read meanwhile."""
 
     def __init__(self, world: World, value: Term, loc: Loc) -> None:
         refuse_lazy(value, loc)
         self._world, self._loc = world, loc
-        self._watched = [(cell, world.content(cell)) for cell in sources(value)]
+        found = sources(value)
+        self._watched = [(cell, world.content(cell)) for cell in found if isinstance(cell, Cell)]
+        self._places = [one for one in found if not isinstance(one, Cell)]
         self.items = elements(world, value, loc)
 
+    def begin(self) -> list[Expr]:
+        """What the containers of the state hold as an iteration begins."""
+        return [places.read(self._world, one.ref if isinstance(one, Backward) else one) for one in self._places]
+
+    def end(self, before: list[Expr], done: int, left: Expr = b.FALSE) -> None:
+        """Raises `ModelError` when the iteration changed what the next ones would read in Python.
+
+        `done` counts the iterations, this one included; `left`: the condition under which there are no next ones.
+        """
+        for one, old, new in zip(self._places, before, self.begin(), strict=True):
+            if new is old or left is b.TRUE:
+                continue
+            if any(_differ(x, y, left, (b.not_(left),)) for x, y in _read_later(one, old, new, done)):
+                raise ModelError(
+                    "a container of the state changes while a loop runs over it",
+                    loc=self._loc,
+                    remedy="change it after the loop, or loop over a fixed range and test inside what is there",
+                )
+
     def check(self) -> None:
-        """Raises `ModelError` when the body of the loop changed what the loop runs over."""
+        """Raises `ModelError` when the body of the loop changed a local container that the loop runs over."""
         for cell, before in self._watched:
             if self._world.content(cell) is not before:
                 raise ModelError(
@@ -100,11 +135,39 @@ class Loop:
                 )
 
 
-def sources(*values: Term) -> tuple[Cell, ...]:
-    """The local containers that values are, or are read from while they are consumed."""
-    found: list[Cell] = []
-    for value in values:
-        found += [value] if isinstance(value, Cell) else value.sources if isinstance(value, Several) else ()
+def _read_later(one: Ref | Backward, old: Expr, new: Expr, done: int) -> list[tuple[Expr, Expr]]:
+    """What a loop that has read `done` elements of a container would read yet, before and after a change."""
+    ref = one.ref if isinstance(one, Backward) else one
+    if not isinstance(ref.sort, ArraySort):
+        return [(old, new)]
+    if not is_scalar(ref.sort.element) and not isinstance(ref.sort.element, OptionSort):
+        return []  # its elements are places, which the loop reads as they are then
+    keys = list(values(ref.sort.index))
+    rest = keys[: len(keys) - done] if isinstance(one, Backward) else keys[done:]
+    return [(b.select(old, key), b.select(new, key)) for key in (b.const(ref.sort.index, k) for k in rest)]
+
+
+def _differ(old: Expr, new: Expr, left: Expr, known: tuple[Expr, ...]) -> bool:
+    """Whether two terms may differ where `known` is true and `left` is false: false only where they certainly do not."""
+    simplified = Assuming(known)
+    one, two = simplified(old), simplified(new)
+    if one is two or simplified(left) is b.TRUE:
+        return False
+    if not isinstance(two, Ite) or len(known) > MOST_CASES:
+        return True
+    return any(_differ(old, new, left, (*known, case)) for case in (two.cond, b.not_(two.cond)))
+
+
+def sources(*given: Term) -> tuple[Cell | Ref | Backward, ...]:
+    """The containers that values are, or are read from while they are consumed: local ones, and those of the state."""
+    found: list[Cell | Ref | Backward] = []
+    for value in given:
+        if isinstance(value, Cell | Ref):
+            found.append(value)
+        elif isinstance(value, Several):
+            found += value.sources
+        elif isinstance(value, Cases):
+            found += sources(value.then, value.other)
     return tuple(found)
 
 
@@ -120,8 +183,8 @@ def refuse_lazy(value: Term, loc: Loc) -> None:
 
 def in_order(host: Iterable[Any]) -> list[Any]:
     """The elements of a host collection; those of a Python set in a fixed order, so that every run sees the same."""
-    if not isinstance(host, AbstractSet):
-        return list(host)
+    if not isinstance(host, set | frozenset) or not is_faithful(host):
+        return list(host)  # other sets, as the keys of a dict, have an order of their own
     try:
         return sorted(host)
     except TypeError:

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any
 
 from streamproof.language.coerce import mismatch, unknown_member
+from streamproof.language.faithful import expect_faithful, is_faithful, plain
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -61,6 +62,8 @@ class _Lifting:
             return b.ite(value.cond, self.lift(value.then, sort, inside), self.lift(value.other, sort, inside), loc)
         if isinstance(value, Undefined):
             raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
+        expect_faithful(value, loc)
+        value = plain(value)
         match sort:
             case OptionSort(element):
                 return b.const(sort, None, loc) if value is None else b.some(self.lift(value, element, inside), loc)
@@ -145,7 +148,8 @@ def natural(value: Term, loc: Loc | None) -> Expr | None:
     if isinstance(value, bool):
         return b.truth(value)
     if isinstance(value, int):
-        return b.num(value)
+        expect_faithful(value, loc)
+        return b.num(plain(value))
     if isinstance(value, Cases):
         then, other = natural(value.then, loc), natural(value.other, loc)
         if then is None or other is None or not compatible(then.sort, other.sort):
@@ -214,9 +218,9 @@ def same(a: Term, c: Term) -> bool:
         return bool(a == c)
     if symbolic(a) or symbolic(c):
         return False
-    if isinstance(a, tuple):
+    if type(a) is tuple:
         return len(a) == len(c) and all(same(x, y) for x, y in zip(a, c, strict=True))
-    return isinstance(a, bool | int | str | bytes | None) and bool(a == c)
+    return isinstance(a, bool | int | str | bytes | None) and is_faithful(a) and bool(a == c)
 
 
 def _merge_terms(cond: Expr, then: Expr, other: Expr, loc: Loc | None) -> Expr:

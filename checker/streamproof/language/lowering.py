@@ -298,7 +298,7 @@ class Lowering(Functions):
         if node.orelse:
             raise ModelError("'for ... else' is not part of the language", loc=loc, remedy="use a flag")
         loop = Loop(self.world, self.value(node.iter, frame), where(frame, node.iter))
-        for there, item in loop.items:
+        for done, (there, item) in enumerate(loop.items, 1):
             self.world.unrolled += 1
             if self.world.unrolled > UNROLL_LIMIT:
                 raise ModelError(
@@ -308,10 +308,12 @@ class Lowering(Functions):
             if gone is b.TRUE:
                 break
 
-            def iteration(item: Term = item) -> None:
+            def iteration(item: Term = item, done: int = done) -> None:
                 frame.returned = frame.broke = b.FALSE
+                before = loop.begin()
                 self.bind(node.target, item, frame)
                 self.block(node.body, frame)
+                loop.end(before, done, b.or_((frame.returned, frame.broke)))
                 frame.continued = b.FALSE
 
             runs = b.and_((there, b.not_(gone)))

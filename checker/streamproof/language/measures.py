@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from streamproof.language.class_body import check_module
 from streamproof.language.compile import Reader, _deep
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import Model, marked
@@ -36,6 +38,8 @@ def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tup
 def named(cls: type[Model], outside: Iterable[Callable[..., Any]] = ()) -> Mapping[str, Callable[..., Any]]:
     """The functions of the quantities of a model class by name, those stated outside it included. Raises `ModelError`."""
     own = marked(cls)
+    outside = tuple(outside)
+    check_module(f for f in outside if isinstance(f, types.FunctionType))
     found = {name: function for name, (mark, function) in own.items() if isinstance(mark, MeasureMark)}
     for function in outside:
         name = function.__name__

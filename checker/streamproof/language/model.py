@@ -7,6 +7,7 @@ A model's annotated class attributes are its parameters, with defaults. ``state(
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
@@ -14,10 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_type_hints
 
 from streamproof.language.amounts import Amount
+from streamproof.language.class_body import check_class
 from streamproof.language.declare import State
 from streamproof.language.frames import ordinary
 from streamproof.language.guarded import called
-from streamproof.language.primitives import MARK, PropertyMark
+from streamproof.language.primitives import MARK, ActionMark, PropertyMark
 from streamproof.language.sources import place
 from streamproof.language.sweeping import Sweep
 from streamproof.system.errors import Loc, ModelError, UsageError
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from streamproof.language.composition import Parts
     from streamproof.system.measure import Measure
 
+_CLASS_VARIABLE = re.compile(r"([\w.]+\.)?ClassVar\b")
+"""An annotation, which may be text, of what is no parameter."""
 _OWN = {"sizes", "limits", "check_deadlock", "name"}
 
 RESERVED = frozenset(
@@ -161,7 +165,7 @@ class Model:
             if c is Model or not issubclass(c, Model):
                 continue
             for name, hint in inspect.get_annotations(c).items():
-                if name.startswith("_") or name in _OWN or "ClassVar" in str(hint):
+                if name.startswith("_") or name in _OWN or _CLASS_VARIABLE.match(str(hint)):
                     continue
                 if name not in c.__dict__ and name not in found:
                     raise ModelError(
@@ -339,16 +343,35 @@ def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
     """
     found: dict[str, tuple[Any, Callable[..., Any]]] = {}
     for c in reversed(cls.__mro__):
+        if c not in (object, Model):
+            check_class(c)
         for name, member in vars(c).items():
             mark = getattr(member, MARK, None)
+            before = found.get(name, (None, member))[0]
             if mark is not None:
+                if before is not None and isinstance(before, ActionMark) is not isinstance(mark, ActionMark):
+                    raise _replaced(c, name, before, found[name][1], "another kind of mark", member)
                 found[name] = (mark, member)
-            elif name in found:
-                if not callable(member):
+            elif before is not None:
+                if member is None:
                     del found[name]
+                elif callable(member):
+                    found[name] = (before, member)
                 else:
-                    found[name] = (found[name][0], member)
+                    raise _replaced(c, name, before, found[name][1], "something that is no method", member)
     return found
+
+
+def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by: str, member: Any) -> ModelError:
+    """The error for a rule or property that a subclass replaces by something else."""
+    old, new = place(function), place(getattr(member, "fget", member)) or class_place(cls)
+    what = "an action" if isinstance(mark, ActionMark) else "a property"
+    at = f" of line {old.line}" if old is not None else ""
+    return ModelError(
+        f"{name!r} of {cls.__name__} replaces {what}{at} by {by}",
+        loc=new,
+        remedy=f"choose another name; {name} = None removes what is inherited",
+    )
 
 
 __all__ = ["RESERVED", "Model", "PropertyMark", "Spec", "marked"]

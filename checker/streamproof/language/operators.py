@@ -6,10 +6,12 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
 from streamproof.language.amounts import Indices, sort_of
 from streamproof.language.elements import distinct, elements, refuse_lazy
+from streamproof.language.faithful import expect_faithful, is_faithful
 from streamproof.language.lift import lift, natural
 from streamproof.language.places import fitted, plain, present, resolved
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
@@ -17,7 +19,19 @@ from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import BOOL, ArraySort, OptionSort, QueueSort, RangeSort, SetSort, compatible
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    SetSort,
+    TermRange,
+    cardinality,
+    compatible,
+    is_scalar,
+    values,
+)
 
 HOST_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -60,6 +74,8 @@ HOST_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
+ASKED_LIMIT = 4096
+"""Values of a sort that a container with its own `__contains__` is asked for."""
 CERTAIN = (IndexError, KeyError, ZeroDivisionError)
 """Python's errors that depend on values only: on a path, they are mistakes of the model there."""
 
@@ -126,7 +142,15 @@ def _is_local_set(value: Term) -> bool:
     return isinstance(value, Several) and not value.once
 
 
+def _expect_faithful(*sides: Term, loc: Loc) -> None:
+    """Raises `ModelError` for a host value whose own special methods would not be asked here."""
+    for side in sides:
+        if not symbolic(side):
+            expect_faithful(side, loc)
+
+
 def _local_sets(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
+    _expect_faithful(left, right, loc=loc)
     for side in (left, right):
         if not (_is_local_set(side) or isinstance(side, AbstractSet)) or type(op) not in SETS:
             raise ModelError(
@@ -145,12 +169,13 @@ def _local_sets(world: World, op: ast.operator, left: Term, right: Term, loc: Lo
 
 
 def _lists(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
+    _expect_faithful(left, right, loc=loc)
     one, two = (world.content(x) if isinstance(x, Cell) else x for x in (left, right))
     if (
         isinstance(op, ast.Add)
         and isinstance(left, Cell)
+        and isinstance(right, Cell | list)
         and isinstance(two, tuple | list)
-        and type(right) is not tuple
     ):
         if isinstance(one, tuple):
             return world.allocate((*one, *two))
@@ -227,6 +252,7 @@ def _local_subset(world: World, op: ast.cmpop, left: Term, right: Term, loc: Loc
 
 def _inclusion(world: World, left: Term, right: Term, loc: Loc) -> list[Expr]:
     """For each element of a local or host set, that it is in another."""
+    _expect_faithful(left, right, loc=loc)
     for side in (left, right):
         if not (_is_local_set(side) or isinstance(side, AbstractSet)):
             raise ModelError(
@@ -306,6 +332,7 @@ def _equal_host(world: World, term: Expr, other: Term, loc: Loc) -> Term:
 
 
 def _equal_containers(world: World, left: Term, right: Term, loc: Loc) -> Term:
+    _expect_faithful(left, right, loc=loc)
     one, two = (world.content(x) if isinstance(x, Cell) else x for x in (left, right))
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         if set(one) != set(two):
@@ -331,6 +358,8 @@ def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str,
         return host(world, lambda: needle in hay, loc)
     needle = plain(world, needle)
     refuse_lazy(hay, loc)
+    if not symbolic(hay) and not is_faithful(hay):
+        hay = _asked(world, needle, hay, loc)
     if isinstance(hay, Cases):
         one, two = hay.then, hay.other
         return world.either(
@@ -365,6 +394,16 @@ def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str,
         else:
             found.append(b.and_((there, _truth(equal(world, needle, v, loc)))))
     return simple(b.or_(found, loc))
+
+
+def _asked(world: World, needle: Term, hay: Any, loc: Loc) -> Term:
+    """The members of a container that has special methods of its own: it is asked for each value of the needle's sort."""
+    scalar = is_expr(needle) and is_scalar(needle.sort) and not isinstance(needle.sort, TermRange)
+    if not scalar or cardinality(needle.sort) > ASKED_LIMIT:
+        expect_faithful(hay, loc)
+        return hay
+    world.outside.asked = True
+    return tuple(v for v in values(needle.sort) if host(world, partial(operator.contains, hay, v), loc))
 
 
 def _in_range(world: World, needle: Term, hay: range, loc: Loc, text: str) -> Term:

@@ -23,6 +23,10 @@ WEAK = Fairness.WEAK
 STRONG = Fairness.STRONG
 
 MARK = "__streamproof__"
+_LINE = "__streamproof_line__"
+"""Attributes of a marked function: its mark, and the line that put it there."""
+_MARKERS = ("streamproof.language.primitives", "streamproof.language.refinement")
+"""Modules whose functions are decorators that mark, `require` and `choose` apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,35 @@ class TerminalMark:
 @dataclass(frozen=True, slots=True)
 class InitiallyMark:
     """What `initially` notes."""
+
+
+def put_mark(function: F, mark: Any) -> F:
+    """`function`, marked. Raises `ModelError` where it has a mark already, or can have none."""
+    loc = caller()
+    line = loc.line if loc is not None else 0
+    name = getattr(function, "__name__", getattr(getattr(function, "fget", None), "__name__", "it"))
+    if not hasattr(function, "__dict__"):
+        raise ModelError(
+            f"{name} is marked, but is no plain method",
+            loc=loc,
+            remedy=f"write def {name}(self, s, ...) with the mark alone",
+        )
+    if MARK in vars(function):
+        raise ModelError(
+            f"{name!r} has two marks, lines {vars(function).get(_LINE, line)} and {line}: the second one replaces the first",
+            loc=loc,
+            remedy="write two methods with a mark each",
+        )
+    setattr(function, MARK, mark)
+    setattr(function, _LINE, line)
+    return function
+
+
+def is_marker(value: Any) -> bool:
+    """Whether a decorator marks what it decorates: `action`, what `action(...)` returns, `invariant`, `refines` ..."""
+    if isinstance(value, _Marker):
+        return True
+    return getattr(value, "__module__", None) in _MARKERS and value not in (require, choose)
 
 
 class Disabled(Exception):
@@ -133,12 +166,10 @@ def action(function: Any = None, /, *more: Any, fairness: Fairness = NONE, **dom
             f"{fairness!r} is no fairness", loc=caller(), remedy="it is NONE, WEAK or STRONG, without quotes"
         )
     if function is not None:
-        setattr(function, MARK, ActionMark(NONE, ()))
-        return function
+        return put_mark(function, ActionMark(NONE, ()))
 
     def mark(f: F) -> F:
-        setattr(f, MARK, ActionMark(fairness, tuple(domains.items())))
-        return f
+        return put_mark(f, ActionMark(fairness, tuple(domains.items())))
 
     return mark
 
@@ -164,8 +195,7 @@ class _Marker:
             )
         if function is None:
             return self
-        setattr(function, MARK, self._mark)
-        return function
+        return put_mark(function, self._mark)
 
 
 invariant = _Marker(PropertyMark(Kind.INVARIANT))

@@ -10,7 +10,7 @@ from streamproof.language import places
 from streamproof.language.frames import caller
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import Model, Spec, marked
-from streamproof.language.primitives import MARK, ActionMark, RefinementMark
+from streamproof.language.primitives import ActionMark, RefinementMark, put_mark
 from streamproof.language.scopes import Leaf, Names
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
@@ -55,17 +55,13 @@ def refines(
     if mapping is None:
 
         def mark(function: F) -> F:
-            setattr(function, MARK, RefinementMark(spec, variant, given, loc=loc))
-            return function
+            return put_mark(function, RefinementMark(spec, variant, given, loc=loc))
 
         return mark
     if isinstance(mapping, types.FunctionType):
-        setattr(mapping, MARK, RefinementMark(spec, variant, given, loc=loc))
-        return mapping
+        return put_mark(mapping, RefinementMark(spec, variant, given, loc=loc))
     if isinstance(mapping, Mapping) and all(isinstance(v, str) for v in mapping.values()):
-        same = _carrier()
-        setattr(same, MARK, RefinementMark(spec, variant, given, tuple(mapping.items()), loc))
-        return same
+        return put_mark(_carrier(), RefinementMark(spec, variant, given, tuple(mapping.items()), loc))
     raise ModelError(
         f"{mapping!r} is no mapping of states",
         loc=loc,

@@ -15,17 +15,17 @@ from streamproof.system.errors import Loc, ModelError
 
 
 @lru_cache(maxsize=64)
-def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[bytes]]]:
-    """Every ``def`` of a file by name and first line, with the byte code it is compiled to."""
+def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[Any]]]:
+    """Every ``def`` of a file by name and first line, with what it is compiled to."""
     tree = ast.parse(source, filename)
-    codes: dict[tuple[str, int], set[bytes]] = {}
-    for code in _codes(compile(tree, filename, "exec", dont_inherit=True)):
-        codes.setdefault((code.co_name, code.co_firstlineno), set()).add(code.co_code)
+    made: dict[tuple[str, int], set[Any]] = {}
+    for code in codes(compile(tree, filename, "exec", dont_inherit=True)):
+        made.setdefault((code.co_name, code.co_firstlineno), set()).add(_meaning(code))
     found = {}
     for node in _statements(tree):
         if isinstance(node, ast.FunctionDef):
             key = (node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)]))
-            found[key] = (node, frozenset(codes.get(key, ())))
+            found[key] = (node, frozenset(made.get(key, ())))
     return found
 
 
@@ -63,8 +63,8 @@ def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
             loc=loc,
             remedy="define it with 'def' in a file; a lambda or a function made at run time has no source to lower",
         )
-    node, codes = found[key]
-    if code.co_code not in codes:
+    node, compiled = found[key]
+    if _meaning(code) not in compiled:
         raise ModelError(
             f"the file of {code.co_name!r} has changed since it was loaded", loc=loc, remedy="load it again"
         )
@@ -85,12 +85,13 @@ def _alone(code: types.CodeType, filename: str, lines: Sequence[str]) -> ast.Fun
     before = "\n" * (first - 2) + "class _:\n" if indent else "\n" * (first - 1)
     try:
         tree = ast.parse(before + "".join(_block(lines[first - 1 :], indent)), filename)
-        codes = {c.co_code for c in _codes(compile(tree, filename, "exec", dont_inherit=True)) if _same_place(c, code)}
+        whole = compile(tree, filename, "exec", dont_inherit=True)
+        compiled = {_meaning(c) for c in codes(whole) if _same_place(c, code)}
     except SyntaxError:
         return None
     (outer,) = tree.body
     node = outer.body[0] if isinstance(outer, ast.ClassDef) else outer
-    return node if isinstance(node, ast.FunctionDef) and code.co_code in codes else None
+    return node if isinstance(node, ast.FunctionDef) and _meaning(code) in compiled else None
 
 
 def _block(lines: Iterable[str], indent: str) -> Iterator[str]:
@@ -107,6 +108,21 @@ def _block(lines: Iterable[str], indent: str) -> Iterator[str]:
         yield line
 
 
+def _meaning(code: types.CodeType) -> Any:
+    """What a function does, whatever its place: its byte code with the names and constants that this numbers."""
+    constants = tuple(map(_constant, code.co_consts))
+    return code.co_code, code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars, constants
+
+
+def _constant(value: Any) -> Any:
+    """A constant with its type, so that 1 is not True."""
+    if isinstance(value, types.CodeType):
+        return _meaning(value)
+    if isinstance(value, tuple | frozenset):
+        return type(value), type(value)(map(_constant, value))
+    return type(value), value
+
+
 def _same_place(one: types.CodeType, other: types.CodeType) -> bool:
     return one.co_name == other.co_name and one.co_firstlineno == other.co_firstlineno
 
@@ -121,12 +137,12 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function, follow_wrapped=False).parameters)
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """A code object and all those inside it."""
     yield code
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
-            yield from _codes(part)
+            yield from codes(part)
 
 
 def place(function: Callable[..., Any]) -> Loc | None:

@@ -56,17 +56,24 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Backward:
+    """A place in the state that is read from its end on."""
+
+    ref: Ref
+
+
+@dataclass(frozen=True, slots=True)
 class Several:
     """Elements that are there under conditions: a local set, or what its first use uses up (`once`).
 
-    A generator expression is `lazy`: Python evaluates it while it is consumed. `sources` are the local containers that
-    Python would still look at then.
+    A generator expression is `lazy`: Python evaluates it while it is consumed. `sources` are the containers, local ones
+    and those of the state, that Python would still look at then.
     """
 
     items: tuple[tuple[Expr, Any], ...]
     once: bool
     lazy: bool = False
-    sources: tuple[Cell, ...] = ()
+    sources: tuple[Cell | Ref | Backward, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -71,6 +71,21 @@ def _watched(kind: type) -> bool:
     return issubclass(kind, _WATCHED)
 
 
+class _Same:
+    """Stands for one object, and keeps it: its number alone could be that of another one, made after it is gone."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other._value is self._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
 def _is_fixed(value: Any) -> bool:
     """Whether the print of this very object cannot change: nothing in it can be changed in place."""
     if isinstance(value, tuple | frozenset):
@@ -83,12 +98,12 @@ def _print(value: Any, inside: tuple[int, ...]) -> Any:
     if type(value) in _EXACTLY or isinstance(value, _PLAIN):
         return (type(value), value)
     if id(value) in inside or not isinstance(value, (*MUTABLE, tuple, frozenset)):
-        return ("object", id(value))
+        return _Same(value)
     if len(value) > _LARGE:
         return ("large", len(value))
     within = (*inside, id(value))
     if isinstance(value, dict):
-        return (id(value), tuple((_print(k, within), _print(v, within)) for k, v in value.items()))
+        return (_Same(value), tuple((_print(k, within), _print(v, within)) for k, v in value.items()))
     if isinstance(value, set | frozenset):
-        return (id(value), frozenset(_print(v, within) for v in value))
-    return (id(value) if isinstance(value, MUTABLE) else "tuple", tuple(_print(v, within) for v in value))
+        return (_Same(value), frozenset(_print(v, within) for v in value))
+    return (_Same(value) if isinstance(value, MUTABLE) else "tuple", tuple(_print(v, within) for v in value))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from streamproof.system import build as b
-from streamproof.system.errors import TooLarge
+from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.leaves import decode, encode, leaves
@@ -52,6 +52,16 @@ def scalarise(system: System) -> Scalarised:
     total = sum(len(g) for g in groups.values())
     if total > LEAF_LIMIT:
         raise TooLarge(f"a state of {system.name} has {total} scalar parts", remedy=f"this engine takes {LEAF_LIMIT}")
+    owners: dict[str, str] = {}
+    for v in system.variables:
+        for leaf in groups[v.name]:
+            if leaf.name in owners:
+                raise ModelError(
+                    f"two parts of the state are called {leaf.name}: of {owners[leaf.name]} and of {v.name}",
+                    loc=v.loc,
+                    remedy="leave brackets and dots out of the names of members and fields",
+                )
+            owners[leaf.name] = v.name
     places = {
         v.name: (v.sort, [(leaf.name, b.var(leaf.name, leaf.sort)) for leaf in groups[v.name]])
         for v in system.variables

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import field
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from streamproof.explicit.compiled.code_cache import Entry
 from streamproof.system.records import dataclass
-
-CACHE_VARIABLE = "STREAMPROOF_CACHE"
-"""The environment variable that names the folder for compiled code; empty: nothing is kept."""
-KEPT = 200
-"""So many compiled modules are kept; the oldest make room."""
+from streamproof.system.version import VERSION
 
 
 @dataclass(frozen=True)
@@ -45,12 +40,8 @@ def build(text: str | Callable[[], str], names: Sequence[str], *, optimise: bool
     stands for the text, code that was kept is found again without the text, which may then be a function that makes it.
     """
     machine = _machine()
-    place = _place(key if key is not None else _text(text), optimise)
-    code = None
-    if place is not None:
-        with suppress(OSError):
-            code = place.read_bytes()
-            os.utime(place)
+    entry = Entry({**_compiler(), "optimise": str(optimise), "code": key if key is not None else _text(text)})
+    code = entry.load()
     if code is not None:
         # An engine wants a module, even an empty one.
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
@@ -63,11 +54,11 @@ def build(text: str | Callable[[], str], names: Sequence[str], *, optimise: bool
         passes = llvm.create_pass_builder(machine, options)
         passes.getModulePassManager().run(module, passes)
     engine = llvm.create_mcjit_compiler(module, machine)
-    kept: list[bytes] = []
-    engine.set_object_cache(lambda _, made: kept.append(made), lambda _: None)
+    made: list[bytes] = []
+    engine.set_object_cache(lambda _, code: made.append(code), lambda _: None)
     engine.finalize_object()
-    if place is not None and kept:
-        _keep(place, kept[0])
+    if made:
+        entry.store(made[0])
     return Module({name: engine.get_function_address(name) for name in names}, engine)
 
 
@@ -90,27 +81,15 @@ def _machine() -> Any:
     )
 
 
-def _place(text: str, optimise: bool) -> Path | None:
-    """Where the code of this module is kept: the processor and the compiler's version are part of the name."""
-    folder = os.environ.get(CACHE_VARIABLE)
-    if folder is None:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        folder = os.path.join(base, "streamproof")
-    if not folder:
-        return None
-    features = llvm.get_host_cpu_features().flatten()
-    key = "\n".join((llvmlite.__version__, llvm.get_host_cpu_name(), features, str(optimise), text))
-    return Path(folder) / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.o"
-
-
-def _keep(place: Path, code: bytes) -> None:
-    """Write the file as a whole or not at all; a folder that cannot be written is no reason to stop."""
-    with suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=place.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(code)
-        os.replace(name, place)
-        others = sorted(place.parent.glob("*.o"), key=lambda p: p.stat().st_mtime)
-        for old in others[:-KEPT]:
-            old.unlink(missing_ok=True)
+@cache
+def _compiler() -> dict[str, str]:
+    """What compiled code depends on beside its text: compilers, their settings, the processor."""
+    return {
+        "streamproof": VERSION,
+        "settings": sha256(Path(__file__).read_bytes()).hexdigest(),
+        "llvmlite": llvmlite.__version__,
+        "llvm": str(llvm.llvm_version_info),
+        "target": llvm.get_process_triple(),
+        "processor": llvm.get_host_cpu_name(),
+        "features": llvm.get_host_cpu_features().flatten(),
+    }

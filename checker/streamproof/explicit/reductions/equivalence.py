@@ -188,7 +188,7 @@ class Equivalence:
 
     def _meaningful(self, *terms: Expr) -> Expr:
         """That the leaves which `terms` read hold what they hold in states: defaults where they mean nothing."""
-        facts: dict[str, Expr] = {}
+        facts: list[Expr] = []
         waiting = [t for t in e.subterms(*terms) if isinstance(t, e.Var | e.Next)]
         done: set[Expr] = set()
         while waiting:
@@ -203,9 +203,9 @@ class Equivalence:
             if isinstance(leaf, e.Next):
                 alive = _primed(alive)
             usual = b.const(leaf.sort, next(iter(values(leaf.sort))))
-            facts[repr(leaf)] = b.or_((alive, b.eq(leaf, usual)))
+            facts.append(b.or_((alive, b.eq(leaf, usual))))
             waiting.extend(t for t in e.subterms(alive) if isinstance(t, e.Var | e.Next))
-        return b.and_(facts.values())
+        return b.and_(facts)
 
     def _differ(self, pairs: Sequence[tuple[Expr, Expr]], under: Expr, effort: Effort) -> Assignment | None:
         size = sum(1 for _ in e.subterms(under, *(t for pair in pairs for t in pair)))
