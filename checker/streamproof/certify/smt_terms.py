@@ -1,0 +1,344 @@
+"""Terms of a parametric system as SMT-LIB text: the verifier's own translation of the union of expressions.
+
+An integer is an Int, a member of an Enum its position, a truth value a Bool. Composite values are Python tuples of such
+terms. An array of any length is an SMT-LIB array for each scalar of its elements (`Lanes`). Outside its index range such an
+array has values of its own, which no state of the system has: what is proved for all of them is proved for each.
+
+Every name in the text is a letter and a number from a counter: no text of a model or a certificate gets into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from streamproof.system import expr as e
+from streamproof.system.errors import StreamproofError
+from streamproof.system.records import dataclass
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    RangeSort,
+    RecordSort,
+    Sort,
+    TermRange,
+    Value,
+    default,
+    values,
+)
+from streamproof.system.unbounded import Forall, Total
+
+Shape: TypeAlias = Any
+"""A `Term`, a tuple of shapes, or `Lanes`."""
+
+
+class Outside(StreamproofError):
+    """A term that the verifier's translation does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The text of a scalar term and its SMT-LIB sort."""
+
+    text: str
+    sort: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """An array of any length: the shape of an element, with an SMT-LIB array in place of every scalar."""
+
+    element: Shape
+
+
+INT, TRUTH = "Int", "Bool"
+TRUE, FALSE = Term("true", TRUTH), Term("false", TRUTH)
+
+
+def number(value: int) -> Term:
+    """A numeral."""
+    return Term(str(value) if value >= 0 else f"(- {-value})", INT)
+
+
+def mapped(change: Callable[..., Term], *shapes: Shape) -> Shape:
+    """The shape that `change` makes of corresponding scalars."""
+    first = shapes[0]
+    if isinstance(first, tuple):
+        return tuple(mapped(change, *parts) for parts in zip(*shapes, strict=True))
+    if isinstance(first, Lanes):
+        return Lanes(mapped(change, *(s.element for s in shapes)))
+    return change(*shapes)
+
+
+def scalars(shape: Shape) -> list[Term]:
+    """The scalar terms of a shape, from left to right."""
+    if isinstance(shape, tuple):
+        return [term for part in shape for term in scalars(part)]
+    return scalars(shape.element) if isinstance(shape, Lanes) else [shape]
+
+
+class Script:
+    """Constants and definitions by name, and the commands that assert something of them.
+
+    Every operation becomes a definition, so a term that occurs twice is written once.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._known: dict[str, Term] = {}
+        self.nonlinear = False
+
+    def fresh(self, letter: str, sort: str) -> Term:
+        """A new constant."""
+        name = f"{letter}{len(self._lines)}"
+        self._lines[name] = (f"(declare-fun {name} () {sort})", ())
+        return Term(name, sort)
+
+    def op(self, name: str, sort: str, *args: Term) -> Term:
+        """The operation `name` applied to `args`."""
+        text = f"({name} {' '.join(a.text for a in args)})"
+        if text not in self._known:
+            used = tuple(a.text for a in args if a.text in self._lines)
+            short = f"t{len(self._lines)}"
+            self._lines[short] = (f"(define-fun {short} () {sort} {text})", used)
+            self._known[text] = Term(short, sort)
+        return self._known[text]
+
+    def all_of(self, parts: Iterable[Term]) -> Term:
+        """Conjunction."""
+        some = [p for p in dict.fromkeys(parts) if p != TRUE]
+        return FALSE if FALSE in some else TRUE if not some else some[0] if len(some) == 1 else self.op("and", TRUTH, *some)
+
+    def any_of(self, parts: Iterable[Term]) -> Term:
+        """Disjunction."""
+        some = [p for p in dict.fromkeys(parts) if p != FALSE]
+        return TRUE if TRUE in some else FALSE if not some else some[0] if len(some) == 1 else self.op("or", TRUTH, *some)
+
+    def negation(self, term: Term) -> Term:
+        """Negation."""
+        return {TRUE: FALSE, FALSE: TRUE}.get(term) or self.op("not", TRUTH, term)
+
+    def same(self, left: Term, right: Term) -> Term:
+        """Equality of scalars."""
+        return TRUE if left == right else self.op("=", TRUTH, left, right)
+
+    def choice(self, cond: Term, left: Term, right: Term) -> Term:
+        """`left` if `cond` else `right`."""
+        return left if left == right else self.op("ite", left.sort, cond, left, right)
+
+    def minus(self, term: Term) -> Term:
+        """The negative of an integer."""
+        return self.op("-", INT, term)
+
+    def text(self, asserted: Iterable[Term]) -> str:
+        """The commands that declare, define and assert these terms, and ask whether all can be true."""
+        asserted = list(dict.fromkeys(asserted))
+        needed: set[str] = set()
+        pending = [t.text for t in asserted]
+        while pending:
+            name = pending.pop()
+            if name in self._lines and name not in needed:
+                needed.add(name)
+                pending += self._lines[name][1]
+        lines = [line for name, (line, _) in self._lines.items() if name in needed]
+        logic = "QF_ANIA" if self.nonlinear else "QF_ALIA"
+        asserts = [f"(assert {t.text})" for t in asserted]
+        return "\n".join([f"(set-logic {logic})", *lines, *asserts, "(check-sat)", ""])
+
+
+class View:
+    """What terms mean in one state: `names` gives the shapes of variables, parameters and bound indices.
+
+    `following` is the view of the state after the step, which `Next` reads. `totals` has a constant for each sum over
+    any number of indices, `conditions` a Boolean constant for each quantified condition that a value depends on; both
+    dictionaries are those of the state, shared with the views that `bound` makes.
+    """
+
+    def __init__(self, script: Script, names: Mapping[str, Shape], following: View | None = None) -> None:
+        self.script, self.names, self.following = script, names, following
+        self.totals: dict[Total, Term] = {}
+        self.conditions: dict[tuple[Any, ...], tuple[View, Forall, Term]] = {}
+        self.inner: dict[str, Term] = {}
+        self._known: dict[e.Expr, Shape] = {}
+
+    def bound(self, name: str, value: Term) -> View:
+        """The same state, with a value for a bound index."""
+        view = View(self.script, {**self.names, name: value}, self.following)
+        view.totals, view.conditions, view.inner = self.totals, self.conditions, {**self.inner, name: value}
+        return view
+
+    def value(self, root: e.Expr) -> Shape:
+        """The shape of a term. Raises `Outside`."""
+        stack = [root]
+        while stack:
+            top: Any = stack[-1]
+            inside = () if isinstance(top, Total | Forall) else e.children(top)  # whose bodies read an index without value
+            missing = [child for child in inside if child not in self._known]
+            if top in self._known or not missing:
+                stack.pop()
+                if top not in self._known:
+                    self._known[top] = self._translate(top)
+            stack += missing
+        return self._known[root]
+
+    def scalar(self, root: e.Expr) -> Term:
+        """The term of an expression of a scalar sort."""
+        found = self.value(root)
+        assert isinstance(found, Term)
+        return found
+
+    def _translate(self, term: Any) -> Shape:
+        s, of = self.script, self._known
+        match term:
+            case e.Const(sort=sort, value=value):
+                return literal(sort, value)
+            case e.Var(name=name):
+                return self.names[name]
+            case e.Next(name=name) if self.following is not None:
+                return self.following.names[name]
+            case e.Not(arg=a):
+                return s.negation(of[a])
+            case e.And(args=args):
+                return s.all_of([of[a] for a in args])
+            case e.Or(args=args):
+                return s.any_of([of[a] for a in args])
+            case e.Ite(cond=c, then=a, other=b):
+                return mapped(lambda x, y: s.choice(of[c], x, y), of[a], of[b])
+            case e.Eq(left=a, right=b):
+                return self._equal(a.sort, of[a], of[b])
+            case e.Less(left=a, right=b):
+                return s.op("<", TRUTH, of[a], of[b])
+            case e.LessEq(left=a, right=b):
+                return s.op("<=", TRUTH, of[a], of[b])
+            case e.Add(left=a, right=b):
+                return s.op("+", INT, of[a], of[b])
+            case e.Sub(left=a, right=b):
+                return s.op("-", INT, of[a], of[b])
+            case e.Mul(left=a, right=b):
+                s.nonlinear |= not any(isinstance(factor, e.Const) for factor in (a, b))
+                return s.op("*", INT, of[a], of[b])
+            case e.FloorDiv(left=a, right=b) | e.Mod(left=a, right=b):
+                s.nonlinear |= not isinstance(b, e.Const)
+                return self._divided(of[a], of[b], isinstance(term, e.Mod))
+            case e.MakeArray(elements=parts) | e.MakeRecord(values=parts):
+                return tuple(of[p] for p in parts)
+            case e.Select(array=array, index=index):
+                return self._selected(array.sort, of[array], of[index])
+            case e.Store(array=array, index=index, value=value):
+                return self._stored(array.sort, of[array], of[index], of[value])
+            case e.Field(record=record, name=name):
+                return of[record][record.sort.index(name)]
+            case e.WithField(record=record, name=name, value=value):
+                at = record.sort.index(name)
+                return (*of[record][:at], of[value], *of[record][at + 1 :])
+            case e.Some(arg=a):
+                return (TRUE, of[a])
+            case e.IsNone(arg=a):
+                return s.negation(of[a][0])
+            case e.Unwrap(sort=sort, arg=a):
+                return mapped(lambda x, y: s.choice(of[a][0], x, y), of[a][1], literal(sort, default(sort)))
+            case Total():
+                return self._total(term)
+            case Forall():
+                return self._condition(term)
+            case _:
+                raise Outside(f"the verifier has no {type(term).__name__} in proofs for every size", loc=term.loc)
+
+    def _divided(self, left: Term, right: Term, rest: bool) -> Term:
+        """Quotient or remainder with Python's rounding, 0 for a divisor of 0; SMT-LIB rounds down for positive divisors."""
+        s = self.script
+        if rest:
+            plain, turned = s.op("mod", INT, left, right), s.minus(s.op("mod", INT, s.minus(left), s.minus(right)))
+        else:
+            plain, turned = s.op("div", INT, left, right), s.op("div", INT, s.minus(left), s.minus(right))
+        zero = number(0)
+        other = s.choice(s.op("<", TRUTH, right, zero), turned, plain)
+        return s.choice(s.same(right, zero), zero, other)
+
+    def _equal(self, sort: Sort, left: Shape, right: Shape) -> Term:
+        s = self.script
+        match sort:
+            case OptionSort(element):
+                held = s.any_of([s.negation(left[0]), self._equal(element, left[1], right[1])])
+                return s.all_of([s.same(left[0], right[0]), held])
+            case RecordSort(fields):
+                parts = zip(fields, left, right, strict=True)
+                return s.all_of([self._equal(field, x, y) for (_, field), x, y in parts])
+            case ArraySort(index=TermRange()):
+                raise Outside("the verifier does not compare arrays of any length")
+            case ArraySort(_, element):
+                return s.all_of([self._equal(element, x, y) for x, y in zip(left, right, strict=True)])
+            case _:
+                return s.same(left, right)
+
+    def _selected(self, sort: ArraySort, whole: Shape, index: Term) -> Shape:
+        s = self.script
+        if isinstance(whole, Lanes):
+            return mapped(lambda lane: s.op("select", _element(lane), lane, index), whole.element)
+        chosen = literal(sort.element, default(sort.element))
+        for key, part in zip(reversed(list(values(sort.index))), reversed(whole), strict=True):
+            here = s.same(index, literal(sort.index, key))
+            chosen = mapped(lambda x, y, here=here: s.choice(here, x, y), part, chosen)
+        return chosen
+
+    def _stored(self, sort: ArraySort, whole: Shape, index: Term, value: Shape) -> Shape:
+        s = self.script
+        if isinstance(whole, Lanes):
+            return Lanes(mapped(lambda lane, x: s.op("store", lane.sort, lane, index, x), whole.element, value))
+        keys = [s.same(index, literal(sort.index, key)) for key in values(sort.index)]
+        pairs = zip(keys, whole, strict=True)
+        return tuple(mapped(lambda x, y, here=here: s.choice(here, x, y), value, old) for here, old in pairs)
+
+    def _total(self, total: Total) -> Term:
+        assert isinstance(total.bound, e.Var)
+        if e.variables(total.body) - {total.bound.name} & self.inner.keys():
+            raise Outside("a sum over any number of indices depends on another index", loc=total.loc)
+        return self.totals.setdefault(total, self.script.fresh("s", INT))
+
+    def _condition(self, condition: Forall) -> Term:
+        key = (condition, *sorted((name, term.text) for name, term in self.inner.items()))
+        if key not in self.conditions:
+            self.conditions[key] = (self, condition, self.script.fresh("q", TRUTH))
+        return self.conditions[key][2]
+
+
+def literal(sort: Sort, value: Value) -> Shape:
+    """A value of `sort`."""
+    match sort:
+        case BoolSort():
+            return TRUE if value else FALSE
+        case RangeSort():
+            return number(value)
+        case EnumSort(members):
+            return number(members.index(value))
+        case RecordSort(fields):
+            return tuple(literal(s, v) for (_, s), v in zip(fields, value, strict=True))
+        case OptionSort(element):
+            return (TRUE if value is not None else FALSE, literal(element, default(element) if value is None else value))
+        case ArraySort(_, element):
+            return tuple(literal(element, v) for v in value)
+    raise Outside(f"the verifier has no {sort} in proofs for every size")
+
+
+def constant(script: Script, sort: Sort, *, lane: bool = False) -> Shape:
+    """New constants for a value of `sort`. Raises `Outside` for a sort that has no shape."""
+    match sort:
+        case BoolSort() | RangeSort() | EnumSort():
+            scalar = TRUTH if sort == BOOL else INT
+            return script.fresh("x", f"(Array Int {scalar})" if lane else scalar)
+        case RecordSort(fields):
+            return tuple(constant(script, s, lane=lane) for _, s in fields)
+        case OptionSort(element):
+            return (constant(script, BOOL, lane=lane), constant(script, element, lane=lane))
+        case ArraySort(index=TermRange(), element=element) if not lane:
+            return Lanes(constant(script, element, lane=True))
+        case ArraySort(index, element) if not isinstance(index, TermRange):
+            return tuple(constant(script, element, lane=lane) for _ in values(index))
+    raise Outside(f"the verifier has no {sort} in proofs for every size")
+
+
+def _element(lane: Term) -> str:
+    return lane.sort.removeprefix("(Array Int ").removesuffix(")")
