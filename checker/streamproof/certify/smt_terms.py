@@ -296,7 +296,9 @@ class View:
         assert isinstance(total.bound, e.Var)
         if e.variables(total.body) - {total.bound.name} & self.inner.keys():
             raise Outside("a sum over any number of indices depends on another index", loc=total.loc)
-        return self.totals.setdefault(total, self.script.fresh("s", INT))
+        if total not in self.totals:
+            self.totals[total] = self.script.fresh("s", INT)
+        return self.totals[total]
 
     def _condition(self, condition: Forall) -> Term:
         key = (condition, *sorted((name, term.text) for name, term in self.inner.items()))
