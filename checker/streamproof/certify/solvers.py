@@ -47,7 +47,7 @@ def ask(solver: str, scripts: Sequence[str], tell: Callable[[str], None], second
 
 
 def _shown(solver: str, done: int) -> str:
-    return f"{done:,} obligation{'' if done == 1 else 's'} discharged by {solver}"
+    return f"{done:,} obligation{'' if done == 1 else 's'} answered by {solver}"
 
 
 def _run(solver: str, scripts: Sequence[str], seconds: float, tell: Callable[[int], None]) -> tuple[str, list[str]]:
