@@ -83,22 +83,30 @@ def expected(parametric: Parametric, claims: Sequence[Claim]) -> list[tuple[Clai
 
 
 def expect_distinct_names(parametric: Parametric, claims: Sequence[Claim]) -> None:
-    """Raise `Outside` where one name stands for two things in the system or the claims."""
+    """Raise `Outside` where one name stands for two things in the system or the claims, or for nothing.
+
+    A claim may bind the parameters of rules, which it cannot read otherwise: freedom from deadlock does.
+    """
     system = parametric.system
-    names = [v.name for v in system.variables] + [f.name for f in parametric.free]
+    known = {v.name: v.sort for v in system.variables} | {f.name: f.sort for f in parametric.free}
     arguments = {v.name for instance in system.instances for v in parameters(instance)}
-    terms = [parametric.initial, *(claim.condition for claim in claims)]
+    rules = [parametric.initial]
     for instance in system.instances:
-        terms += [conjunct.expr for conjunct in instance.guard]
-        terms += [check.condition for check in (*instance.guard_checks, *instance.effect_checks)]
-        terms += [term for _, term in instance.updates]
-    bound = {t.bound.name for t in e.subterms(*terms) if isinstance(t, Forall | Total) and isinstance(t.bound, e.Var)}
-    if len({*names}) < len(names) or {*names} & arguments or ({*names} | arguments) & bound:
-        raise Outside("two variables, parameters or indices have one name")
-    constants = {f.name: f.sort for f in parametric.free} | {v.name: v.sort for v in system.variables}
-    for term in e.subterms(*terms):
-        if isinstance(term, e.Var | e.Next) and constants.get(term.name, term.sort) != term.sort:
-            raise Outside(f"{term.name} has another sort in a term")
+        rules += [conjunct.expr for conjunct in instance.guard]
+        rules += [check.condition for check in (*instance.guard_checks, *instance.effect_checks)]
+        rules += [term for _, term in instance.updates]
+    if len(known) < len(system.variables) + len(parametric.free) or known.keys() & arguments:
+        raise Outside("two variables or parameters have one name")
+    for terms, others in [(rules, arguments), *(([claim.condition], set[str]()) for claim in claims)]:
+        every = list(e.subterms(*terms))
+        bound = {t.bound.name for t in every if isinstance(t, Forall | Total) and isinstance(t.bound, e.Var)}
+        if bound & (known.keys() | others):
+            raise Outside("an index has the name of a variable or parameter")
+        for term in every:
+            if isinstance(term, e.Var | e.Next) and known.get(term.name, term.sort) != term.sort:
+                raise Outside(f"{term.name} has another sort in a term")
+            if isinstance(term, e.Var | e.Next) and term.name not in known.keys() | others | bound:
+                raise Outside(f"{term.name} is no variable or parameter")
 
 
 class Obligation:

@@ -66,8 +66,10 @@ def contents_any(
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """Header and evidence of a certificate, and for each property proved that it does not claim, why."""
+    claims, discovered = list[Claim](), dict[str, Any]()
     try:
-        claims, discovered = _claims(parametric, proof)
+        if proof.proved:
+            claims, discovered = _claims(parametric, proof)
         made, failed = _supported(parametric, claims, tell)
     except (Outside, NoFormula, ModelError) as error:
         claims, made, failed, discovered = [], {}, {SAFE.name: error.message}, {}

@@ -210,9 +210,9 @@ def _tell(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str
         lines.append(line(f"for every value of {every}"))
     if shown.lemmas:
         lines.append(line("Lemmas:"))
-        lines += [line(f"{name}: {text}", indent=2, hang=2) for name, text in shown.lemmas]
+        lines += [line(f"{name}: {text}", indent=2, hang=4) for name, text in shown.lemmas]
     lines.append(line("Lemma graph:"))
-    lines += [line(f"{claim}  needs: {text}", indent=2, hang=2) for claim, text in graph_lines(shown)]
+    lines += [line(f"{claim}  needs: {text}", indent=2, hang=4) for claim, text in graph_lines(shown)]
     lines += [line(text) for text in _solver_lines(shown)]
     if smt is not None:
         lines.append(line(f"scripts: {smt}"))

@@ -157,6 +157,8 @@ def command(
     request = Request("prove", name, selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
     try:
         if rank is not None:
+            if certificate is not None:
+                raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
             from streamproof.cli.prove_rank import answer_ranked
 
             return answer_ranked(request, names, chosen, rank, query_timeout, timeout)
