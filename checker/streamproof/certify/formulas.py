@@ -86,7 +86,7 @@ def _data(term: Any, levels: Mapping[str, int]) -> Any:
         case e.Const(sort=BoolSort() | RangeSort(), value=value):
             return value
         case e.Const(sort=sort, value=value):
-            return ["Const", _sort_data(sort), encode(sort, value)]
+            return ["Const", _sort_data(sort), list(encode(sort, value))]
         case e.Var(name=name):
             return ["Index", levels[name]] if name in levels else ["Var", name]
         case e.Field(record=record, name=name):

@@ -16,7 +16,7 @@ import z3
 
 from streamproof import Spec
 from streamproof.certify import verifier_any
-from streamproof.certify.obligations import Obligation, expected
+from streamproof.certify.obligations import Obligation
 from streamproof.certify.proofs_any import contents_any
 from streamproof.certify.solvers import Answers
 from streamproof.certify.verifier_any import Shown, stated, verify_any
@@ -99,7 +99,7 @@ class Certificate:
         claims = stated(self.parametric, self.header, self.evidence)
         known = {(one["claim"], one["rule"]): one["needs"] for one in self.evidence["obligations"]}
         rows = []
-        for claim, rule in expected(self.parametric, claims):
+        for claim, rule in verifier_any.expected(self.parametric, claims):
             at = claims.index(claim)
             every = [n for n, other in enumerate(claims) if not other.step] if needs is None else [*needs]
             some = [] if rule is None else known.get((at, rule), every) if needs is None else every
