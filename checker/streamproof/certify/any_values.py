@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamproof.certify.obligations import SAFE, Obligation, formed
-from streamproof.certify.smt_terms import Shape, Term
+from streamproof.certify.smt_terms import Shape, Term, field_position
 from streamproof.system import expr as e
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
@@ -72,9 +72,9 @@ class Values:
             case Total(bound=e.Var(name=name, sort=sort), body=body):
                 return sum(Values({**self.names, name: at}, self.following)(body) for at in self.range(sort))
             case e.Field(record=record, name=name):
-                return self(record)[record.sort.index(name)]
+                return self(record)[field_position(record, name)]
             case e.WithField(record=record, name=name, value=value):
-                at, whole = record.sort.index(name), self(record)
+                at, whole = field_position(record, name), self(record)
                 return (*whole[:at], self(value), *whole[at + 1 :])
             case e.Unwrap(sort=sort, arg=a):
                 found = self(a)
@@ -108,7 +108,7 @@ class Values:
         raise NoValue(type(term).__name__)
 
 
-def _element(sort: ArraySort, whole: Any, index: Value, *stored: Value) -> Value:
+def _element(sort: Any, whole: Any, index: Value, *stored: Value) -> Value:
     """The element of an array, or the array with another one."""
     if isinstance(whole, dict):
         if index not in whole:
@@ -150,7 +150,9 @@ def refuted(parametric: Parametric, obligation: Obligation) -> str | None:
     names: dict[str, Any] = {f.name: value(obligation.before.names[f.name], None) for f in parametric.free}
     try:
         for variable in parametric.system.variables:
-            names[variable.name] = _plain(Values(names), variable.sort, obligation.before.names[variable.name], value, None)
+            names[variable.name] = _plain(
+                Values(names), variable.sort, obligation.before.names[variable.name], value, None
+            )
         names |= {v.name: value(obligation.before.names[v.name], None) for v in obligation.arguments}
         broken = breaks(parametric, obligation, names)
     except NoValue:

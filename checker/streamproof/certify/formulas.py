@@ -1,11 +1,12 @@
 """Conditions of a parametric system as JSON data, for the discovered lemmas of a certificate, and as text for readers.
 
-A term is a truth value, an integer, or a list of its kind and its parts: ``["LessEq", ["Var", "pool"], ["Var", "floating"]]``.
+A term is a truth value, an integer, or a list of its kind and its parts, as in ``["LessEq", ["Var", "pool"], 3]``.
 A bound index has the number of quantifiers and sums around its own: ``["Forall", least, most, body]``, ``["Index", 0]``.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,18 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import StreamproofError
 from streamproof.system.leaves import decode, encode
-from streamproof.system.sorts import BOOL, ArraySort, BoolSort, EnumSort, OptionSort, RangeSort, RecordSort, Sort, contains
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    RangeSort,
+    RecordSort,
+    Sort,
+    TermRange,
+    contains,
+)
 from streamproof.system.unbounded import Forall, Parametric, Total, forall, term_range, total
 
 
@@ -30,7 +42,18 @@ SIGNS = {"Less": "<", "LessEq": "<=", "Eq": "=", "Add": "+", "Sub": "-", "Mul": 
 
 
 def condition_of(parametric: Parametric, data: Any) -> e.Expr:
-    """The condition that `data` tells. Raises `NoFormula`, and `ModelError` for terms that do not fit."""
+    """The condition that `data` tells. Raises `NoFormula`, and `ModelError` for terms that do not fit.
+
+    There is one form of data for a condition, which `condition_data` gives: nothing in it is left unread.
+    """
+    found = simplified(parametric, data)
+    if json.dumps(condition_data(found)) != json.dumps(data):
+        raise NoFormula("a lemma is not in the form in which certificates have it")
+    return found
+
+
+def simplified(parametric: Parametric, data: Any) -> e.Expr:
+    """The condition of `data` that may be in another form than that of a certificate."""
     names: dict[str, Sort] = {v.name: v.sort for v in parametric.system.variables}
     names |= {f.name: f.sort for f in parametric.free}
     found = _term(data, names, ())
@@ -51,7 +74,8 @@ def _term(data: Any, names: Mapping[str, Sort], bound: tuple[e.Expr, ...]) -> e.
             return b.var(name, names[name])
         case "Index":
             (level,) = parts
-            return bound[range(len(bound))[level]]
+            own: e.Expr = bound[range(len(bound))[level]]
+            return own
         case "Const":
             sort = _sort(parts[0])
             value = decode(sort, iter(parts[1]))
@@ -91,9 +115,10 @@ def _data(term: Any, levels: Mapping[str, int]) -> Any:
             return ["Index", levels[name]] if name in levels else ["Var", name]
         case e.Field(record=record, name=name):
             return ["Field", _data(record, levels), name]
-        case Forall(bound=e.Var(name=name, sort=sort), body=body) | Total(bound=e.Var(name=name, sort=sort), body=body):
-            ends = (sort.least, sort.most) if hasattr(sort, "least") else (b.num(sort.lo), b.num(sort.hi))
-            return [kind, *(_data(end, {}) for end in ends), _data(body, {**levels, name: len(levels)})]
+        case Forall(bound=bound, body=body) | Total(bound=bound, body=body):
+            sort: Any = bound.sort
+            ends = (sort.least, sort.most) if isinstance(sort, TermRange) else (b.num(sort.lo), b.num(sort.hi))
+            return [kind, *(_data(end, {}) for end in ends), _data(body, {**levels, bound.name: len(levels)})]
     if kind not in LOGIC and kind not in MAKE:
         raise NoFormula(f"certificates for every size have no {kind}")
     return [kind, *(_data(child, levels) for child in e.children(term))]

@@ -99,7 +99,8 @@ def expect_distinct_names(parametric: Parametric, claims: Sequence[Claim]) -> No
         raise Outside("two variables or parameters have one name")
     for terms, others in [(rules, arguments), *(([claim.condition], set[str]()) for claim in claims)]:
         every = list(e.subterms(*terms))
-        bound = {t.bound.name for t in every if isinstance(t, Forall | Total) and isinstance(t.bound, e.Var)}
+        binding: list[Any] = [t for t in every if isinstance(t, Forall | Total)]
+        bound = {t.bound.name for t in binding}
         if bound & (known.keys() | others):
             raise Outside("an index has the name of a variable or parameter")
         for term in every:

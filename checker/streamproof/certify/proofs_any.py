@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof.certify.any_values import refuted
 from streamproof.certify.evidence import Written
-from streamproof.certify.formulas import NoFormula, condition_data, condition_of
+from streamproof.certify.formulas import NoFormula, condition_data, condition_of, simplified
 from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
 from streamproof.certify.smt_terms import Outside
 from streamproof.certify.verifier_any import Disagreement, named, system_fingerprint
@@ -48,7 +48,8 @@ def certify_any(
 ) -> tuple[Written | None, dict[str, str]]:
     """Write what a proof shows, and why it does not show other properties that were proved.
 
-    None, and no file, where the verifier's translation shows nothing. Raises `SystemFailure`, and `Disagreement` where a claim of the proof is not inductive.
+    None, and no file, where the verifier's translation shows nothing. Raises `SystemFailure`, and `Disagreement` where a claim
+    of the proof is not inductive.
     """
     header, evidence, without = contents_any(parametric, model, options, proof, tell)
     if not header["claims"]:
@@ -85,7 +86,7 @@ def contents_any(
         one = made[claim, rule]
         needs = sorted(number[need] for need in one.needs)
         obligations.append({"claim": number[claim], "rule": rule, "needs": needs, "terms": one.terms, "text": one.text})
-    header = {
+    header: dict[str, Any] = {
         "model": model,
         "options": list(options),
         "fingerprint": system_fingerprint(parametric),
@@ -108,7 +109,7 @@ def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[Claim], dict[s
     claims, discovered = [SAFE], {}
     for claim in proof.claims:
         if claim.found:
-            discovered[claim.name] = condition_data(claim.condition)
+            discovered[claim.name] = condition_data(simplified(parametric, condition_data(claim.condition)))
             claims.append(Claim(claim.name, condition_of(parametric, discovered[claim.name])))
         else:
             claims.append(claim_of(parametric, written[claim.name]))

@@ -42,8 +42,9 @@ class Conditions:
     def mention_in(self, view: View, *roots: e.Expr) -> None:
         """The indices at which `roots` read and write arrays of any length, those that a quantifier or sum binds excepted."""
         for term in e.subterms(*roots):
-            if isinstance(term, e.Select | e.Store) and isinstance(getattr(term.array.sort, "index", None), TermRange):
-                if e.variables(term.index) <= view.names.keys():
+            if isinstance(term, e.Select | e.Store) and e.variables(term.index) <= view.names.keys():
+                any_length = isinstance(getattr(term.array.sort, "index", None), TermRange)
+                if any_length:
                     self.mention(view.scalar(term.index))
 
     def in_range(self, view: View, sort: Any, index: Term) -> Term:

@@ -71,7 +71,7 @@ class Sums:
             if any(isinstance(t, e.Next) for t in e.subterms(total.body)):
                 continue
             if not e.variables(total.body) & written:
-                yield s.same(before.value(total), after.value(total))
+                yield s.same(before.total(total), after.total(total))
             elif indices is not None and _local(total, written):
                 differences = []
                 for at, index in enumerate(indices):
@@ -80,7 +80,7 @@ class Sums:
                     counted = s.all_of([there, *map(s.negation, repeated)])
                     difference = s.op("-", INT, self.part(after, total, index), self.part(before, total, index))
                     differences.append(s.choice(counted, difference, number(0)))
-                yield s.same(after.value(total), s.op("+", INT, before.value(total), *differences))
+                yield s.same(after.total(total), s.op("+", INT, before.total(total), *differences))
 
     def next(self, before: View, after: View, variables: Collection[str]) -> Iterator[Term]:
         """Sums of the next state."""
@@ -100,7 +100,8 @@ class Sums:
             sort = total.bound.sort
             if not isinstance(sort, TermRange) or not _own(total):
                 continue
-            reads = {t: starts.get(t.array) for t in e.subterms(total.body) if _at_bound(t, total)}
+            elements: list[Any] = [t for t in e.subterms(total.body) if _at_bound(t, total)]
+            reads: dict[e.Expr, e.Expr | None] = {t: starts.get(t.array) for t in elements}
             if None in reads.values():
                 continue
             body = Substitution({read: start for read, start in reads.items() if start is not None})(total.body)
@@ -138,7 +139,7 @@ def _own(total: Total) -> bool:
     if any(isinstance(t, Forall | Total | e.Next) for t in terms):
         return False
     reads = [t for t in terms if isinstance(t, e.Select | e.Store)]
-    arrays = [t for t in reads if isinstance(getattr(t.array.sort, "index", None), TermRange)]
+    arrays: list[Any] = [t for t in reads if isinstance(getattr(t.array.sort, "index", None), TermRange)]
     return all(_at_bound(t, total) and t.array.sort.index == total.bound.sort for t in arrays)
 
 

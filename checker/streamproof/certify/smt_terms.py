@@ -110,12 +110,22 @@ class Script:
     def all_of(self, parts: Iterable[Term]) -> Term:
         """Conjunction."""
         some = [p for p in dict.fromkeys(parts) if p != TRUE]
-        return FALSE if FALSE in some else TRUE if not some else some[0] if len(some) == 1 else self.op("and", TRUTH, *some)
+        return (
+            FALSE
+            if FALSE in some
+            else TRUE
+            if not some
+            else some[0]
+            if len(some) == 1
+            else self.op("and", TRUTH, *some)
+        )
 
     def any_of(self, parts: Iterable[Term]) -> Term:
         """Disjunction."""
         some = [p for p in dict.fromkeys(parts) if p != FALSE]
-        return TRUE if TRUE in some else FALSE if not some else some[0] if len(some) == 1 else self.op("or", TRUTH, *some)
+        return (
+            TRUE if TRUE in some else FALSE if not some else some[0] if len(some) == 1 else self.op("or", TRUTH, *some)
+        )
 
     def negation(self, term: Term) -> Term:
         """Negation."""
@@ -175,7 +185,9 @@ class View:
         stack = [root]
         while stack:
             top: Any = stack[-1]
-            inside = () if isinstance(top, Total | Forall) else e.children(top)  # whose bodies read an index without value
+            inside = (
+                () if isinstance(top, Total | Forall) else e.children(top)
+            )  # whose bodies read an index without value
             missing = [child for child in inside if child not in self._known]
             if top in self._known or not missing:
                 stack.pop()
@@ -230,9 +242,9 @@ class View:
             case e.Store(array=array, index=index, value=value):
                 return self._stored(array.sort, of[array], of[index], of[value])
             case e.Field(record=record, name=name):
-                return of[record][record.sort.index(name)]
+                return of[record][field_position(record, name)]
             case e.WithField(record=record, name=name, value=value):
-                at = record.sort.index(name)
+                at = field_position(record, name)
                 return (*of[record][:at], of[value], *of[record][at + 1 :])
             case e.Some(arg=a):
                 return (TRUE, of[a])
@@ -241,7 +253,7 @@ class View:
             case e.Unwrap(sort=sort, arg=a):
                 return mapped(lambda x, y: s.choice(of[a][0], x, y), of[a][1], literal(sort, default(sort)))
             case Total():
-                return self._total(term)
+                return self.total(term)
             case Forall():
                 return self._condition(term)
             case _:
@@ -274,7 +286,7 @@ class View:
             case _:
                 return s.same(left, right)
 
-    def _selected(self, sort: ArraySort, whole: Shape, index: Term) -> Shape:
+    def _selected(self, sort: Any, whole: Shape, index: Term) -> Shape:
         s = self.script
         if isinstance(whole, Lanes):
             return mapped(lambda lane: s.op("select", _element(lane), lane, index), whole.element)
@@ -284,7 +296,7 @@ class View:
             chosen = mapped(lambda x, y, here=here: s.choice(here, x, y), part, chosen)
         return chosen
 
-    def _stored(self, sort: ArraySort, whole: Shape, index: Term, value: Shape) -> Shape:
+    def _stored(self, sort: Any, whole: Shape, index: Term, value: Shape) -> Shape:
         s = self.script
         if isinstance(whole, Lanes):
             return Lanes(mapped(lambda lane, x: s.op("store", lane.sort, lane, index, x), whole.element, value))
@@ -292,7 +304,8 @@ class View:
         pairs = zip(keys, whole, strict=True)
         return tuple(mapped(lambda x, y, here=here: s.choice(here, x, y), value, old) for here, old in pairs)
 
-    def _total(self, total: Total) -> Term:
+    def total(self, total: Total) -> Term:
+        """The constant of a sum in this state. Raises `Outside` for one that depends on another bound index."""
         assert isinstance(total.bound, e.Var)
         if e.variables(total.body) - {total.bound.name} & self.inner.keys():
             raise Outside("a sum over any number of indices depends on another index", loc=total.loc)
@@ -307,6 +320,12 @@ class View:
         return self.conditions[key][2]
 
 
+def field_position(record: e.Expr, name: str) -> int:
+    """Where a field stands in a record."""
+    assert isinstance(record.sort, RecordSort)
+    return record.sort.index(name)
+
+
 def literal(sort: Sort, value: Value) -> Shape:
     """A value of `sort`."""
     match sort:
@@ -319,7 +338,10 @@ def literal(sort: Sort, value: Value) -> Shape:
         case RecordSort(fields):
             return tuple(literal(s, v) for (_, s), v in zip(fields, value, strict=True))
         case OptionSort(element):
-            return (TRUE if value is not None else FALSE, literal(element, default(element) if value is None else value))
+            return (
+                TRUE if value is not None else FALSE,
+                literal(element, default(element) if value is None else value),
+            )
         case ArraySort(_, element):
             return tuple(literal(element, v) for v in value)
     raise Outside(f"the verifier has no {sort} in proofs for every size")

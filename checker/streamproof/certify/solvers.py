@@ -39,7 +39,8 @@ def ask(solver: str, scripts: Sequence[str], tell: Callable[[str], None], second
     """What `solver` (``z3`` or ``cvc5``) answers to each script. Where it crashes or hangs, the answer is ``unknown``."""
     version, answers = "", list[str]()
     while len(answers) < len(scripts):
-        version, some = _run(solver, scripts[len(answers) :], seconds, lambda n, d=len(answers): tell(_shown(solver, d + n)))
+        done = len(answers)
+        version, some = _run(solver, scripts[done:], seconds, lambda n, done=done: tell(_shown(solver, done + n)))  # type: ignore[misc]
         answers += some
         if len(answers) < len(scripts):
             answers.append(UNKNOWN)

@@ -96,9 +96,7 @@ def verify_any(
         reject(f"it is malformed ({type(error).__name__}: {error})")
     texts = [one.text for one in made]
     asked = [ask(solver, texts, tell, seconds) for solver in solvers if present(solver)]
-    done = tuple(
-        replace(one, answers={by.solver: by.answers[at] for by in asked}) for at, one in enumerate(made)
-    )
+    done = tuple(replace(one, answers={by.solver: by.answers[at] for by in asked}) for at, one in enumerate(made))
     decide(done, asked)
     lemmas = tuple((claim.name, readable(claim.condition)) for claim in claims[1 + len(header["claims"]) :])
     free = tuple((f.name, f.least, f.most) for f in parametric.free)
@@ -153,7 +151,9 @@ def decide(obligations: Sequence[Discharged], asked: Sequence[Answers]) -> None:
         where = f"obligation {number}, {one.claim} {'initially' if one.rule is None else f'after {one.rule}'}"
         who = ", ".join(f"{solver} answers {answer}" for solver, answer in one.answers.items())
         if {SAT, UNSAT} <= said:
-            raise Disagreement(f"solvers disagree on {where}: {who}", remedy="write the scripts with --smt DIR and ask a third")
+            raise Disagreement(
+                f"solvers disagree on {where}: {who}", remedy="write the scripts with --smt DIR and ask a third"
+            )
         if SAT in said:
             reject(f"not inductive: {where}, is not shown by what it assumes ({who})")
         if ERROR in said:

@@ -47,7 +47,9 @@ def certify_proved_any(
     without = {}
     for finding in findings:
         if finding.verdict is Verdict.VIOLATED:
-            without[finding.property] = "it is violated at one size: check --certificate at these values writes the evidence"
+            without[finding.property] = (
+                "it is violated at one size: check --certificate at these values writes the evidence"
+            )
         elif finding.verdict is not Verdict.HOLDS:
             without[finding.property] = finding.because
     if proof.stopped == "interrupted":
@@ -97,8 +99,8 @@ def verify_for_any(
 ) -> Callable[[], int]:
     """Verify a certificate, write its JSON and scripts; what is returned prints the outcome. Raises `StreamproofError`."""
     from streamproof.certify.solvers import PATIENCE
-    from streamproof.certify.verifier_any import Disagreement, verify_any
     from streamproof.certify.verifier import Rejected
+    from streamproof.certify.verifier_any import Disagreement, verify_any
 
     begun = time.perf_counter()
     try:
@@ -140,7 +142,9 @@ def write_scripts(shown: Shown, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SystemFailure(f"{folder} cannot be made: {error.strerror or error}", remedy="name another folder") from error
+        raise SystemFailure(
+            f"{folder} cannot be made: {error.strerror or error}", remedy="name another folder"
+        ) from error
     rows = []
     for number, one in enumerate(shown.obligations, start=1):
         name = f"obligation-{number:04}.smt2"
@@ -194,7 +198,8 @@ def graph_lines(shown: Shown) -> list[tuple[str, str]]:
         for need in one.needs or ("nothing",):
             row.setdefault(need, []).append(one.rule or "initially")
     return [
-        (claim, ", ".join(f"{need} ({', '.join(rules)})" for need, rules in row.items())) for claim, row in needs.items()
+        (claim, ", ".join(f"{need} ({', '.join(rules)})" for need, rules in row.items()))
+        for claim, row in needs.items()
     ]
 
 

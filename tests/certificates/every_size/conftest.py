@@ -113,7 +113,7 @@ Certify = Callable[..., Certificate]
 
 @pytest.fixture(scope="session")
 def certified() -> Certify:
-    """The certificate of the proof of all safety properties, with discovered lemmas where `instance` or `discover` is given."""
+    """The certificate of the proof of all safety properties; with `instance` or `discover`, of discovered lemmas too."""
 
     def certify(parametric: Parametric, instance: Any = None, *, discover: bool = False) -> Certificate:
         stages: list[Any] = [lambda: law_candidates(parametric)] if discover or instance else []

@@ -178,10 +178,10 @@ def test_a_wrong_proof_is_a_disagreement(small: Any) -> None:
     """Where plain values refute what the engine calls proved, no certificate is written."""
     parametric = small("OnlySmall")
     proof = prove_any(parametric, list(parametric.system.properties))
-    wrong = type(proof)(
-        ("small",), (), (), {}, (), 0, 0, 0.0, None, (_claim("small"),)
-    )
-    with pytest.raises(Disagreement, match=r"small after up was proved for every size, and plain values refute it at top=\d"):
+    wrong = type(proof)(("small",), (), (), {}, (), 0, 0, 0.0, None, (_claim("small"),))
+    with pytest.raises(
+        Disagreement, match=r"small after up was proved for every size, and plain values refute it at top=\d"
+    ):
         contents_any(_lower(parametric), "model", (), wrong)
 
 

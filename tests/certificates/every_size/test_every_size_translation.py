@@ -18,19 +18,45 @@ from typing import Any
 import pytest
 import z3
 
-from streamproof import ANY, Array, Bool, Enum, Int, Model, Option, Range, Record, Spec, State, action, invariant, require, step
-from streamproof.certify import obligations, smt_conditions, smt_sums, verifier_any
+from streamproof import (
+    ANY,
+    Array,
+    Bool,
+    Enum,
+    Int,
+    Model,
+    Option,
+    Range,
+    Record,
+    Spec,
+    State,
+    action,
+    invariant,
+    require,
+    step,
+)
+from streamproof.certify import obligations, smt_sums
 from streamproof.certify.any_values import NoValue, Values, breaks
 from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of
 from streamproof.certify.smt_conditions import Conditions
 from streamproof.certify.smt_sums import Sums
-from streamproof.certify.smt_terms import FALSE, TRUE, Lanes, Script, Term, View, literal, number
+from streamproof.certify.smt_terms import FALSE, TRUE, Script, Term, View, literal, number
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind
-from streamproof.system.sorts import INFINITY, ArraySort, BoolSort, EnumSort, OptionSort, RangeSort, RecordSort, TermRange, values
-from streamproof.system.unbounded import Forall, Parametric, forall, total
+from streamproof.system.sorts import (
+    INFINITY,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    RangeSort,
+    RecordSort,
+    TermRange,
+    values,
+)
+from streamproof.system.unbounded import Forall, Parametric
 
 NEVER = Claim("never", b.FALSE)
 """A claim that every step breaks: what is assumed, and the axioms, must be possible together."""
@@ -110,7 +136,9 @@ class Mixed(Model):
 
     @invariant
     def marked(self, s):
-        return all((2 if any(s.y[a] == c and not s.f[a] for a in range(self.n)) else 0) <= s.x[c] for c in range(self.n))
+        return all(
+            (2 if any(s.y[a] == c and not s.f[a] for a in range(self.n)) else 0) <= s.x[c] for c in range(self.n)
+        )
 
     @invariant
     def pointed(self, s):
@@ -322,7 +350,9 @@ def test_no_script_denies_what_a_mixed_model_does() -> None:
 def test_no_script_denies_what_random_models_do(generated: Any, seed: int) -> None:
     """Samples of random models, their initial states too."""
     spec, parametric = generated(seed)
-    initial = initial_samples(spec, parametric, [{"n": n, "cap": c, "more": m} for n, c, m in ((1, 0, 0), (2, 1, 0), (3, 1, 2))])
+    initial = initial_samples(
+        spec, parametric, [{"n": n, "cap": c, "more": m} for n, c, m in ((1, 0, 0), (2, 1, 0), (3, 1, 2))]
+    )
     assert initial
     assert not list(contradictions(parametric, seed=seed, initial=initial))
 
@@ -332,7 +362,9 @@ def test_no_script_denies_what_random_models_do(generated: Any, seed: int) -> No
 def test_no_script_denies_what_many_random_models_do(generated: Any, seed: int) -> None:
     """The same for more models, with more samples."""
     spec, parametric = generated(seed)
-    initial = initial_samples(spec, parametric, [{"n": n, "cap": c, "more": m} for n, c, m in ((1, 1, 0), (2, 1, 1), (3, 0, 2))])
+    initial = initial_samples(
+        spec, parametric, [{"n": n, "cap": c, "more": m} for n, c, m in ((1, 1, 0), (2, 1, 1), (3, 0, 2))]
+    )
     assert not list(contradictions(parametric, tries=100, seed=seed, initial=initial))
 
 
@@ -395,7 +427,9 @@ def _rules(change: Callable[[Any], Any]) -> Callable[[Parametric, int | None], P
 def _translate(patch: Patch, kind: type[Any], wrong: Callable[[View, Any, Any], Any]) -> None:
     right = View._translate
     patch.setattr(
-        View, "_translate", lambda self, term: wrong(self, term, self._known) if isinstance(term, kind) else right(self, term)
+        View,
+        "_translate",
+        lambda self, term: wrong(self, term, self._known) if isinstance(term, kind) else right(self, term),
     )
 
 
@@ -445,7 +479,9 @@ def _one_name_for_conditions(patch: Patch) -> None:
 
 def _change_with(patch: Patch, wrong: Callable[[list[Term]], list[Term]]) -> None:
     right = smt_sums._written_indices
-    patch.setattr(smt_sums, "_written_indices", lambda *given: None if (found := right(*given)) is None else wrong(found))
+    patch.setattr(
+        smt_sums, "_written_indices", lambda *given: None if (found := right(*given)) is None else wrong(found)
+    )
 
 
 def _counted_twice(patch: Patch) -> None:
@@ -500,8 +536,12 @@ TOO_STRONG: dict[str, Callable[[Patch], Any]] = {
     ),
     "first sums are seven times the count": lambda p: p.setattr(smt_sums, "_equal_elements", _first_of_all),
     "the next state is read as this one": lambda p: _translate(p, e.Next, lambda v, t, of: v.names[t.name]),
-    "less is less or equal": lambda p: _translate(p, e.LessEq, lambda v, t, of: v.script.op("<", "Bool", of[t.left], of[t.right])),
-    "less or equal is less": lambda p: _translate(p, e.Less, lambda v, t, of: v.script.op("<=", "Bool", of[t.left], of[t.right])),
+    "less is less or equal": lambda p: _translate(
+        p, e.LessEq, lambda v, t, of: v.script.op("<", "Bool", of[t.left], of[t.right])
+    ),
+    "less or equal is less": lambda p: _translate(
+        p, e.Less, lambda v, t, of: v.script.op("<=", "Bool", of[t.left], of[t.right])
+    ),
     "quotients round to zero": lambda p: p.setattr(
         View, "_divided", lambda self, x, y, rest: self.script.op("mod" if rest else "div", "Int", x, y)
     ),
@@ -538,7 +578,7 @@ CORPUS: dict[str, Sequence[tuple[str, str]]] = {
     "conditions at two indices have one name": [(MIXED, "marked")],
     "a written index is forgotten": [("copies", "")],
     "all written indices but one are forgotten": [("Transfers", "")],
-    "equal written indices are counted twice": [("overwrites", "")],
+    "equal written indices are counted twice": [("overwrites", "conserved")],
     "sums change at written indices only, whatever they read": [(MIXED, "pointed")],
     "sums are at least twice each part": [("Transfers", "conserved")],
     "the next state is read as this one": [(MIXED, "never_more")],
@@ -564,5 +604,7 @@ def test_a_translation_that_is_too_strong_is_noticed(monkeypatch: pytest.MonkeyP
         initial = [FIRST] if model == MIXED else []
         with monkeypatch.context() as patch:
             build = TOO_STRONG[fault](patch) or Obligation
-            found.append(next(contradictions(parametric, *((100, 20) if only else (20, 2)), build=build, initial=initial), None))
+            found.append(
+                next(contradictions(parametric, *((100, 20) if only else (20, 2)), build=build, initial=initial), None)
+            )
     assert any(found)
