@@ -39,7 +39,16 @@ MODULES = (
     "checker/streamproof/certify/verifier_any.py",
     *(
         f"checker/streamproof/certify/{name}.py"
-        for name in ("obligations", "formulas", "smt_conditions", "smt_sums", "smt_terms", "solvers", "solver_process")
+        for name in (
+            "obligations",
+            "formulas",
+            "smt_conditions",
+            "smt_script",
+            "smt_sums",
+            "smt_terms",
+            "solvers",
+            "solver_process",
+        )
     ),
     "models/streamproof_models/__init__.py",
     "models/streamproof_models/credit.py",

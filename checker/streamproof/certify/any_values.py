@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamproof.certify.obligations import SAFE, Obligation, formed
-from streamproof.certify.smt_terms import Shape, Term, field_position
+from streamproof.certify.smt_script import Shape, Term
+from streamproof.certify.smt_terms import field_position
 from streamproof.system import expr as e
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (

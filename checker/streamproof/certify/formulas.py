@@ -115,10 +115,10 @@ def _data(term: Any, levels: Mapping[str, int]) -> Any:
             return ["Index", levels[name]] if name in levels else ["Var", name]
         case e.Field(record=record, name=name):
             return ["Field", _data(record, levels), name]
-        case Forall(bound=bound, body=body) | Total(bound=bound, body=body):
-            sort: Any = bound.sort
-            ends = (sort.least, sort.most) if isinstance(sort, TermRange) else (b.num(sort.lo), b.num(sort.hi))
-            return [kind, *(_data(end, {}) for end in ends), _data(body, {**levels, bound.name: len(levels)})]
+        case Forall(bound=e.Var(name=name) as bound, body=body) | Total(bound=e.Var(name=name) as bound, body=body):
+            over: Any = bound.sort
+            ends = (over.least, over.most) if isinstance(over, TermRange) else (b.num(over.lo), b.num(over.hi))
+            return [kind, *(_data(end, {}) for end in ends), _data(body, {**levels, name: len(levels)})]
     if kind not in LOGIC and kind not in MAKE:
         raise NoFormula(f"certificates for every size have no {kind}")
     return [kind, *(_data(child, levels) for child in e.children(term))]

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from streamproof.certify.smt_conditions import Conditions
+from streamproof.certify.smt_script import TRUTH, Outside, Script, Term, number
 from streamproof.certify.smt_sums import Sums
-from streamproof.certify.smt_terms import TRUTH, Outside, Script, Term, View, constant, number
+from streamproof.certify.smt_terms import View, constant
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.model import Instance, Kind, Property

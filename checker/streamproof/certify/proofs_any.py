@@ -10,7 +10,7 @@ from streamproof.certify.any_values import refuted
 from streamproof.certify.evidence import Written
 from streamproof.certify.formulas import NoFormula, condition_data, condition_of, simplified
 from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
-from streamproof.certify.smt_terms import Outside
+from streamproof.certify.smt_script import Outside
 from streamproof.certify.verifier_any import Disagreement, named, system_fingerprint
 from streamproof.certify.writing import packed
 from streamproof.exchange.files import write_bytes
@@ -48,8 +48,8 @@ def certify_any(
 ) -> tuple[Written | None, dict[str, str]]:
     """Write what a proof shows, and why it does not show other properties that were proved.
 
-    None, and no file, where the verifier's translation shows nothing. Raises `SystemFailure`, and `Disagreement` where a claim
-    of the proof is not inductive.
+    None, and no file, where the verifier's translation shows nothing. Raises `SystemFailure`, and `Disagreement` where a
+    claim of the proof is not inductive.
     """
     header, evidence, without = contents_any(parametric, model, options, proof, tell)
     if not header["claims"]:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
 
-from streamproof.certify.smt_terms import INT, TRUTH, Outside, Script, Term, View, number
+from streamproof.certify.smt_script import INT, TRUTH, Outside, Script, Term, number
+from streamproof.certify.smt_terms import View
 from streamproof.system import expr as e
 from streamproof.system.sorts import BOOL, RangeSort, TermRange
 from streamproof.system.unbounded import Forall, Total

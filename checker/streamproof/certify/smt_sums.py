@@ -22,7 +22,8 @@ from itertools import combinations
 from typing import Any
 
 from streamproof.certify.smt_conditions import Conditions
-from streamproof.certify.smt_terms import INT, TRUTH, Term, View, number
+from streamproof.certify.smt_script import INT, TRUTH, Term, number
+from streamproof.certify.smt_terms import View
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.sorts import ArraySort, RangeSort, TermRange

@@ -39,8 +39,9 @@ from streamproof.certify import obligations, smt_sums
 from streamproof.certify.any_values import NoValue, Values, breaks
 from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of
 from streamproof.certify.smt_conditions import Conditions
+from streamproof.certify.smt_script import FALSE, TRUE, Script, Term, number
 from streamproof.certify.smt_sums import Sums
-from streamproof.certify.smt_terms import FALSE, TRUE, Script, Term, View, literal, number
+from streamproof.certify.smt_terms import View, literal
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.interpreter import Interpreter
