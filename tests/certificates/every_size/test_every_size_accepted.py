@@ -68,6 +68,7 @@ def test_credit_with_all_parameters_free(bundled: Any, certified: Any) -> None:
     assert needed & {name for name, _ in shown.lemmas}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("channels", [1, 2])
 def test_credit_with_some_channels(bundled: Any, certified: Any, channels: int) -> None:
     """Arrays of a fixed length beside free parameters."""
