@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -282,7 +281,7 @@ def _without(keep: Callable[[Any, Any], bool]) -> Callable[[Any, Any], list[Any]
 BOOKKEEPING: dict[str, tuple[Callable[[Any, Any], bool], tuple[str, str | None, str]]] = {
     "initial obligations are forgotten": (lambda claim, rule: rule is not None, ("Composite", None, "started_low")),
     "rules are forgotten": (lambda claim, rule: rule is None, ("OnlySmall", None, "small")),
-    "one rule is forgotten": (lambda claim, rule: rule != 2, ("WholeArrays", None, "nothing")),
+    "one rule is forgotten": (lambda claim, rule: rule != 0, ("WholeArrays", None, "nothing")),
     "errors are forgotten": (lambda claim, rule: claim is not SAFE, ("Overflow", None, "nothing")),
 }
 
@@ -291,17 +290,13 @@ BOOKKEEPING: dict[str, tuple[Callable[[Any, Any], bool], tuple[str, str | None, 
 def test_a_verifier_that_forgets_obligations_accepts_what_is_false(
     monkeypatch: pytest.MonkeyPatch, small: Any, certified: Any, fault: str
 ) -> None:
-    """The certificates by hand show the difference: rejected by the verifier, and accepted by one with the fault, or not."""
+    """The certificates by hand show the difference: rejected by the verifier, and accepted by one with the fault."""
     keep, (name, variant, prop) = BOOKKEEPING[fault]
     parametric = small(name, variant)
     _rejected(_by_hand(parametric, certified, (prop,)))
-    told = json.dumps([p.name for p in parametric.system.properties])
     with monkeypatch.context() as patch:
         patch.setattr(verifier_any, "expected", _without(keep))
-        try:
-            _by_hand(parametric, certified, (prop,)).verify()
-        except Rejected:
-            assert fault == "one rule is forgotten", told
+        assert _by_hand(parametric, certified, (prop,)).verify().obligations
 
 
 def test_the_verifier_shares_only_what_a_system_means() -> None:
