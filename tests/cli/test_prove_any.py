@@ -195,7 +195,10 @@ def test_numbers_without_bounds_need_no_option(streamproof: Any, folder: Path) -
         (["--any", "kind"], "kind is no number"),
         (["--any", "size", "-p", "size=3"], "size is to be any number and 3"),
         (["--any", "size", "--k", "2"], "--k is for proofs of one instance"),
-        (["--any", "size", "--certificate", "c.json"], "a proof for every size has no certificate"),
+        (
+            ["--any", "size", "--rank", "size", "--certificate", "c.json"],
+            "a proof by a ranking function has no certificate",
+        ),
         (["--any", "size", "--property", "empty"], "empty is of kind reachable, which is not proved for every size"),
         (["--any", "size", "--property", "stays"], "stays is of kind temporal, which is not proved for every size"),
     ],

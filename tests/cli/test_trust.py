@@ -64,15 +64,16 @@ def test_what_has_no_certificate_is_told(streamproof: Any, folder: Any) -> None:
 
 
 def test_a_reduced_search_has_certificates_for_behaviours_only(streamproof: Any) -> None:
-    """What holds of a search by partial-order reduction has none, and a line says so; a proof of every size is refused."""
+    """What holds of a search by partial-order reduction has none, and a line says so; the proof for every size has one."""
     asked = ("check", "reference.dining_philosophers", "-p", "philosophers=3", "--por", "-q", "--certificate", "c")
     done = streamproof(*asked, "--property", "neighbours_never_eat_together", "--property", "deadlock")
     assert done.code == 0
     why = "a search reduced by partial order does not have all states: leave that out"
     assert f"no certificate for neighbours_never_eat_together: {why}" in done.out
     assert "certificate of 0 of 2 verdicts" in done.out
-    done = streamproof("prove", "reference.ewd840", "--any", "n", "--certificate", "a")
-    assert (done.code, "a proof for every size has no certificate" in done.err) == (2, True)
+    done = streamproof("prove", "reference.ewd840", "--any", "n", "-q", "--certificate", "a")
+    assert (done.code, "certificate of 2 of 2 verdicts" in done.out) == (0, True)
+    assert streamproof("verify-certificate", "a").code == 0
 
 
 def test_engines_agree_and_the_exit_code_is_the_verdict(streamproof: Any) -> None:
@@ -104,3 +105,20 @@ def test_a_difference_is_told_with_a_state(streamproof: Any, monkeypatch: pytest
     assert done.code == 162
     assert "they differ in states on level" in done.out or "they differ in the set of states on level 2" in done.out
     assert "has there: n = " in done.out
+
+
+def test_a_proof_for_every_size_is_verified_by_two_solvers(streamproof: Any, folder: Any) -> None:
+    """The lemma graph and the answers are in the JSON, the scripts in a folder; a changed file is rejected."""
+    assert streamproof("prove", "reference.ewd840", "--any", "n", "-q", "--certificate", "a").code == 0
+    done = streamproof("verify-certificate", "a", "--smt", "scripts", "--json", "-")
+    assert done.code == 0
+    graph = json.loads(done.out)["lemma_graph"]
+    assert (graph["schema"], graph["any"]) == ("streamproof.lemma-graph/1", {"n": [None, None]})
+    assert {*graph["solvers"]} == {"z3", "cvc5"}
+    assert {"detection_is_right": ["dijkstra"]} in [{o["claim"]: o["needs"]} for o in graph["obligations"]]
+    assert all(o["answers"] == {"z3": "unsat", "cvc5": "unsat"} for o in graph["obligations"])
+    assert len([*(folder / "scripts").glob("*.smt2")]) == len(graph["obligations"]) == 24
+    (folder / "a").write_bytes((folder / "a").read_bytes()[:-1])
+    assert streamproof("verify-certificate", "a").code == 161
+    assert streamproof("check", "counter.py", "--size", "small", "-q", "--certificate", "c").code in (0, 12)
+    assert streamproof("verify-certificate", "c", "--smt", "scripts").code == 2

@@ -47,8 +47,8 @@ def reject(why: str) -> NoReturn:
     raise Rejected(f"the certificate is rejected: {why}")
 
 
-def parse(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and evidence of a certificate. Raises `Rejected`."""
+def parse(data: bytes, parts: set[str] = EVIDENCE) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and evidence, which has `parts`, of a certificate. Raises `Rejected`."""
     first, _, rest = data.partition(b"\n")
     if not first.startswith(MAGIC):
         reject("it does not begin as a certificate of this version does")
@@ -56,7 +56,7 @@ def parse(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
         reject("its checksum is another one: it was changed, or is incomplete")
     head, _, packed = rest.partition(b"\n")
     header, evidence = (json.loads(part, parse_constant=reject) for part in (head, lzma.decompress(packed)))
-    if set(header) != HEADER or set(evidence) != EVIDENCE:
+    if set(header) != HEADER or set(evidence) != parts:
         reject("its parts are not those of a certificate")
     return header, evidence
 

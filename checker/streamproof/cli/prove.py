@@ -157,6 +157,8 @@ def command(
     request = Request("prove", name, selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
     try:
         if rank is not None:
+            if certificate is not None:
+                raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
             from streamproof.cli.prove_rank import answer_ranked
 
             return answer_ranked(request, names, chosen, rank, query_timeout, timeout)
@@ -167,14 +169,10 @@ def command(
                     raise UsageError(f"{name} is for proofs of one instance", remedy=f"leave out {name}, or --any")
             if engine != AUTO:
                 raise UsageError("proofs for every size have one engine", remedy="leave out --engine, or --any")
-            if certificate is not None:
-                raise UsageError(
-                    "a proof for every size has no certificate", remedy="leave out --certificate, or prove one instance"
-                )
             from streamproof.cli.prove_any import answer_any
 
             seconds = ANY_QUERY_SECONDS if query_timeout is None else query_timeout
-            return answer_any(request, names, chosen, left_out, seconds, _seconds(timeout, SECONDS))
+            return answer_any(request, names, chosen, left_out, seconds, _seconds(timeout, SECONDS), certificate)
         if certificate is not None and any(system.property(name).kind is Kind.TEMPORAL for name in chosen):
             raise UsageError(
                 "a proof of a temporal property has no certificate", remedy="check --certificate FILE writes one"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof.cli.answer import Request, tell_left_out
@@ -46,9 +47,11 @@ def answer_any(
     left_out: Sequence[str],
     query_timeout: float | None,
     timeout: float | None,
+    certificate: Path | None = None,
 ) -> int:
     """Prove what can be proved for every value of `free`, search small instances for the rest, and tell of both."""
     from streamproof.agree.readings import compare_readings
+    from streamproof.cli.certificate_any import certify_proved_any, tell_written, written_json
     from streamproof.symbolic.parametric import prove_any
 
     selection = request.selection
@@ -78,11 +81,18 @@ def answer_any(
     findings = tuple(_finding(parametric, proof, small, p) for p in properties)
     notes = (*_notes(proof), *_compared(same, small))
     outcome = Outcome(findings, None, None, None, interrupted, ready, proof.seconds, None, notes=notes)
+    more = _more(parametric, proof, same, small, left_out)
+    if certificate is not None:
+        with Ticking(live=not request.quiet) as progress:
+            written, without = certify_proved_any(certificate, selection, parametric, proof, findings, progress)
+        more |= written_json(written, without)
     if not request.quiet:
         _show(proof, small, request.json_to)
     system = parametric.system if small.violating is None else small.violating
-    code = request.answer(system, outcome, _more(parametric, proof, same, small, left_out))
+    code = request.answer(system, outcome, more)
     tell_left_out(left_out, request.json_to)
+    if certificate is not None:
+        tell_written(written, without, request.json_to)
     return code
 
 

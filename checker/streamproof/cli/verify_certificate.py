@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
+from streamproof.cli.certificate_any import is_for_any, verify_for_any
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option, select
 from streamproof.cli.verbs import Verb
-from streamproof.system.errors import Exit, InputError, StreamproofError
+from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
 from streamproof.system.model import System
 
 
@@ -26,9 +27,28 @@ from streamproof.system.model import System
 )
 @click.argument("certificate", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--model", metavar="MODEL", help="Where the model is now, if the certificate names another place.")
+@click.option(
+    "--smt",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the obligations of a proof with --any as SMT-LIB files, for other solvers.",
+)
+@click.option(
+    "--query-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Limit for one obligation of a proof with --any and one solver.  [default: 60]",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress, only the outcome.")
 @json_option
-def command(certificate: Path, model: str | None, quiet: bool, json_to: str | None) -> int:
+def command(
+    certificate: Path,
+    model: str | None,
+    smt: Path | None,
+    query_timeout: float | None,
+    quiet: bool,
+    json_to: str | None,
+) -> int:
     """Check the certificate FILE that check or prove has written, with the interpreter alone.
 
     Ends with 0 when every claim in it is shown, and with 161 and the reason when one is not. It takes the interpreter's
@@ -39,6 +59,14 @@ def command(certificate: Path, model: str | None, quiet: bool, json_to: str | No
     begun = time.perf_counter()
     expect_json_writable(json_to)
     data = _read(certificate)
+    if is_for_any(data):
+        with Status(live=not quiet) as status:
+            tell = verify_for_any(certificate, data, model, smt, query_timeout, status, json_to)
+        return tell()
+    if smt is not None or query_timeout is not None:
+        raise UsageError(
+            f"{certificate} is no certificate of a proof with --any", remedy="leave out --smt and --query-timeout"
+        )
     with Status(live=not quiet) as status:
         try:
             header = verify(data, lambda header: _system(header, model), status)

@@ -46,6 +46,8 @@ class AnySize:
     queries: int
     seconds: float
     stopped: str | None = None
+    claims: tuple[Claim, ...] = ()
+    """The claims of the finished proof: `proved`, `lemmas` and `found` with what they say."""
 
 
 def prove_any(
@@ -96,7 +98,8 @@ def prove_any(
     found = tuple(c.name for c in attempt.claims if c.found and c.name in attempt.proof)
     ctis = {n: c for n, c in attempt.ctis.items() if n not in proved and (n in wanted or n == SAFE)}
     unknown = tuple(dict.fromkeys(n for n in attempt.unknown if n in wanted or n == SAFE))
-    return AnySize(proved, lemmas, found, ctis, unknown, tried, budget.queries, budget.elapsed, stopped)
+    claims = tuple(c for c in attempt.claims if c.name in attempt.proof)
+    return AnySize(proved, lemmas, found, ctis, unknown, tried, budget.queries, budget.elapsed, stopped, claims)
 
 
 @dataclass

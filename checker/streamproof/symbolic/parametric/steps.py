@@ -317,10 +317,8 @@ def _reads_next(total: Total) -> bool:
 
 def _local(total: Total, written: Collection[str]) -> bool:
     """Whether a part of a sum looks, of what is written, only at arrays of any length, and there at its own index."""
-    arrays: set[e.Expr] = set()
-    for term in e.subterms(total.body):
-        if isinstance(term, e.Select) and isinstance(term.array, e.Var) and term.index is total.bound:
-            arrays.add(term.array)
+    if any(isinstance(t, Forall | Total) and t.bound is total.bound for t in e.subterms(total.body)):
+        return False  # inside, the name means another index
     others = [
         child
         for term in e.subterms(total.body)

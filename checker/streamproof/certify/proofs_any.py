@@ -1,0 +1,193 @@
+"""The certificate of a proof for every value of parameters: the obligations of `verifier_any`, with few assumptions each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamproof.certify.any_values import refuted
+from streamproof.certify.evidence import Written
+from streamproof.certify.formulas import NoFormula, condition_data, condition_of, simplified
+from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
+from streamproof.certify.smt_script import Outside
+from streamproof.certify.verifier_any import Disagreement, named, system_fingerprint
+from streamproof.certify.writing import packed
+from streamproof.exchange.files import write_bytes
+from streamproof.system.errors import ModelError
+from streamproof.system.records import dataclass
+from streamproof.system.unbounded import Parametric
+from streamproof.system.verdict import Verdict
+
+if TYPE_CHECKING:
+    from streamproof.symbolic.parametric import AnySize
+
+PATIENCE = 20_000
+"""Milliseconds for one question to Z3 while a certificate is made."""
+UNSAT, SAT, UNKNOWN = "unsat", "sat", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An obligation that Z3 discharges from the claims with the numbers `needs`."""
+
+    claim: Claim
+    rule: int | None
+    needs: tuple[Claim, ...]
+    terms: list[str]
+    text: str
+
+
+def certify_any(
+    path: Path,
+    parametric: Parametric,
+    model: str,
+    options: tuple[str, ...],
+    proof: AnySize,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[Written | None, dict[str, str]]:
+    """Write what a proof shows, and why it does not show other properties that were proved.
+
+    None, and no file, where the verifier's translation shows nothing. Raises `SystemFailure`, and `Disagreement` where a
+    claim of the proof is not inductive.
+    """
+    header, evidence, without = contents_any(parametric, model, options, proof, tell)
+    if not header["claims"]:
+        return None, without
+    data = packed(header, evidence)
+    write_bytes(path, data)
+    return Written(path, len(data), header["claims"], without), without
+
+
+def contents_any(
+    parametric: Parametric,
+    model: str,
+    options: tuple[str, ...],
+    proof: AnySize,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """Header and evidence of a certificate, and for each property proved that it does not claim, why."""
+    claims, discovered = list[Claim](), dict[str, Any]()
+    try:
+        if proof.proved:
+            claims, discovered = _claims(parametric, proof)
+        made, failed = _supported(parametric, claims, tell)
+    except (Outside, NoFormula, ModelError) as error:
+        claims, made, failed, discovered = [], {}, {SAFE.name: error.message}, {}
+    reached = _reached([SAFE, *(c for c in claims if c.name in proof.proved and c.name not in failed)], made)
+    kept = [claim for claim in claims if claim in reached and claim.name not in failed]
+    properties = [c for c in kept if c.name in proof.proved]
+    lemmas = [c for c in kept if c.name in proof.lemmas]
+    found = [c for c in kept if c.name in discovered]
+    ordered = [SAFE, *properties, *lemmas, *found]
+    number = {claim: at for at, claim in enumerate(ordered)}
+    obligations = []
+    for claim, rule in expected(parametric, ordered) if properties else ():
+        one = made[claim, rule]
+        needs = sorted(number[need] for need in one.needs)
+        obligations.append({"claim": number[claim], "rule": rule, "needs": needs, "terms": one.terms, "text": one.text})
+    header: dict[str, Any] = {
+        "model": model,
+        "options": list(options),
+        "fingerprint": system_fingerprint(parametric),
+        "claims": {claim.name: Verdict.HOLDS.value for claim in properties},
+        "counts": None,
+    }
+    evidence = {
+        "free": [[f.name, f.least, f.most] for f in parametric.free],
+        "lemmas": [claim.name for claim in lemmas],
+        "discovered": [discovered[claim.name] for claim in found],
+        "obligations": obligations,
+    }
+    why = failed.get(SAFE.name) or next(iter(failed.values()), "nothing was proved")
+    return header, evidence, {n: failed.get(n, why) for n in proof.proved if n not in header["claims"]}
+
+
+def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[Claim], dict[str, Any]]:
+    """The claims of a proof as the verifier makes them, and the data of those that were discovered."""
+    written = {p.name: p for p in (*parametric.system.properties, *parametric.system.lemmas)}
+    claims, discovered = [SAFE], {}
+    for claim in proof.claims:
+        if claim.found:
+            discovered[claim.name] = condition_data(simplified(parametric, condition_data(claim.condition)))
+            claims.append(Claim(claim.name, condition_of(parametric, discovered[claim.name])))
+        else:
+            claims.append(claim_of(parametric, written[claim.name]))
+    expect_distinct_names(parametric, claims)
+    return claims, discovered
+
+
+def _supported(
+    parametric: Parametric, claims: Sequence[Claim], tell: Callable[[str], None]
+) -> tuple[dict[tuple[Claim, int | None], Made], dict[str, str]]:
+    """The obligations of claims that support each other, and why others are left out."""
+    failed: dict[str, str] = {}
+    while True:
+        alive = [claim for claim in claims if claim.name not in failed]
+        made: dict[tuple[Claim, int | None], Made] = {}
+        before = len(failed)
+        wanted = expected(parametric, alive)
+        for number, (goal, rule) in enumerate(wanted, start=1):
+            tell(f"certificate: {number:,} of {len(wanted):,} obligations")
+            known = [] if rule is None else [claim for claim in alive if not claim.step]
+            one = _discharged(parametric, goal, rule, known)
+            if isinstance(one, Made):
+                made[goal, rule] = one
+            else:
+                failed[goal.name] = one
+                break
+        if len(failed) == before or SAFE.name in failed:
+            return made, failed
+
+
+def _discharged(parametric: Parametric, goal: Claim, rule: int | None, known: Sequence[Claim]) -> Made | str:
+    """An obligation with as few assumptions as Z3 needs, or why there is none. Raises `Disagreement`."""
+    whole = Obligation(parametric, goal, rule, known)
+    answer, needed = _core(whole)
+    if answer == SAT and (at := refuted(parametric, whole)) is not None:
+        raise Disagreement(
+            f"{named(parametric, goal, rule)} was proved for every size, and plain values refute it at {at}",
+            remedy="this is a defect of streamproof; please report it with the model",
+        )
+    if answer != UNSAT:
+        why = "is weaker than the proof's" if answer == SAT else "was not decided in time"
+        return f"not shown by the certificate's own translation, which {why}: {named(parametric, goal, rule)}"
+    needs = [claim for claim in known if claim.name in needed]
+    for claim in list(needs):
+        fewer = [other for other in needs if other is not claim]
+        if _core(Obligation(parametric, goal, rule, fewer))[0] == UNSAT:
+            needs = fewer
+    small = Obligation(parametric, goal, rule, needs)
+    if len(needs) < len(known) and _core(small)[0] != UNSAT:
+        needs, small = list(known), whole
+    return Made(goal, rule, tuple(needs), small.terms, small.text)
+
+
+def _core(obligation: Obligation) -> tuple[str, set[str]]:
+    """Z3's answer, and where it is ``unsat`` the claims in the core."""
+    import z3
+
+    script = obligation.script
+    owners = {owner for owner, _ in obligation.parts if owner is not None}
+    switches = {owner: script.fresh("a", "Bool") for owner in sorted(owners)}
+    formulas = [
+        term if owner is None else script.any_of([script.negation(switches[owner]), term])
+        for owner, term in obligation.parts
+    ]
+    solver: Any = z3.Solver(ctx=z3.Context())
+    solver.set("timeout", PATIENCE)
+    solver.from_string(script.text(formulas))
+    assumed = {switch.text: owner for owner, switch in switches.items()}
+    answer = solver.check(*(z3.Bool(name, solver.ctx) for name in assumed))
+    core = {assumed[str(term)] for term in solver.unsat_core()} if answer == z3.unsat else set()
+    return str(answer), core
+
+
+def _reached(start: Sequence[Claim], made: dict[tuple[Claim, int | None], Made]) -> list[Claim]:
+    """The claims that some claims rest on, themselves included."""
+    found = list(dict.fromkeys(start))
+    for claim in found:  # which grows
+        for one in made.values():
+            if one.claim is claim:
+                found += [need for need in one.needs if need not in found]
+    return found

@@ -1,0 +1,139 @@
+"""SMT-LIB scripts: terms by name, the definitions they need, and what is asserted of them.
+
+Every name in the text is a letter and a number from a counter: no text of a model or a certificate gets into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from streamproof.system.errors import StreamproofError
+from streamproof.system.records import dataclass
+
+Shape: TypeAlias = Any
+"""A `Term`, a tuple of shapes, or `Lanes`."""
+
+
+class Outside(StreamproofError):
+    """A term that the verifier's translation does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The text of a scalar term and its SMT-LIB sort."""
+
+    text: str
+    sort: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """An array of any length: the shape of an element, with an SMT-LIB array in place of every scalar."""
+
+    element: Shape
+
+
+INT, TRUTH = "Int", "Bool"
+TRUE, FALSE = Term("true", TRUTH), Term("false", TRUTH)
+
+
+def number(value: int) -> Term:
+    """A numeral."""
+    return Term(str(value) if value >= 0 else f"(- {-value})", INT)
+
+
+def mapped(change: Callable[..., Term], *shapes: Shape) -> Shape:
+    """The shape that `change` makes of corresponding scalars."""
+    first = shapes[0]
+    if isinstance(first, tuple):
+        return tuple(mapped(change, *parts) for parts in zip(*shapes, strict=True))
+    if isinstance(first, Lanes):
+        return Lanes(mapped(change, *(s.element for s in shapes)))
+    return change(*shapes)
+
+
+def scalars(shape: Shape) -> list[Term]:
+    """The scalar terms of a shape, from left to right."""
+    if isinstance(shape, tuple):
+        return [term for part in shape for term in scalars(part)]
+    return scalars(shape.element) if isinstance(shape, Lanes) else [shape]
+
+
+class Script:
+    """Constants and definitions by name, and the commands that assert something of them.
+
+    Every operation becomes a definition, so a term that occurs twice is written once.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._known: dict[str, Term] = {}
+        self.nonlinear = False
+
+    def fresh(self, letter: str, sort: str) -> Term:
+        """A new constant."""
+        name = f"{letter}{len(self._lines)}"
+        self._lines[name] = (f"(declare-fun {name} () {sort})", ())
+        return Term(name, sort)
+
+    def op(self, name: str, sort: str, *args: Term) -> Term:
+        """The operation `name` applied to `args`."""
+        text = f"({name} {' '.join(a.text for a in args)})"
+        if text not in self._known:
+            used = tuple(a.text for a in args if a.text in self._lines)
+            short = f"t{len(self._lines)}"
+            self._lines[short] = (f"(define-fun {short} () {sort} {text})", used)
+            self._known[text] = Term(short, sort)
+        return self._known[text]
+
+    def all_of(self, parts: Iterable[Term]) -> Term:
+        """Conjunction."""
+        some = [p for p in dict.fromkeys(parts) if p != TRUE]
+        return (
+            FALSE
+            if FALSE in some
+            else TRUE
+            if not some
+            else some[0]
+            if len(some) == 1
+            else self.op("and", TRUTH, *some)
+        )
+
+    def any_of(self, parts: Iterable[Term]) -> Term:
+        """Disjunction."""
+        some = [p for p in dict.fromkeys(parts) if p != FALSE]
+        return (
+            TRUE if TRUE in some else FALSE if not some else some[0] if len(some) == 1 else self.op("or", TRUTH, *some)
+        )
+
+    def negation(self, term: Term) -> Term:
+        """Negation."""
+        return {TRUE: FALSE, FALSE: TRUE}.get(term) or self.op("not", TRUTH, term)
+
+    def same(self, left: Term, right: Term) -> Term:
+        """Equality of scalars."""
+        return TRUE if left == right else self.op("=", TRUTH, left, right)
+
+    def choice(self, cond: Term, left: Term, right: Term) -> Term:
+        """`left` if `cond` else `right`."""
+        return left if left == right else self.op("ite", left.sort, cond, left, right)
+
+    def minus(self, term: Term) -> Term:
+        """The negative of an integer."""
+        return self.op("-", INT, term)
+
+    def text(self, asserted: Iterable[Term]) -> str:
+        """The commands that declare, define and assert these terms, and ask whether all can be true."""
+        asserted = list(dict.fromkeys(asserted))
+        needed: set[str] = set()
+        pending = [t.text for t in asserted]
+        while pending:
+            name = pending.pop()
+            if name in self._lines and name not in needed:
+                needed.add(name)
+                pending += self._lines[name][1]
+        lines = [line for name, (line, _) in self._lines.items() if name in needed]
+        logic = "QF_ANIA" if self.nonlinear else "QF_ALIA"
+        asserts = [f"(assert {t.text})" for t in asserted]
+        return "\n".join([f"(set-logic {logic})", *lines, *asserts, "(check-sat)", ""])

@@ -1,0 +1,186 @@
+"""Sums over any number of indices: a constant for each sum in each state, and what is true of these constants.
+
+Each axiom is true of the sums of every state, or step, that the other formulas describe:
+
+* *empty*: a sum over an empty range is 0.
+* *parts*: where every value is of its sort, and a part is never negative by its sort, a sum is at least 0, at least any part,
+  and at least any two parts at different indices. The part may read arrays of any length only at the index of the sum, which
+  must run through the range of the array: elsewhere an array has no value of its sort.
+* *change*: let the part of an index depend, of the variables that a rule writes, only on elements of arrays of any length, at
+  this index. Then only the parts at written indices change. The sum changes by their differences, each index counted once.
+* *next*: a sum that reads only the next state is a sum of that state.
+* *first*: where the initial condition gives all elements of an array the same value, which does not depend on the index, a
+  part that reads such arrays only, at the index of the sum, is the same at every index: the sum is the part times the count.
+
+The range of a sum depends on the free parameters only (`Conditions.ends`), so it is the same in every state of a behaviour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import combinations
+from typing import Any
+
+from streamproof.certify.smt_conditions import Conditions
+from streamproof.certify.smt_script import INT, TRUTH, Term, number
+from streamproof.certify.smt_terms import View
+from streamproof.system import build as b
+from streamproof.system import expr as e
+from streamproof.system.sorts import ArraySort, RangeSort, TermRange
+from streamproof.system.substitute import Substitution
+from streamproof.system.unbounded import Forall, Total
+from streamproof.system.unbounded import total as sum_of
+
+
+class Sums:
+    """The axioms about the sums that occur in views."""
+
+    def __init__(self, conditions: Conditions) -> None:
+        self.conditions, self.script = conditions, conditions.script
+
+    def empty(self, view: View) -> Iterator[Term]:
+        """No parts, no sum."""
+        for total, value in list(view.totals.items()):
+            least, most = self.conditions.ends(view, total.bound.sort)
+            some = self.script.op("<=", TRUTH, least, most)
+            yield self.script.any_of([some, self.script.same(value, number(0))])
+
+    def parts(self, view: View) -> Iterator[Term]:
+        """Sums of parts that are not negative, in a state where every value is of its sort."""
+        s = self.script
+        for total, value in list(view.totals.items()):
+            if not (isinstance(total.body.sort, RangeSort) and total.body.sort.lo >= 0 and _own(total)):
+                continue
+            yield s.op("<=", TRUTH, number(0), value)
+            found = []
+            for index in self.conditions.instantiated:
+                outside = s.negation(self.conditions.in_range(view, total.bound.sort, index))
+                found.append((index, outside, self.part(view, total, index)))
+            for _, outside, part in found:
+                yield s.any_of([outside, s.op("<=", TRUTH, part, value)])
+            for (i, i_out, i_part), (j, j_out, j_part) in combinations(found, 2):
+                both = s.op("<=", TRUTH, s.op("+", INT, i_part, j_part), value)
+                yield s.any_of([i_out, j_out, s.same(i, j), both])
+
+    def change(self, before: View, after: View, updates: Iterable[tuple[str, e.Expr]]) -> Iterator[Term]:
+        """What a rule does to sums."""
+        s = self.script
+        updates = tuple(updates)
+        written = {name for name, _ in updates}
+        indices = _written_indices(before, updates)
+        for total in {**before.totals, **after.totals}:
+            if any(isinstance(t, e.Next) for t in e.subterms(total.body)):
+                continue
+            if not e.variables(total.body) & written:
+                yield s.same(before.total(total), after.total(total))
+            elif indices is not None and _local(total, written):
+                differences = []
+                for at, index in enumerate(indices):
+                    repeated = [s.same(index, other) for other in indices[:at]]
+                    there = self.conditions.in_range(before, total.bound.sort, index)
+                    counted = s.all_of([there, *map(s.negation, repeated)])
+                    difference = s.op("-", INT, self.part(after, total, index), self.part(before, total, index))
+                    differences.append(s.choice(counted, difference, number(0)))
+                yield s.same(after.total(total), s.op("+", INT, before.total(total), *differences))
+
+    def next(self, before: View, after: View, variables: Collection[str]) -> Iterator[Term]:
+        """Sums of the next state."""
+        for total, value in list(before.totals.items()):
+            terms = list(e.subterms(total.body))
+            if any(isinstance(t, Forall | Total) or (isinstance(t, e.Var) and t.name in variables) for t in terms):
+                continue
+            now: dict[e.Expr, e.Expr] = {t: b.var(t.name, t.sort) for t in terms if isinstance(t, e.Next)}
+            if now:
+                yield self.script.same(value, after.scalar(sum_of(total.bound, Substitution(now)(total.body))))
+
+    def first(self, view: View, initial: e.Expr) -> Iterator[Term]:
+        """Sums of equal parts, in an initial state."""
+        s = self.script
+        starts = _equal_elements(initial)
+        for total, value in list(view.totals.items()):
+            sort = total.bound.sort
+            if not isinstance(sort, TermRange) or not _own(total):
+                continue
+            elements: list[Any] = [t for t in e.subterms(total.body) if _at_bound(t, total)]
+            reads: dict[e.Expr, e.Expr | None] = {t: starts.get(t.array) for t in elements}
+            if None in reads.values():
+                continue
+            body = Substitution({read: start for read, start in reads.items() if start is not None})(total.body)
+            if not e.variables(body) & e.variables(total.bound):
+                least, most = self.conditions.ends(view, sort)
+                count = s.op("+", INT, s.op("-", INT, most, least), number(1))
+                many = s.choice(s.op("<=", TRUTH, least, most), count, number(0))
+                part = view.scalar(body)
+                if part == number(0):
+                    yield s.same(value, part)
+                else:
+                    s.nonlinear |= not isinstance(body, e.Const)
+                    yield s.same(value, s.op("*", INT, many, part))
+
+    def part(self, view: View, total: Total, index: Term) -> Term:
+        """What one index contributes to a sum."""
+        assert isinstance(total.bound, e.Var)
+        return view.bound(total.bound.name, index).scalar(total.body)
+
+
+def _at_bound(term: Any, total: Total) -> bool:
+    """Whether a term is an element of an array of any length, a variable, at the index of the sum."""
+    return (
+        isinstance(term, e.Select)
+        and isinstance(term.array, e.Var)
+        and term.index is total.bound
+        and isinstance(term.array.sort, ArraySort)
+        and isinstance(term.array.sort.index, TermRange)
+    )
+
+
+def _own(total: Total) -> bool:
+    """Whether a part reads arrays of any length only at the index of the sum, which has their range, under no quantifier."""
+    terms = list(e.subterms(total.body))
+    if any(isinstance(t, Forall | Total | e.Next) for t in terms):
+        return False
+    reads = [t for t in terms if isinstance(t, e.Select | e.Store)]
+    arrays: list[Any] = [t for t in reads if isinstance(getattr(t.array.sort, "index", None), TermRange)]
+    return all(_at_bound(t, total) and t.array.sort.index == total.bound.sort for t in arrays)
+
+
+def _local(total: Total, written: Collection[str]) -> bool:
+    """Whether a part reads, of what is written, only elements of arrays of any length at the index of the sum."""
+    terms = list(e.subterms(total.body))
+    if any(isinstance(t, Forall | Total) for t in terms) or isinstance(total.body, e.Var):
+        return False
+    others = (child for t in terms if not _at_bound(t, total) for child in e.children(t))
+    return not any(isinstance(child, e.Var) and child.name in written for child in others)
+
+
+def _written_indices(view: View, updates: Iterable[tuple[str, e.Expr]]) -> list[Term] | None:
+    """Every index at which an array of any length may be written; None where an array is replaced as a whole."""
+    found: list[Term] = []
+    for name, update in updates:
+        if not isinstance(update.sort, ArraySort) or not isinstance(update.sort.index, TermRange):
+            continue
+        pending = [update]
+        while pending:
+            match pending.pop():
+                case e.Store(array=array, index=index):
+                    found.append(view.scalar(index))
+                    pending.append(array)
+                case e.Ite(then=a, other=b):
+                    pending += [a, b]
+                case e.Var(name=same) if same == name:
+                    pass
+                case _:
+                    return None
+    return list(dict.fromkeys(found))
+
+
+def _equal_elements(initial: e.Expr) -> dict[e.Expr, e.Expr]:
+    """The arrays of any length whose elements all have one value at first."""
+    found: dict[e.Expr, e.Expr] = {}
+    for part in initial.args if isinstance(initial, e.And) else (initial,):
+        match part:
+            case Forall(bound=bound, body=e.Eq(left=e.Select(array=e.Var() as array, index=index), right=value)):
+                whole = isinstance(array.sort, ArraySort) and array.sort.index == bound.sort
+                if whole and index is bound and not e.variables(value) & e.variables(bound):
+                    found[array] = value
+    return found

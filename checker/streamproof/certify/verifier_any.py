@@ -1,0 +1,176 @@
+"""The verifier for proofs for every value of parameters: obligations of its own, discharged by Z3 and cvc5.
+
+The caller gives the parametric system that the header names. The evidence has the free parameters; the names of the written
+lemmas and the discovered lemmas as data (`formulas`); and the obligations. Claims are numbered: 0 is that no evaluation error
+occurs and every value stays in its sort (`obligations.SAFE`), then come the properties, the written lemmas and the discovered
+ones. Each obligation names its claim, its rule (null: the initial states) and the claims that it assumes, and has the terms
+at which conditions are instantiated and the SMT-LIB script. The verifier makes all obligations of these claims again, which
+must be those in the file, letter by letter. Then two solvers, each in a process of its own, must find no script satisfiable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from streamproof.certify.formulas import condition_of, readable
+from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
+from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, ask, present
+from streamproof.certify.verifier import parse, reject
+from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.fingerprint import fingerprint
+from streamproof.system.records import dataclass, replace
+from streamproof.system.unbounded import Parametric
+from streamproof.system.verdict import Verdict
+
+EVIDENCE = {"free", "lemmas", "discovered", "obligations"}
+PARTS = {"claim", "rule", "needs", "terms", "text"}
+
+
+class Disagreement(StreamproofError):
+    """Two solvers, or a proof and its certificate, contradict each other."""
+
+    exit_code = Exit.DISAGREE
+
+
+@dataclass(frozen=True, slots=True)
+class Discharged:
+    """One obligation: the names of its claim, of its rule (None: the initial states) and of the claims that it needs.
+
+    `answers` has the answer of each solver that was asked; `text` is the script.
+    """
+
+    claim: str
+    rule: str | None
+    needs: tuple[str, ...]
+    terms: int
+    text: str
+    answers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an accepted certificate shows. `lemmas`: the written and discovered lemmas by name, with what they say."""
+
+    header: dict[str, Any]
+    free: tuple[tuple[str, int | None, int | None], ...]
+    lemmas: tuple[tuple[str, str], ...]
+    obligations: tuple[Discharged, ...]
+    solvers: Mapping[str, str]
+    """The version of each solver that was asked."""
+
+    @property
+    def by_one(self) -> tuple[Discharged, ...]:
+        """The obligations that one of several solvers left open."""
+        return tuple(o for o in self.obligations if UNKNOWN in o.answers.values())
+
+
+def system_fingerprint(parametric: Parametric) -> str:
+    """The fingerprint of a parametric system with its initial condition and its free parameters."""
+    system = replace(parametric.system, initially=parametric.initial)
+    return fingerprint(system, *(f"free {f.name} {f.least} {f.most}" for f in parametric.free))
+
+
+def verify_any(
+    data: bytes,
+    parametric_of: Callable[[Any], Parametric],
+    tell: Callable[[str], None],
+    *,
+    seconds: float = PATIENCE,
+    solvers: Sequence[str] = ("z3", "cvc5"),
+) -> Shown:
+    """What a certificate shows. A solver of `solvers` that is not installed is not asked.
+
+    Raises `Rejected`, and `Disagreement` where one solver finds a script satisfiable and another one does not.
+    """
+    try:
+        header, evidence = parse(data, EVIDENCE)
+        parametric = parametric_of(header)
+        if system_fingerprint(parametric) != header["fingerprint"]:
+            reject(f"it is of another {parametric.system.name} than this one: the model or its parameters have changed")
+        claims = stated(parametric, header, evidence)
+        made = remade(parametric, claims, evidence["obligations"], tell)
+    except StreamproofError:
+        raise
+    except Exception as error:  # whatever it is, nothing is shown
+        reject(f"it is malformed ({type(error).__name__}: {error})")
+    texts = [one.text for one in made]
+    asked = [ask(solver, texts, tell, seconds) for solver in solvers if present(solver)]
+    done = tuple(replace(one, answers={by.solver: by.answers[at] for by in asked}) for at, one in enumerate(made))
+    decide(done, asked)
+    lemmas = tuple((claim.name, readable(claim.condition)) for claim in claims[1 + len(header["claims"]) :])
+    free = tuple((f.name, f.least, f.most) for f in parametric.free)
+    return Shown(header, free, lemmas, done, {by.solver: by.version for by in asked})
+
+
+def stated(parametric: Parametric, header: Any, evidence: Any) -> list[Claim]:
+    """The claims of a certificate, in their order. Raises `Rejected`."""
+    if header["counts"] is not None or not header["claims"] or {*header["claims"].values()} != {Verdict.HOLDS.value}:
+        reject("it claims something else than that properties hold")
+    if evidence["free"] != [[f.name, f.least, f.most] for f in parametric.free]:
+        reject("its free parameters are not those of the system")
+    offered = {lemma.name: lemma for lemma in parametric.system.lemmas}
+    props = [*map(parametric.system.property, header["claims"]), *(offered[name] for name in evidence["lemmas"])]
+    claims = [SAFE, *(claim_of(parametric, prop) for prop in props)]
+    for number, formula in enumerate(evidence["discovered"], start=1):
+        claims.append(Claim(f"discovered {number}", condition_of(parametric, formula)))
+    if len({claim.name for claim in claims}) < len(claims):
+        reject("it names a claim twice")
+    expect_distinct_names(parametric, claims)
+    return claims
+
+
+def remade(
+    parametric: Parametric, claims: Sequence[Claim], told: Sequence[Any], tell: Callable[[str], None]
+) -> list[Discharged]:
+    """Every obligation of the claims, made again from what it assumes. Raises `Rejected` unless the file has the same."""
+    wanted = expected(parametric, claims)
+    if [(one["claim"], one["rule"]) for one in told] != [(claims.index(claim), rule) for claim, rule in wanted]:
+        reject("its obligations are not those of its claims: one is missing, added or in another place")
+    found = []
+    for number, ((goal, rule), one) in enumerate(zip(wanted, told, strict=True), start=1):
+        tell(f"{number:,} of {len(wanted):,} obligations")
+        if {*one} != PARTS or not all(type(n) is int for n in one["needs"]) or one["needs"] != sorted({*one["needs"]}):
+            reject(f"obligation {number} is malformed")
+        needs = [claims[range(len(claims))[n]] for n in one["needs"]]
+        if any(claim.step for claim in needs) or (rule is None and needs):
+            reject(f"obligation {number} assumes what is not known of the state before")
+        made = Obligation(parametric, goal, rule, needs)
+        if (one["terms"], one["text"]) != (made.terms, made.text):
+            reject(f"obligation {number} is not what the model and the lemmas say: {named(parametric, goal, rule)}")
+        label = None if rule is None else rule_label(parametric, rule)
+        names = tuple(claim.name for claim in needs)
+        found.append(Discharged(goal.name, label, names, len(made.terms), made.text, {}))
+    return found
+
+
+def decide(obligations: Sequence[Discharged], asked: Sequence[Answers]) -> None:
+    """Raise `Rejected`, or `Disagreement`, unless every obligation is discharged by a solver, and refuted by none."""
+    for number, one in enumerate(obligations, start=1):
+        said = {*one.answers.values()}
+        where = f"obligation {number}, {one.claim} {'initially' if one.rule is None else f'after {one.rule}'}"
+        who = ", ".join(f"{solver} answers {answer}" for solver, answer in one.answers.items())
+        if {SAT, UNSAT} <= said:
+            raise Disagreement(
+                f"solvers disagree on {where}: {who}", remedy="write the scripts with --smt DIR and ask a third"
+            )
+        if SAT in said:
+            reject(f"not inductive: {where}, is not shown by what it assumes ({who})")
+        if ERROR in said:
+            reject(f"{where}, cannot be read by a solver ({who})")
+        if UNSAT not in said:
+            reject(f"{where}, could not be decided ({who or 'no solver is installed'})")
+
+
+def rule_label(parametric: Parametric, rule: int) -> str:
+    """A rule as a reader names it: its action, and what tells its instances apart."""
+    instance = parametric.system.instances[rule]
+    fixed = [f"{n}={v}" for n, v in instance.args if isinstance(v, str | int | bool)]
+    picks = [f"{n}={v}" for n, v in instance.picks]
+    text = instance.action + (f"({', '.join(fixed)})" if fixed else "")
+    return text + (f"[{', '.join(picks)}]" if picks else "")
+
+
+def named(parametric: Parametric, goal: Claim, rule: int | None) -> str:
+    """An obligation as a reader names it."""
+    return f"{goal.name} {'initially' if rule is None else f'after {rule_label(parametric, rule)}'}"

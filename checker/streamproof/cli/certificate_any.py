@@ -1,0 +1,241 @@
+"""Certificates of proofs for every value of parameters, on the command line: how they are written, verified and shown."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamproof.cli.certificate import certificate_json
+from streamproof.cli.outputs import people, write_json
+from streamproof.cli.selection import Selection, select
+from streamproof.language.model import limits_text
+from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.system.unbounded import Parametric
+from streamproof.system.verdict import Finding, Verdict
+
+if TYPE_CHECKING:
+    from streamproof.certify.evidence import Written
+    from streamproof.certify.verifier_any import Discharged, Shown
+    from streamproof.symbolic.parametric import AnySize
+
+ANY = "--any"
+SOLVER_NAMES = {"z3": "Z3", "cvc5": "cvc5"}
+MISSING = "cvc5 is not installed, so there is no second solver; pip install 'streamproof[certificates]'"
+
+
+# --- writing
+
+
+def certify_proved_any(
+    path: Path,
+    selection: Selection,
+    parametric: Parametric,
+    proof: AnySize,
+    findings: Sequence[Finding],
+    tell: Callable[[str], None],
+) -> tuple[Written | None, dict[str, str]]:
+    """Write the certificate of a proof for every size, and say why there is none of other verdicts.
+
+    None, and no file, where it shows nothing. Raises `SystemFailure`, and `Disagreement` where the proof is found wrong.
+    """
+    from streamproof.certify.proofs_any import certify_any
+
+    without = {}
+    for finding in findings:
+        if finding.verdict is Verdict.VIOLATED:
+            without[finding.property] = (
+                "it is violated at one size: check --certificate at these values writes the evidence"
+            )
+        elif finding.verdict is not Verdict.HOLDS:
+            without[finding.property] = finding.because
+    if proof.stopped == "interrupted":
+        return None, without
+    options = (*selection.options, ANY, ",".join(f.name for f in parametric.free))
+    written, open_ = certify_any(path, parametric, selection.target.text, options, proof, tell)
+    return written, {**without, **open_}
+
+
+def written_json(written: Written | None, without: Mapping[str, str]) -> dict[str, Any]:
+    """What the JSON of prove says of the certificate."""
+    found = certificate_json(written)
+    return {"certificate": None if found is None else {**found, "without": dict(without)}}
+
+
+def tell_written(written: Written | None, without: Mapping[str, str], json_to: str | None) -> None:
+    """Print what the certificate shows, and for which properties there is none."""
+    stream = people(json_to)
+    for name, why in without.items():
+        stream.write(f"no certificate for {name}: {why}\n")
+    if written is None:
+        stream.write("no certificate was written\n")
+        return
+    stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(without)} verdicts,")
+    stream.write(f" {written.size:,} bytes; streamproof verify-certificate {shlex.quote(str(written.path))}\n")
+
+
+# --- verifying
+
+
+def is_for_any(data: bytes) -> bool:
+    """Whether the header of a certificate, which nothing has checked yet, names free parameters."""
+    try:
+        return ANY in json.loads(data.split(b"\n", 2)[1])["options"]
+    except (ValueError, IndexError, KeyError, TypeError):
+        return False
+
+
+def verify_for_any(
+    path: Path,
+    data: bytes,
+    model: str | None,
+    smt: Path | None,
+    seconds: float | None,
+    status: Callable[[str], None],
+    json_to: str | None,
+) -> Callable[[], int]:
+    """Verify a certificate, write its JSON and scripts; what is returned prints the outcome. Raises `StreamproofError`."""
+    from streamproof.certify.solvers import PATIENCE
+    from streamproof.certify.verifier import Rejected
+    from streamproof.certify.verifier_any import Disagreement, verify_any
+
+    begun = time.perf_counter()
+    try:
+        shown = verify_any(
+            data, lambda header: _parametric(header, model), status, seconds=PATIENCE if seconds is None else seconds
+        )
+    except (Rejected, Disagreement) as error:
+        if json_to is not None:
+            write_json(_document(path, data, None, error, begun), json_to)
+        raise
+    if smt is not None:
+        write_scripts(shown, smt)
+    if json_to is not None:
+        write_json(_document(path, data, shown, None, begun), json_to)
+
+    def tell() -> int:
+        _tell(path, shown, smt, begun, json_to)
+        return Exit.HOLDS
+
+    return tell
+
+
+def _parametric(header: Mapping[str, Any], model: str | None) -> Parametric:
+    """The parametric system that a certificate is about, from the model it names or the one given."""
+    given: dict[str, list[str]] = {"--variant": [], "--size": [], "-p": [], ANY: []}
+    words = [str(word) for word in header["options"]]
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        given[option].append(value)
+    variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
+    selection = select(model or str(header["model"]), variant, size, given["-p"])
+    (free,) = given[ANY]
+    return selection.target.parametric(selection.variant, selection.given, [name for name in free.split(",") if name])
+
+
+def write_scripts(shown: Shown, folder: Path) -> None:
+    """Write every obligation as an SMT-LIB file, with a list of what each says. Raises `SystemFailure`."""
+    from streamproof.exchange.files import write_bytes
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SystemFailure(
+            f"{folder} cannot be made: {error.strerror or error}", remedy="name another folder"
+        ) from error
+    rows = []
+    for number, one in enumerate(shown.obligations, start=1):
+        name = f"obligation-{number:04}.smt2"
+        write_bytes(folder / name, one.text.encode())
+        rows.append({"file": name, **_obligation(one)})
+    write_bytes(folder / "obligations.json", (json.dumps(rows, indent=1) + "\n").encode())
+
+
+def _obligation(one: Discharged) -> dict[str, Any]:
+    return {
+        "claim": one.claim,
+        "rule": one.rule,
+        "needs": list(one.needs),
+        "instantiation_terms": one.terms,
+        "answers": dict(one.answers),
+    }
+
+
+def _document(
+    path: Path, data: bytes, shown: Shown | None, error: StreamproofError | None, begun: float
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "schema": "streamproof.verify-certificate/1",
+        "file": str(path),
+        "bytes": len(data),
+        "accepted": error is None,
+        "because": None if error is None else error.message,
+        "model": None if shown is None else shown.header["model"],
+        "options": None if shown is None else shown.header["options"],
+        "claims": None if shown is None else shown.header["claims"],
+        "counts": None,
+        "seconds": time.perf_counter() - begun,
+        "exit_code": int(Exit.HOLDS if error is None else error.exit_code),
+    }
+    if shown is not None:
+        found["lemma_graph"] = {
+            "schema": "streamproof.lemma-graph/1",
+            "any": {name: [least, most] for name, least, most in shown.free},
+            "lemmas": dict(shown.lemmas),
+            "solvers": dict(shown.solvers),
+            "obligations": [_obligation(one) for one in shown.obligations],
+        }
+    return found
+
+
+def graph_lines(shown: Shown) -> list[tuple[str, str]]:
+    """For each claim the claims that it needs, each with the rules for which it does."""
+    needs: dict[str, dict[str, list[str]]] = {}
+    for one in shown.obligations:
+        row = needs.setdefault(one.claim, {})
+        for need in one.needs or ("nothing",):
+            row.setdefault(need, []).append(one.rule or "initially")
+    return [
+        (claim, ", ".join(f"{need} ({', '.join(rules)})" for need, rules in row.items()))
+        for claim, row in needs.items()
+    ]
+
+
+def _tell(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str | None) -> None:
+    from streamproof.report.console import print_lines
+    from streamproof.traces.lines import line
+
+    stream = people(json_to)
+    width = max(len(name) for name in shown.header["claims"])
+    lines = [line(f"{name:{width}}  {verdict}", indent=2) for name, verdict in shown.header["claims"].items()]
+    if shown.free:
+        every = ", ".join(f"{name} ({limits_text(least, most)})" for name, least, most in shown.free)
+        lines.append(line(f"for every value of {every}"))
+    if shown.lemmas:
+        lines.append(line("Lemmas:"))
+        lines += [line(f"{name}: {text}", indent=2, hang=4) for name, text in shown.lemmas]
+    lines.append(line("Lemma graph:"))
+    lines += [line(f"{claim}  needs: {text}", indent=2, hang=4) for claim, text in graph_lines(shown)]
+    lines += [line(text) for text in _solver_lines(shown)]
+    if smt is not None:
+        lines.append(line(f"scripts: {smt}"))
+    print_lines(lines, stream)
+    asked = shlex.join([shown.header["model"], *shown.header["options"]])
+    stream.write(f"accepted: {path} shows this of {asked} ({time.perf_counter() - begun:.2f} s)\n")
+    stream.flush()
+
+
+def _solver_lines(shown: Shown) -> list[str]:
+    number = len(shown.obligations)
+    lines = []
+    for solver, version in shown.solvers.items():
+        done = sum(one.answers[solver] == "unsat" for one in shown.obligations)
+        lines.append(f"{SOLVER_NAMES[solver]} {version}: {done} of {number} obligations discharged")
+    for one in shown.by_one:
+        by = ", ".join(SOLVER_NAMES[solver] for solver, answer in one.answers.items() if answer == "unsat")
+        lines.append(f"discharged by {by} only: {one.claim} {f'after {one.rule}' if one.rule else 'initially'}")
+    if "cvc5" not in shown.solvers:
+        lines.append(f"shown by Z3 alone: {MISSING}")
+    return lines
