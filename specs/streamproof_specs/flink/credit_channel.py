@@ -42,9 +42,13 @@ UNRECORDED = "no process recorded the calls of credit-based flow control; start 
 
 
 @lru_cache(maxsize=32)
-def channel_rules(exclusive: int, pipelined: bool, threads: int) -> Rules:
+def channel_rules(exclusive: int, pipelined: bool, threads: int, given_up: bool) -> Rules:
     """The machine of a channel with so many exclusive buffers, handled in so many threads."""
-    return Rules(RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE))
+    return Rules(
+        RecordedChannel(
+            exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE, given_up=given_up
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class _Channel:
         threads = {} if network is None else {(network.event.process, network.thread, "c."): 0}
         accounts = tuple(spans(reading, [self._call(r, threads) for r in records]) for _, records in self._in_order())
         accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
-        rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)))
+        rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)), reading.given_up)
         wording = CreditWording(reading)
         task = Task(self.id, rules.system, spans=accounts, grounding=rules.instances, wording=wording)
         return Case(self.id, title, (task,), damage=self._damage())

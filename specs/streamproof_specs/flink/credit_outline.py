@@ -40,6 +40,10 @@ class OutlinedChannel(RecordedChannel):
 
     name = "credit_channel"
 
+    def sends_late(self, s: Any) -> Any:
+        """Whether a released reader sends more: what released it, and of what kind its partition is, is not seen."""
+        return s.closed
+
     @action(n="amount")
     def gain_unseen(self, s: Any, n: int) -> None:
         """Buffers were lent or came back."""
@@ -158,7 +162,7 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
     match record.name.removeprefix(PRODUCER), record.event.args["at"]:
         case "requestSubpartitionViewOrRegisterListener" | "requestSubpartitionView", "call":
             awaits = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
-            end.add(record, ((Move("accept"),),), demands=(had,), awaits=awaits)
+            end.add(record, ((Move("accept"), Move("create")),), demands=(had,), awaits=awaits)
         case "getNextBuffer", "call":
             end.add(record, ((),), before=(had,))
         case "getNextBuffer", "ret":
