@@ -178,15 +178,22 @@ class CreditChannel(Producer):
 
     @action
     def take_none(self, s: Any) -> None:
-        """A channel that is released has no buffer for what still arrives. If one is held for the message before, that was
-        turned away unseen."""
+        """A channel that is released has no buffer for what still arrives."""
         self.in_network(s)
         require(s.released)
         require(len(s.down) > 0)
-        require(s.holding or (s.down.head.what == "BUFFER" and s.down.head.kind in self.data))
+        if s.holding:
+            require(self.turned_away(s))
+        else:
+            require(s.down.head.what == "BUFFER")
+            require(s.down.head.kind in self.data)
         require(s.free + s.borrowed == 0)
         s.holding = True
         s.required -= 1
+
+    def turned_away(self, s: Any) -> Any:
+        """Whether the message for which a buffer was looked for before may have been dropped, unseen, in favour of another."""
+        return False
 
     @action(fairness=WEAK)
     def stop_coming(self, s: Any) -> None:
@@ -490,6 +497,10 @@ class RecordedChannel(CreditChannel):
         self.size = range(self.produced + 1)
         self.loan = range(self.produced + 1)
         self.pieces = range(1, self.produced + 1)
+
+    def turned_away(self, s: Any) -> Any:
+        """What reaches a released channel leaves no record."""
+        return len(s.down) > 1
 
     def may_cancel(self, s: Any) -> Any:
         """After the release, or at any time where that is not recorded."""

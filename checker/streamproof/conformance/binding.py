@@ -166,6 +166,8 @@ class Task:
     streams: tuple[Stream, ...] = ()
     wording: Wording | None = None
     spans: tuple[tuple[Span, ...], ...] = ()
+    ends: frozenset[int] = frozenset()
+    """Accounts of `spans` that may end before the behaviour does: what waits for more of them proves nothing."""
     grounding: Grounding | None = None
 
 

@@ -78,6 +78,9 @@ class OverlapTracker:
                 if next_point not in seen:
                     seen.add(next_point)
                     stack.append((next_point, Path(path, taken) if taken else path))
+        if self._unfinished(stuck):
+            why = "the record of a process ends before the other's does, which waits for it"
+            return self._outcome(*furthest, len(seen), exhausted=why)
         return self._outcome(*furthest, len(seen), rejection=self._refuse(stuck))
 
     def _outcome(
@@ -157,6 +160,20 @@ class OverlapTracker:
     def _may_come(self, point: _Point, number: int, span: int) -> bool:
         before = self.task.spans[number][span].after
         return before is None or before < point.at[number] or (number, before) in point.early
+
+    def _unfinished(self, stuck: list[_Point]) -> bool:
+        """Whether all that is left, at the furthest points, waits for accounts that are used up and may end too early."""
+        most = max(point.progress for point in stuck)
+        return any(
+            any(point.at[n] == len(self.task.spans[n]) for n in self.task.ends)
+            and all(
+                self._waits(account[at], (point.state,))
+                for at, account in zip(point.at, self.task.spans, strict=True)
+                if at < len(account)
+            )
+            for point in stuck
+            if point.progress == most
+        )
 
     def _refuse(self, stuck: list[_Point]) -> Rejection:
         """Blames the first event that is wrong in itself; where each one only waits for another, the earliest of them.

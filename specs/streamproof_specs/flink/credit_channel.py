@@ -77,7 +77,8 @@ class _Channel:
         accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
         rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)), reading.given_up)
         wording = CreditWording(reading)
-        task = Task(self.id, rules.system, spans=accounts, grounding=rules.instances, wording=wording)
+        ends = frozenset(number for number, (_, records) in enumerate(self._in_order()) if not _is_whole(records))
+        task = Task(self.id, rules.system, spans=accounts, ends=ends, grounding=rules.instances, wording=wording)
         return Case(self.id, title, (task,), damage=self._damage())
 
     def _in_order(self) -> list[tuple[str, Sequence[Recorded]]]:
@@ -149,6 +150,13 @@ class _Channel:
         task = next((r.thread for r in self.of("p.enqueue")), "")
         partition = next((r.text("partition") for r in self.of("p.request") + self.of("c.request")), "")
         return task.partition("#")[0] or f"partition {partition.partition('@')[0]}"
+
+
+def _is_whole(records: Sequence[Recorded]) -> bool:
+    """Whether a process's record of a channel goes on until its ends there are released."""
+    names = {r.name for r in records}
+    ends = {name[:2] for name in names} & {"p.", "c."}
+    return all(f"{end}release" in names for end in ends)
 
 
 class FlinkCreditChannel:

@@ -131,6 +131,9 @@ def read_recording(run: TraceRun) -> Recording:
     recording = Recording()
     for file in run.files:
         _read(file, recording)
+    for records in recording.processes.values():
+        # A process may have written several files.
+        records.sort(key=lambda r: r.done)
     return recording
 
 
