@@ -94,6 +94,10 @@ class Attempts:
     _suspended: set[Session] = field(default_factory=set)
     _last: Session | None = None
     """The last JobMaster that made an attempt."""
+    _masters: set[str] = field(default_factory=set)
+    """Processes whose logs speak of executions of the job."""
+    _built: dict[str, Session] = field(default_factory=dict)
+    """The JobMaster that built an execution graph."""
     _clocks: Clocks = field(default_factory=Clocks)
 
     def tasks(self) -> Iterator[Task]:
@@ -116,6 +120,7 @@ class Attempts:
         graph = ""
         for event, session in in_sessions(events):
             args = event.args
+            self._built.setdefault(session[1], session)
             match event.event:
                 case "job.transition" if args["new"] == "SUSPENDED":
                     self._suspended.add(session)
@@ -181,7 +186,10 @@ class Attempts:
         if not lines.name:
             parsed = Attempt.parse(text)
             lines.name, lines.number = f"{parsed.vertex}_{parsed.subtask}", parsed.number
-        place, own = self._place.get(text), lines.own(text.partition("_")[0], self.complete)
+        graph = text.partition("_")[0]
+        place, own = self._place.get(text), lines.own(graph, self.complete and len(self._masters) == 1)
+        if not lines.sessions and graph in self._built:
+            own = self._built[graph]
         took_over = own is not None and (own in self._suspended or own != self._last)
         may_cut = place is None or place in self._lost or not self.complete or took_over
         system = attempt_system(len(lines.partitions), may_cut)
@@ -196,14 +204,14 @@ class Attempts:
             hidden |= {"receive"}
         if any(self._silent_on_failures(p) for p in watched):
             hidden |= {"crash"}
-        masters = [] if own is None else lines.sessions[own]
+        masters = [] if own is None else lines.sessions.get(own, [])
         known = [e for es in (masters, *watched.values()) for e in es]
         streams = [
             Stream(in_partial_order(es, [self._seen(wording, lines, e) for e in es]), OF_TASK, self._ends(p, known))
             for p, es in sorted(watched.items())
         ]
         if own is not None or not lines.sessions:
-            speaking = {e.process for e in masters} or {p for p, s in self._speaks.items() if "exec.transition" in s}
+            speaking = {own[0]} if own else {p for p, s in self._speaks.items() if "exec.transition" in s}
             silent = took_over or all(self._ends(p, known) for p in speaking)
             streams.append(Stream([wording.master(e) for e in masters], OF_MASTER, silent))
         streams += [
