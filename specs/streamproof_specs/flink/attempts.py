@@ -126,6 +126,7 @@ class Attempts:
                     self._suspended.add(session)
                 case "exec.transition" | "exec.deploy":
                     graph = args["graph"]
+                    self._masters.add(event.process)
                     self._of(args["attempt"], event).sessions.setdefault(session, []).append(event)
                     if event.event == "exec.deploy":
                         self._place[args["attempt"]], self._last = args["tm"], session
