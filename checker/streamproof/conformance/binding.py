@@ -166,8 +166,9 @@ class Task:
     streams: tuple[Stream, ...] = ()
     wording: Wording | None = None
     spans: tuple[tuple[Span, ...], ...] = ()
-    ends: frozenset[int] = frozenset()
-    """Accounts of `spans` that may end before the behaviour does: what waits for more of them proves nothing."""
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """Accounts of `spans` that end before the behaviour does, with the moment from which on something may be missing in
+    them: what waits for it proves nothing."""
     grounding: Grounding | None = None
 
 

@@ -162,18 +162,14 @@ class OverlapTracker:
         return before is None or before < point.at[number] or (number, before) in point.early
 
     def _unfinished(self, stuck: list[_Point]) -> bool:
-        """Whether all that is left, at the furthest points, waits for accounts that are used up and may end too early."""
+        """Whether all that is left, at one of the furthest points, waits, and there is an account that may lack something."""
         most = max(point.progress for point in stuck)
-        return any(
-            any(point.at[n] == len(self.task.spans[n]) for n in self.task.ends)
-            and all(
-                self._waits(account[at], (point.state,))
-                for at, account in zip(point.at, self.task.spans, strict=True)
-                if at < len(account)
-            )
-            for point in stuck
-            if point.progress == most
-        )
+        for point in (p for p in stuck if p.progress == most):
+            heads = {n: account[at] for n, at in enumerate(point.at) if at < len(account := self.task.spans[n])}
+            lacks = any(n not in heads or heads[n].closes > since for n, since in self.task.ends.items())
+            if lacks and all(self._waits(head, (point.state,)) for head in heads.values()):
+                return True
+        return False
 
     def _refuse(self, stuck: list[_Point]) -> Rejection:
         """Blames the first event that is wrong in itself; where each one only waits for another, the earliest of them.

@@ -77,7 +77,11 @@ class _Channel:
         accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
         rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)), reading.given_up)
         wording = CreditWording(reading)
-        ends = frozenset(number for number, (_, records) in enumerate(self._in_order()) if not _is_whole(records))
+        ends = {
+            number: self.recording.unreturned(process)
+            for number, (process, records) in enumerate(self._in_order())
+            if not _is_whole(records)
+        }
         task = Task(self.id, rules.system, spans=accounts, ends=ends, grounding=rules.instances, wording=wording)
         return Case(self.id, title, (task,), damage=self._damage())
 
