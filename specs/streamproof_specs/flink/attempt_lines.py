@@ -40,7 +40,7 @@ def in_partial_order(lines: Sequence[Event], observations: Sequence[Observation]
     `Task.transitionState` does a compareAndSet and then logs, without a lock; so does `registerResultPartition`. A change
     took place between the line before it of the same thread and its own line. The task's own thread writes all of them
     but CANCELING, which the main thread writes after "Attempting to cancel", and FAILED, which another thread may write
-    after "Attempting to fail". Lines of a `ResultPartitionManager` under its lock, and of the main thread, stay in place.
+    after "Attempting to fail". Its end is logged before the main thread un-registers the task. Lines of a `ResultPartitionManager` under its lock, and of the main thread, stay in place.
     """
     found: list[Observation] = []
     own, cancelling, failing, failed = -1, -1, None, False
@@ -48,6 +48,8 @@ def in_partial_order(lines: Sequence[Event], observations: Sequence[Observation]
         match line.event, line.args.get("what", line.args.get("new")):
             case "tm.submit", _:
                 own = cancelling = at
+            case "tm.final", _:
+                own = at
             case "tm.failext", "cancel":
                 cancelling = at
             case "tm.failext", _:

@@ -18,7 +18,7 @@ from streamproof.conformance.binding import Observation, Stream, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import Attempt, FlinkRun
 from streamproof.language.compile import compile_model
-from streamproof_models.task_attempt import TaskAttempt
+from streamproof_models.task_attempt import OVER, TaskAttempt
 from streamproof_specs.flink.attempt_lines import (
     OF_MASTER,
     OF_TASK,
@@ -28,7 +28,7 @@ from streamproof_specs.flink.attempt_lines import (
     AttemptWording,
     in_partial_order,
 )
-from streamproof_specs.flink.clocks import Clocks
+from streamproof_specs.flink.clocks import REPORTED, Clocks
 from streamproof_specs.task_attempt import SPEC
 
 Session = tuple[str, str]
@@ -191,6 +191,9 @@ class Attempts:
         place, own = self._place.get(text), lines.own(graph, self.complete and len(self._masters) == 1)
         if not lines.sessions and graph in self._built:
             own = self._built[graph]
+        masters = [] if own is None else lines.sessions.get(own, [])
+        if self._may_lack(masters):
+            own, masters = None, []
         took_over = own is not None and (own in self._suspended or own != self._last)
         may_cut = place is None or place in self._lost or not self.complete or took_over
         system = attempt_system(len(lines.partitions), may_cut)
@@ -198,14 +201,17 @@ class Attempts:
         hidden = UNSEEN
         if own is None and not (self.complete and not lines.sessions):
             hidden |= OF_MASTER
-        watched = {p: es for p, es in lines.tasks.items() if self._from_start(p, es)}
+        watched = {
+            p: es
+            for p, es in lines.tasks.items()
+            if self._from_start(p, es) and not self._may_lack([e for e in es if e.event in TASK_LINES])
+        }
         if not self._watching(place, lines, watched):
             hidden |= OF_TASK
         elif watched and not any("tm.submit" in self._speaks[p] for p in watched):
             hidden |= {"receive"}
         if any(self._silent_on_failures(p) for p in watched):
             hidden |= {"crash"}
-        masters = [] if own is None else lines.sessions.get(own, [])
         known = [e for es in (masters, *watched.values()) for e in es]
         streams = [
             Stream(in_partial_order(es, [self._seen(wording, lines, e) for e in es]), OF_TASK, self._ends(p, known))
@@ -223,6 +229,12 @@ class Attempts:
     def _ends(self, process: str, events: Sequence[Event]) -> bool:
         """Whether a process's log may end before the last of these events that another one logged."""
         return self._clocks.end(process) < self._clocks.latest(e for e in events if e.process != process)
+
+    def _may_lack(self, events: Sequence[Event]) -> bool:
+        """Whether lines about an attempt may be in a part of a rotated log that is missing: not if one file has them all."""
+        if not events or len(self.run.processes[events[0].process].files) < 2:
+            return False
+        return len({e.file for e in events}) > 1 or events[-1].args.get("new") not in OVER
 
     @staticmethod
     def _from_start(process: str, events: Sequence[Event]) -> bool:
@@ -243,11 +255,16 @@ class Attempts:
             return False
         if place is None:
             return False
-        deployed = self._clocks.latest(e for es in lines.sessions.values() for e in es if e.event == "exec.deploy")
+        events = [e for es in lines.sessions.values() for e in es]
+        deployed = self._clocks.latest(e for e in events if e.event == "exec.deploy")
+        # The first report tells that the task was received.
+        reported = [e for e in events if e.args.get("new") in REPORTED][:1]
+        received = max(deployed, self._clocks.latest(reported))
         return any(
             process.tm == place
             and "tm.transition" in self._speaks.get(name, ())
-            and self._clocks.begin(name) <= deployed <= self._clocks.end(name)
+            and self._clocks.begin(name) <= deployed
+            and received <= self._clocks.end(name)
             for name, process in self.run.processes.items()
         )
 

@@ -9,7 +9,7 @@ from math import inf
 
 from streamproof.conformance.events import Event
 
-_REPORTED = ("INITIALIZING", "RUNNING", "FINISHED")
+REPORTED = ("INITIALIZING", "RUNNING", "FINISHED")
 """States that the JobManager takes over from a TaskManager's report and from nothing else."""
 
 
@@ -41,11 +41,11 @@ class Clocks:
             match event.event:
                 case "exec.deploy":
                     master.setdefault((args["attempt"], "DEPLOYING"), second)
-                case "exec.transition" if args["new"] in _REPORTED and args["old"] != "CREATED":
+                case "exec.transition" if args["new"] in REPORTED and args["old"] != "CREATED":
                     master.setdefault((args["attempt"], args["new"]), second)
                 case "tm.submit":
                     tasks.append((event.process, args["attempt"], "DEPLOYING", second))
-                case "tm.transition" if args["new"] in _REPORTED:
+                case "tm.transition" if args["new"] in REPORTED:
                     tasks.append((event.process, args["attempt"], args["new"], second))
         for process, attempt, state, second in tasks:
             ahead = second - master.get((attempt, state), inf)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -51,10 +52,20 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
             f"the JobManager's log begins in the middle of the job (line {first.line} of {Path(first.file or '').name})"
         )
         return Outside((where,), True)
+    missing = _missing_part(run.processes[first.process].files)
+    if missing:
+        return Outside((f"a part of the JobManager's rotated log is missing ({missing})",), True)
     if _overlapping(master) and _speculates(run, first.process):
         why = "tasks have several attempts at a time (speculative execution), which the machine does not follow"
         return Outside((why,), False)
     return Outside((), False)
+
+
+def _missing_part(files: Sequence[str]) -> str | None:
+    """The first rotated file whose number is left out, if any."""
+    numbers = {int(m[2]): m[1] for f in files if (m := re.fullmatch(r"(.*\.log\.)(\d{1,4})", Path(f).name))}
+    gaps = set(range(min(numbers, default=0), max(numbers, default=0))) - numbers.keys()
+    return f"{numbers[min(numbers)]}{min(gaps)}" if gaps else None
 
 
 def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:
