@@ -58,10 +58,12 @@ def in_partial_order(lines: Sequence[Event], observations: Sequence[Observation]
                 observation = replace(observation, follows=cancelling)
             case "tm.transition", "FAILED" if failing is not None:
                 observation = replace(observation, follows=min(own, failing))
-            case ("tm.transition" | "part.registered"), new:
+            case (("tm.transition" | "part.registered"), new):
                 observation = replace(observation, follows=own)
                 if failed and line.event == "part.registered":
-                    observation = replace(observation, impossible="a partition is registered by a thread that has failed")
+                    observation = replace(
+                        observation, impossible="a partition is registered by a thread that has failed"
+                    )
                 own, failed = at, new == "FAILED"
         found.append(observation)
     return found

@@ -45,9 +45,7 @@ UNRECORDED = "no process recorded the calls of credit-based flow control; start 
 def channel_rules(exclusive: int, pipelined: bool, threads: int, given_up: bool) -> Rules:
     """The machine of a channel with so many exclusive buffers, handled in so many threads."""
     return Rules(
-        RecordedChannel(
-            exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE, given_up=given_up
-        )
+        RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE, given_up=given_up)
     )
 
 

@@ -142,7 +142,9 @@ def _case(channel: str, records: Sequence[Recorded], exclusive: int) -> Case:
     title = next((str(r.event.args["task"]) for r in records if "task" in r.event.args), "a consumer")
     rules = outline_rules(exclusive)
     accounts = tuple(tuple(end.spans) for end in ends.values())
-    task = Task(channel, rules.system, spans=accounts, grounding=rules.instances)
+    released = {r.event.process for r in records if r.name.endswith(".releaseAllResources")}
+    early = {number: AMPLE for number, process in enumerate(ends) if process not in released}
+    task = Task(channel, rules.system, spans=accounts, ends=early, grounding=rules.instances)
     return Case(channel, f"to {title}, in outline", (task,))
 
 
