@@ -192,7 +192,7 @@ class CreditChannel(Producer):
         s.required -= 1
 
     def turned_away(self, s: Any) -> Any:
-        """Whether the message for which a buffer was looked for before may have been dropped, unseen, in favour of another."""
+        """Whether the message for which a buffer was looked for before may have been dropped unseen."""
         return False
 
     @action(fairness=WEAK)

@@ -197,13 +197,12 @@ class Tracker:
                 because = f"more than {self.limit:,} states are possible"
                 because += f" after {events[-1]}" if events else " before the first event"
                 return self._outcome(events, largest, belief, exhausted=because)
-            for reader, (index, observation) in ((r, c) for r in readers for c in r.candidates()):
-                after = self._accepted(observation, belief)
-                if after:
-                    break
-            else:
+            options = ((r, *candidate) for r in readers for candidate in r.candidates())
+            found = next(((*o, after) for o in options if (after := self._accepted(o[2], belief))), None)
+            if found is None:
                 rejection = self._contradiction() or self._refuse(readers, events, belief)
                 return self._outcome(events, largest, belief, rejection)
+            reader, index, observation, after = found
             del reader.left[index]
             if reader.head is None:
                 self._see(readers)

@@ -40,7 +40,8 @@ def in_partial_order(lines: Sequence[Event], observations: Sequence[Observation]
     `Task.transitionState` does a compareAndSet and then logs, without a lock; so does `registerResultPartition`. A change
     took place between the line before it of the same thread and its own line. The task's own thread writes all of them
     but CANCELING, which the main thread writes after "Attempting to cancel", and FAILED, which another thread may write
-    after "Attempting to fail". Its end is logged before the main thread un-registers the task. Lines of a `ResultPartitionManager` under its lock, and of the main thread, stay in place.
+    after "Attempting to fail". The task's thread has logged its end before the main thread un-registers the task. Lines
+    that a `ResultPartitionManager` writes under its lock, and other lines of the main thread, stay in place.
     """
     found: list[Observation] = []
     own, cancelling, failing, failed = -1, -1, None, False
