@@ -1,8 +1,8 @@
 """Disturbs recorded runs as real logging does, and counts the verdicts of `validate`: a correct run is never rejected.
 
 Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] RUN ...``. Each copy of a
-run gets one to three disturbances: neighbouring lines of different threads change places, a clock is off, a clock jumps
-while the process runs, a file is missing, a file is rotated, the end of a file is missing.
+run gets one to three disturbances: neighbouring lines of different threads change places, a clock is off, the times of
+one file are later than those of the others, a file is missing, a file is rotated, the end of a file is missing.
 """
 
 from __future__ import annotations
@@ -150,13 +150,14 @@ def shift(copy: Copy, rng: random.Random) -> str:
 
 
 def delay(copy: Copy, rng: random.Random) -> str:
-    """One process logs with a delay from some record on."""
+    """One file arrives late: all its records have later times than those of its process's other files. A clock that is set
+    while the process runs, right before the log is cut, is left out: then nothing tells when the log ends."""
     name = rng.choice(sorted(copy.logs) or copy.traces)
     seconds = round(rng.uniform(1, 90))
     if name in copy.logs:
-        parts = copy.logs[name]
-        start = rng.randrange(len(parts) or 1)
-        copy.logs[name] = parts[:start] + [moved(r, timedelta(seconds=seconds)) for r in parts[start:]]
+        copy.logs[name] = [moved(r, timedelta(seconds=seconds)) for r in copy.logs[name]]
+    else:
+        copy.others[name] = _moved_trace(copy.others[name], seconds * 10**9)
     return f"delay {name} by {seconds} s"
 
 

@@ -18,7 +18,8 @@ class Clocks:
     """First and last second of each log, and bounds of how far its clock is ahead of the JobManager's.
 
     Messages bound the offset: a task is received after it was deployed, and the JobManager holds it for RUNNING after the
-    TaskManager has logged so. Where messages in one direction are missing, the clocks are taken to agree if they can.
+    TaskManager has logged so. Where messages in one direction are missing, the clocks are taken to agree if they can; where
+    the bounds exclude each other, the clock has jumped, and was ahead by either.
     """
 
     _spans: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -71,10 +72,12 @@ class Clocks:
         return max((second - ahead for second, ahead in times if second is not None), default=-inf)
 
     def _at_least(self, process: str) -> float:
-        return self._least.get(process, min(0.0, self._most.get(process, 0.0)))
+        least = self._least.get(process, min(0.0, self._most.get(process, 0.0)))
+        return min(least, self._most.get(process, least))
 
     def _at_most(self, process: str) -> float:
-        return self._most.get(process, max(0.0, self._least.get(process, 0.0)))
+        most = self._most.get(process, max(0.0, self._least.get(process, 0.0)))
+        return max(most, self._least.get(process, most))
 
 
 def _second(event: Event) -> float | None:
