@@ -152,13 +152,13 @@ NEVER = "66b53f6479178746fe8ae6a010ce9638"
 Line = dict[str, Any]
 
 
-def rewritten(run: Path, channel: str, change: Callable[[list[Line]], list[Line]]) -> dict[str, Any]:
-    """The verdict on a channel whose producer's records were changed. Records are numbered anew, all in one go."""
+def rewritten(run: Path, channel: str, change: Callable[[list[Line]], list[Line]], spread: int = 100) -> dict[str, Any]:
+    """The verdict on a channel whose producer's records were changed, once their numbers were spread."""
     for file in run.glob("*.ndjson"):
         lines: list[Line] = [json.loads(text) for text in file.read_text().splitlines()]
         if any(r["trace"] == channel and r["event"] == "p.request" for r in lines):
             for r in lines:
-                r["seq"], r["args"]["q0"] = r["seq"] * 100, r["args"]["q0"] * 100
+                r["seq"], r["args"]["q0"] = r["seq"] * spread, r["args"]["q0"] * spread
             lines = change(lines)
             file.write_text("".join(json.dumps(r) + "\n" for r in lines))
     (found,) = [r for r in judged(run, "credit_channel") if r["trace"] == channel]
@@ -236,5 +236,5 @@ def test_a_reader_that_was_created_is_released(copied: Callable[[str], Path]) ->
                 r["args"] |= {"queue": 0, "backlog_now": 0}
         return lines
 
-    found = rewritten(copied("agent-cancel"), NEVER, change)
+    found = rewritten(copied("agent-cancel"), NEVER, change, spread=1)
     assert (found["verdict"], found["reason"]) == ("rejected", "the reader was not released")
