@@ -86,6 +86,10 @@ class CreditChannel(Producer):
             blocked=Bool(),
             finished=Bool(),
             closed=Bool(),
+            listed=Bool(),
+            queued=Bool(),
+            registered=Bool(),
+            cancels=Range(0, long * 3 + 1),
             made=Range(0, long),
             urgent=Queue(kind, capacity=long),
             queue=Queue(kind, capacity=long),
@@ -178,12 +182,18 @@ class CreditChannel(Producer):
         self.in_network(s)
         require(s.released)
         require(len(s.down) > 0)
-        require(s.down.head.what == "BUFFER")
-        require(s.down.head.kind in self.data)
-        require(not s.holding)
+        if s.holding:
+            require(self.turned_away(s))
+        else:
+            require(s.down.head.what == "BUFFER")
+            require(s.down.head.kind in self.data)
         require(s.free + s.borrowed == 0)
         s.holding = True
         s.required -= 1
+
+    def turned_away(self, s: Any) -> Any:
+        """Whether the message for which a buffer was looked for before may have been dropped unseen."""
+        return False
 
     @action(fairness=WEAK)
     def stop_coming(self, s: Any) -> None:
@@ -477,6 +487,9 @@ class RecordedChannel(CreditChannel):
 
     name = "credit_channel"
 
+    given_up: bool = True
+    """Whether the record says when the consumer released the channel."""
+
     def setup(self) -> None:
         """Numbers are as large as they come."""
         super().setup()
@@ -484,6 +497,14 @@ class RecordedChannel(CreditChannel):
         self.size = range(self.produced + 1)
         self.loan = range(self.produced + 1)
         self.pieces = range(1, self.produced + 1)
+
+    def turned_away(self, s: Any) -> Any:
+        """What reaches a released channel leaves no record."""
+        return len(s.down) > 1
+
+    def may_cancel(self, s: Any) -> Any:
+        """After the release, or at any time where that is not recorded."""
+        return s.released or not self.given_up
 
     def lends(self, s: Any, n: Any) -> Any:
         """The pool is shared: what it has left is not the channel's to know."""

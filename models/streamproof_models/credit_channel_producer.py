@@ -87,8 +87,17 @@ class Producer(Model):
         s.credits = self.exclusive
 
     @action(fairness=WEAK)
+    def create(self, s: Any) -> None:
+        """The partition is there: the reader gets its view and its place in the map of all readers."""
+        require(s.opened)
+        require(not s.listed)
+        require(not s.closed)
+        s.listed = True
+
+    @action(fairness=WEAK)
     def add_credit(self, s: Any) -> None:
         """Announced credits arrive, each announcement by itself and in their order."""
+        require(s.listed)
         require(len(s.up) > 0)
         s.credits += self.worth(s, s.up.pop())
         if s.ahead > 0:
@@ -97,6 +106,7 @@ class Producer(Model):
     @action(fairness=WEAK)
     def restart(self, s: Any) -> None:
         """The consumer's wish to go on arrives, after all credits that were announced before it."""
+        require(s.listed)
         require(s.resuming)
         require(s.ahead == 0)
         require(s.blocked)
@@ -105,9 +115,10 @@ class Producer(Model):
         if self.exclusive == 0:
             s.credits = 0
 
-    @action(size="size", backlog="amount", skipped="dropped", kept=[False, True], fairness=WEAK)
-    def send_data(self, s: Any, size: int, backlog: int, skipped: int, kept: bool) -> None:
-        """A buffer goes out for a credit. Empty finished ones before it are `skipped`; one still written to is `kept`."""
+    @action(size="size", backlog="amount", skipped="dropped", kept=[False, True], more=[False, True], fairness=WEAK)
+    def send_data(self, s: Any, size: int, backlog: int, skipped: int, kept: bool, more: bool) -> None:
+        """A buffer goes out for a credit. Empty finished ones before it are `skipped`; one still written to is `kept`.
+        With `more` to send the reader is queued again."""
         require(self.pipelined)
         self.may_send(s)
         require(len(s.urgent) == 0)
@@ -126,13 +137,13 @@ class Producer(Model):
             s.stock -= 1
         require(self.states(s, backlog))
         self.put(s, kind, size, backlog, 1)
+        self.queue_again(s, more)
 
-    @action(size="size", backlog="amount", skipped="dropped", fairness=WEAK)
-    def send_event(self, s: Any, size: int, backlog: int, skipped: int) -> None:
+    @action(size="size", backlog="amount", skipped="dropped", more=[False, True], fairness=WEAK)
+    def send_event(self, s: Any, size: int, backlog: int, skipped: int, more: bool) -> None:
         """An event goes out, for nothing. After one of a blocking kind only urgent ones go until the consumer resumes."""
         require(self.pipelined)
-        require(s.opened)
-        require(not s.closed)
+        self.take_turn(s)
         if len(s.urgent) > 0:
             require(skipped == 0)
             kind = s.urgent.pop()
@@ -150,6 +161,7 @@ class Producer(Model):
             else:
                 require(self.states(s, backlog))
             self.put(s, kind, size, backlog, 1)
+        self.queue_again(s, more)
 
     @action(kind="kinds", size="size", backlog="amount", pieces="pieces", fairness=WEAK)
     def send_stored(self, s: Any, kind: str, size: int, backlog: int, pieces: int) -> None:
@@ -175,6 +187,7 @@ class Producer(Model):
     def tell_backlog(self, s: Any, backlog: int) -> None:
         """Without credit from the start, what waits must be told by a message of its own."""
         require(self.exclusive == 0)
+        require(not s.registered)
         self.may_send(s)
         require(s.credits == 0)
         require(backlog > 0)
@@ -186,10 +199,49 @@ class Producer(Model):
         s.down.push({"what": "BACKLOG", "kind": self.kinds[0], "seq": 0, "size": 0, "backlog": backlog, "pieces": 1})
 
     @action
-    def close(self, s: Any) -> None:
-        """The reader is dropped; what was not sent is not sent any more."""
+    def cancel(self, s: Any) -> None:
+        """A request to cancel arrives, and takes the reader out of the queue of available ones. The consumer sends one when
+        it gives the channel up, and one more for each message that reaches it later. A reader that is in the map of all
+        readers is released then (`close`); of one that is not, `registered` stays as it is."""
         require(s.opened)
+        require(self.may_cancel(s))
+        require(s.cancels <= len(s.down))
+        s.cancels += 1
+        s.queued = False
+
+    @action
+    def close(self, s: Any) -> None:
+        """The reader is released, on a request to cancel or with its connection. Only with the connection this is the end:
+        a notification that was under way queues the reader once more, and what the partition still has is sent."""
+        require(s.opened)
+        require(s.listed)
+        s.listed = False
+        s.queued = False
+        s.registered = False
         s.closed = True
+
+    def may_cancel(self, s: Any) -> Any:
+        """Whether the consumer has reason to."""
+        return s.released
+
+    def sends_late(self, s: Any) -> Any:
+        """Whether a reader that was released goes on: one of a stored partition has nothing more to give."""
+        return self.pipelined and s.closed and s.cancels > 0
+
+    def take_turn(self, s: Any) -> None:
+        """What every message needs: the reader is queued, or not registered as such, so that a notification or a credit may
+        just have queued it. One that is registered and not queued never sends again."""
+        require(s.opened)
+        require(s.listed or self.sends_late(s))
+        require(s.queued or not s.registered)
+        s.queued = False
+        s.registered = False
+
+    def queue_again(self, s: Any, more: Any) -> None:
+        """The reader goes to the end of the queue if there is more that it can send."""
+        require(not more or len(s.urgent) > 0 or (not s.blocked and len(s.queue) > 0))
+        s.queued = more
+        s.registered = more
 
     def may_pay(self, s: Any) -> Any:
         """Whether there is a credit for a data message."""
@@ -205,8 +257,7 @@ class Producer(Model):
 
     def may_send(self, s: Any) -> None:
         """What every message of the producer needs that is not urgent."""
-        require(s.opened)
-        require(not s.closed)
+        self.take_turn(s)
         require(not s.blocked)
 
     def skip(self, s: Any, number: int) -> None:

@@ -5,7 +5,7 @@ The JobManager and the TaskManager keep a state each (`org.apache.flink.runtime.
 cancel; the TaskManager reports INITIALIZING, RUNNING and how the attempt ended, in this order. Reports that come too late
 are ignored. The connection may be cut: reports are lost then, and the JobManager ends the attempt by itself.
 
-The attempt's result partitions are registered on the TaskManager while it is DEPLOYING and released once.
+The attempt's result partitions are registered on the TaskManager while its thread sets it up and released once.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class TaskAttempt(Model):
         declared: dict[str, Decl] = {
             "master": Enum(*MASTER),
             "task": Enum(*TASK),
+            "setting_up": Bool(),
             "deployment": Enum("NONE", "SENT", "TAKEN"),
             "cancel_sent": Bool(),
             "reports": Queue(Enum(*MASTER), capacity=3),
@@ -155,11 +156,13 @@ class TaskAttempt(Model):
         """The task's thread begins to set it up."""
         require(s.task == "CREATED")
         s.task = "DEPLOYING"
+        s.setting_up = True
 
     @action(p="partitions", fairness=WEAK)
     def register(self, s: Any, p: int) -> None:
-        """A result partition can be asked for from now on."""
-        require(s.task == "DEPLOYING")
+        """A result partition can be asked for from now on. The task's thread goes on setting up until it sees that it is
+        cancelled or failed from outside."""
+        require(s.setting_up)
         require(s.partition[p] == "NONE")
         s.partition[p] = "REGISTERED"
 
@@ -168,6 +171,7 @@ class TaskAttempt(Model):
         """The task restores its state."""
         require(s.task == "DEPLOYING")
         s.task = "INITIALIZING"
+        s.setting_up = False
         self.report(s, "INITIALIZING")
 
     @action(fairness=WEAK)
@@ -211,6 +215,8 @@ class TaskAttempt(Model):
     def end(self, s: Any, how: str) -> None:
         """The task has ended, and says so."""
         s.task = how
+        if how != "FAILED":
+            s.setting_up = False
         self.report(s, how)
 
     @action(p="partitions")

@@ -39,6 +39,12 @@ def flink_more(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def flink_live(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of recorded runs of live clusters that once were misjudged, one folder for each run. Read only."""
+    return _unpack("live", tmp_path_factory.mktemp("flink"))
+
+
+@pytest.fixture(scope="session")
 def flink_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of traces that the bundled agent recorded, one folder for each run. Read only."""
     return _unpack("agent", tmp_path_factory.mktemp("flink"))

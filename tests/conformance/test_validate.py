@@ -84,7 +84,8 @@ def test_a_run_with_rare_turns_is_accepted(name: str, flink_more: Path) -> None:
         ("hybrid", "exchanges of type HYBRID_FULL (Source: src -> A -> B) are not followed"),
         (
             "adsched",
-            "the adaptive scheduler restarts the job with another parallelism, which the machine does not follow",
+            "the job runs under the adaptive scheduler, which builds a new execution graph at each restart: the machine "
+            "does not follow that",
         ),
         ("spec", "tasks have several attempts at a time (speculative execution), which the machine does not follow"),
     ],

@@ -11,10 +11,10 @@ from streamproof.system import Verdict
 from streamproof_specs.credit_channel import SPEC
 
 COUNTS = {
-    None: (51988, 338537, 40),
-    "barrier-passes": (64334, 417134, 39),
-    "doubled-credit": (62144, 407744, 40),
-    "unpaid": (165462, 1129674, 39),
+    None: (130760, 869803, 42),
+    "barrier-passes": (165002, 1094091, 41),
+    "doubled-credit": (155794, 1041639, 42),
+    "unpaid": (434638, 3017748, 41),
 }
 """Distinct states, generated states and depth."""
 

@@ -102,11 +102,14 @@ class Observation:
     awaits: Demand | None = None
     """What another process must have done before. Where it does not hold the event is not wrong, but too early."""
     then: Callable[[Sequence[Look]], None] | None = None
+    follows: int | None = None
+    """Position, in the same stream, of the last observation that must precede this one; None: all that stand before it.
+    A thread that changes the state first and logs afterwards may be overtaken in the log by another thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What one process recorded of a behaviour, in its order.
+    """What one process recorded of a behaviour: a total order, or a partial one where observations say what they `follow`.
 
     `actions` are those that this process takes and records. `ends` says that its log may end before the behaviour does:
     after its last event its actions may have happened unrecorded.
@@ -163,6 +166,9 @@ class Task:
     streams: tuple[Stream, ...] = ()
     wording: Wording | None = None
     spans: tuple[tuple[Span, ...], ...] = ()
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """Accounts of `spans` that end before the behaviour does, with the moment from which on something may be missing in
+    them: what waits for it proves nothing."""
     grounding: Grounding | None = None
 
 

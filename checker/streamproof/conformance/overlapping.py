@@ -78,6 +78,9 @@ class OverlapTracker:
                 if next_point not in seen:
                     seen.add(next_point)
                     stack.append((next_point, Path(path, taken) if taken else path))
+        if self._unfinished(stuck):
+            why = "the record of a process ends before the other's does, which waits for it"
+            return self._outcome(*furthest, len(seen), exhausted=why)
         return self._outcome(*furthest, len(seen), rejection=self._refuse(stuck))
 
     def _outcome(
@@ -157,6 +160,16 @@ class OverlapTracker:
     def _may_come(self, point: _Point, number: int, span: int) -> bool:
         before = self.task.spans[number][span].after
         return before is None or before < point.at[number] or (number, before) in point.early
+
+    def _unfinished(self, stuck: list[_Point]) -> bool:
+        """Whether all that is left, at one of the furthest points, waits, and there is an account that may lack something."""
+        most = max(point.progress for point in stuck)
+        for point in (p for p in stuck if p.progress == most):
+            heads = {n: account[at] for n, at in enumerate(point.at) if at < len(account := self.task.spans[n])}
+            lacks = {n for n, since in self.task.ends.items() if n not in heads or heads[n].closes > since}
+            if lacks and all(n in lacks or self._waits(head, (point.state,)) for n, head in heads.items()):
+                return True
+        return False
 
     def _refuse(self, stuck: list[_Point]) -> Rejection:
         """Blames the first event that is wrong in itself; where each one only waits for another, the earliest of them.

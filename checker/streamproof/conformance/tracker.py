@@ -8,8 +8,9 @@ reports little on failure; PObserve runs deterministic monitors. Here the answer
 prefix, the states there, and for each action that the event could mean the condition that failed (`explaining`).
 
 Several streams are merged as the machine allows, the first ones as far as they go: exact where no event of one process
-makes an event of another impossible, as with processes that send messages and never withdraw them. An accepted merge is
-always a behaviour of the machine.
+makes an event of another impossible, as with processes that send messages and never withdraw them. The lines of several
+threads in one stream are merged in the same way, within the order that `Observation.follows` leaves open: exact where each
+line names the state that it changes. An accepted merge is always a behaviour of the machine.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
+from itertools import islice
 from typing import Any
 
-from streamproof.conformance.binding import Grounding, Look, Move, Observation, Task
+from streamproof.conformance.binding import Grounding, Look, Move, Observation, Stream, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal, shown_states
 from streamproof.system import Instance, Interpreter, Kind, State, System
@@ -142,18 +144,32 @@ _Belief = dict[State, Path]
 
 @dataclass(slots=True)
 class _Reader:
-    """A stream and the observation that comes next in it."""
+    """A stream and the observations that are left of it, by position. A stream is read ahead only if it is a sequence."""
 
-    rest: Iterator[Observation]
+    rest: Iterator[tuple[int, Observation]]
     silent: frozenset[str] = frozenset()
-    head: Observation | None = None
+    left: list[tuple[int, Observation]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.advance()
+    @classmethod
+    def of(cls, stream: Stream) -> _Reader:
+        """A reader of one process's account."""
+        return cls(iter(()), stream.actions if stream.ends else frozenset(), list(enumerate(stream.observations)))
 
-    def advance(self) -> None:
-        """On to the next observation."""
-        self.head = next(self.rest, None)
+    @property
+    def head(self) -> Observation | None:
+        """The first observation that is left."""
+        if not self.left:
+            self.left.extend(islice(self.rest, 1))
+        return self.left[0][1] if self.left else None
+
+    def candidates(self) -> Iterator[tuple[int, Observation]]:
+        """The first observation and those that may precede it although the log has them later, by index in `left`."""
+        if self.head is None:
+            return
+        first = self.left[0][0]
+        for index, (_, observation) in enumerate(self.left):
+            if index == 0 or (observation.follows is not None and observation.follows < first):
+                yield index, observation
 
 
 @dataclass(slots=True)
@@ -172,8 +188,8 @@ class Tracker:
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` if the machine itself is at fault."""
-        readers = [_Reader(iter(self.task.observations))] if not self.task.streams else []
-        readers += [_Reader(iter(s.observations), s.actions if s.ends else frozenset()) for s in self.task.streams]
+        readers = [_Reader(enumerate(self.task.observations))] if not self.task.streams else []
+        readers += map(_Reader.of, self.task.streams)
         self._see(readers)
         belief = self._closure(dict.fromkeys(self._steps.interpreter.initial_states(), START))
         events: list[Event] = []
@@ -183,16 +199,13 @@ class Tracker:
                 because = f"more than {self.limit:,} states are possible"
                 because += f" after {events[-1]}" if events else " before the first event"
                 return self._outcome(events, largest, belief, exhausted=because)
-            for reader in readers:
-                after = self._accepted(reader.head, belief)
-                if after:
-                    break
-            else:
+            options = ((r, *candidate) for r in readers for candidate in r.candidates())
+            found = next(((*o, after) for o in options if (after := self._accepted(o[2], belief))), None)
+            if found is None:
                 rejection = self._contradiction() or self._refuse(readers, events, belief)
                 return self._outcome(events, largest, belief, rejection)
-            observation = reader.head
-            assert observation is not None
-            reader.advance()
+            reader, index, observation, after = found
+            del reader.left[index]
             if reader.head is None:
                 self._see(readers)
             belief = self._closure(after)
@@ -224,9 +237,9 @@ class Tracker:
         names = self.task.hidden.union(*(r.silent for r in readers if r.head is None))
         self._hidden = tuple(i for a in self.task.system.actions if a.name in names for i in a.instances)
 
-    def _accepted(self, observation: Observation | None, belief: _Belief) -> _Belief:
+    def _accepted(self, observation: Observation, belief: _Belief) -> _Belief:
         after: _Belief = {}
-        if observation is not None and observation.impossible is None:
+        if observation.impossible is None:
             for state, path in belief.items():
                 for end, taken in self._steps.explained(observation, state):
                     after.setdefault(end, Path(path, taken))

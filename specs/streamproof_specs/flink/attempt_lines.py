@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamproof.conformance.binding import Demand, Look, Move, Observation
 from streamproof.conformance.events import Event
@@ -32,6 +32,44 @@ _TASK_MOVES = {
     "CANCELED": ("stop", "withdraw"),
     "FAILED": ("crash",),
 }
+
+
+def in_partial_order(lines: Sequence[Event], observations: Sequence[Observation]) -> list[Observation]:
+    """The observations of one TaskManager's lines about one attempt, each with the line that it `follows`.
+
+    `Task.transitionState` does a compareAndSet and then logs, without a lock; so does `registerResultPartition`. A change
+    took place between the line before it of the same thread and its own line. The task's own thread writes all of them
+    but CANCELING, which the main thread writes after "Attempting to cancel", and FAILED, which another thread may write
+    after "Attempting to fail". The task's thread has logged its end before the main thread un-registers the task. Lines
+    that a `ResultPartitionManager` writes under its lock, and other lines of the main thread, stay in place.
+    """
+    found: list[Observation] = []
+    own, cancelling, failing, failed = -1, -1, None, False
+    for at, (line, observation) in enumerate(zip(lines, observations, strict=True)):
+        match line.event, line.args.get("what", line.args.get("new")):
+            case "tm.submit", _:
+                own = cancelling = at
+            case "tm.final", _:
+                own = at
+            case "tm.failext", "cancel":
+                cancelling = at
+            case "tm.failext", _:
+                failing = at if failing is None else failing
+            case "tm.transition", "CANCELING":
+                observation = replace(observation, follows=cancelling)
+            case "tm.transition", "FAILED" if failing is not None:
+                observation = replace(observation, follows=min(own, failing))
+            case (("tm.transition" | "part.registered"), new):
+                observation = replace(observation, follows=own)
+                if failed and line.event == "part.registered":
+                    observation = replace(
+                        observation, impossible="a partition is registered by a thread that has failed"
+                    )
+                own, failed = at, new == "FAILED"
+        found.append(observation)
+    return found
+
+
 _MASTER_LINE = {"schedule": ("CREATED", "SCHEDULED"), "deploy": ("SCHEDULED", "DEPLOYING")}
 _TASK_LINE = {
     "start": ("CREATED", "DEPLOYING"),
@@ -76,6 +114,10 @@ class AttemptWording:
             lambda look: look("master") == new,
         )
         return Observation(event, tuple((Move(m),) for m in moves), (becomes,), (held,))
+
+    def replayed(self, event: Event) -> Observation:
+        """The line of a JobMaster that took over and takes the attempt for finished."""
+        return Observation(event, before=(self._is("FINISHED"),))
 
     def task(self, event: Event) -> Observation:
         """A line of the TaskManager."""

@@ -1,12 +1,15 @@
 """Execution attempts of a job, one behaviour each: what the JobManager and the TaskManagers say of them must agree.
 
+Each JobMaster (a leader session: another process, or another execution graph in the same one) is a stream of its own. One
+that takes over replays attempts that finished before as "CREATED to FINISHED", under the identifiers of the other's graph.
+
 Clocks of different machines are not compared. A line of one process follows a line of another where the attempt's machine
 demands it: a task is received after it was deployed, the JobManager holds it for RUNNING after it has said so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -15,9 +18,21 @@ from streamproof.conformance.binding import Observation, Stream, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import Attempt, FlinkRun
 from streamproof.language.compile import compile_model
-from streamproof_models.task_attempt import TaskAttempt
-from streamproof_specs.flink.attempt_lines import OF_MASTER, OF_TASK, STORE_LINES, TASK_LINES, UNSEEN, AttemptWording
+from streamproof_models.task_attempt import OVER, TaskAttempt
+from streamproof_specs.flink.attempt_lines import (
+    OF_MASTER,
+    OF_TASK,
+    STORE_LINES,
+    TASK_LINES,
+    UNSEEN,
+    AttemptWording,
+    in_partial_order,
+)
+from streamproof_specs.flink.clocks import REPORTED, Clocks
 from streamproof_specs.task_attempt import SPEC
+
+Session = tuple[str, str]
+"""A JobMaster: its process and the execution graph that it built for the job; empty before a log tells."""
 
 _REQUESTS = frozenset({"part.reqremote", "part.reqlocal", "net.partreq.client", "gate.retrigger"})
 
@@ -34,10 +49,34 @@ class _Lines:
 
     name: str = ""
     number: int = 0
-    master: list[Event] = field(default_factory=list)
+    sessions: dict[Session, list[Event]] = field(default_factory=dict)
+    """Lines of each JobMaster."""
     tasks: dict[str, list[Event]] = field(default_factory=dict)
     """By process."""
     partitions: dict[str, int] = field(default_factory=dict)
+
+    def own(self, graph: str, complete: bool) -> Session | None:
+        """The JobMaster that made the attempt, if its lines about it are there from the first."""
+        for session, (first, *_) in self.sessions.items():
+            if session[1] == graph or (not session[1] and (complete or first.args.get("old") == "CREATED")):
+                return session
+        return None
+
+
+def in_sessions(events: Iterable[Event]) -> Iterator[tuple[Event, Session]]:
+    """Events of one job, each with the JobMaster that its process was at that moment."""
+    graphs: dict[str, str] = {}
+    for event in events:
+        if event.event == "job.graph":
+            graphs[event.process] = event.args["graph"]
+        yield event, (event.process, graphs.get(event.process, ""))
+
+
+def is_replayed(event: Event, session: Session) -> bool:
+    """Whether a JobMaster takes an attempt of another one's execution graph for finished."""
+    if event.event != "exec.transition" or session[1] in ("", event.args["graph"]):
+        return False
+    return (event.args["old"], event.args["new"]) == ("CREATED", "FINISHED")
 
 
 @dataclass(slots=True)
@@ -49,10 +88,17 @@ class Attempts:
     complete: bool
     _lines: dict[str, _Lines] = field(default_factory=dict)
     _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
-    _spans: dict[str, tuple[str, str]] = field(default_factory=dict)
     _speaks: dict[str, set[str]] = field(default_factory=dict)
     _place: dict[str, str] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
+    _suspended: set[Session] = field(default_factory=set)
+    _last: Session | None = None
+    """The last JobMaster that made an attempt."""
+    _masters: set[str] = field(default_factory=set)
+    """Processes whose logs speak of executions of the job."""
+    _built: dict[str, Session] = field(default_factory=dict)
+    """The JobMaster that built an execution graph."""
+    _clocks: Clocks = field(default_factory=Clocks)
 
     def tasks(self) -> Iterator[Task]:
         """One behaviour per attempt, in the order in which the attempts appear."""
@@ -64,9 +110,6 @@ class Attempts:
 
     def _gather(self) -> None:
         for event in self.run.events:
-            ts = event.ts or ""
-            first, last = self._spans.get(event.process, (ts, ts))
-            self._spans[event.process] = min(first, ts), max(last, ts)
             self._speaks.setdefault(event.process, set()).add(event.event)
             if event.args.get("new") == "FAILED":
                 self._speaks[event.process].add(f"{event.event} FAILED")
@@ -75,19 +118,23 @@ class Attempts:
         vertices = {(task, vertex) for (task, _), vertex in named.items()}
         unique = {task for task, _ in vertices if sum(t == task for t, _ in vertices) == 1}
         graph = ""
-        for event in events:
+        for event, session in in_sessions(events):
             args = event.args
+            self._built.setdefault(session[1], session)
             match event.event:
+                case "job.transition" if args["new"] == "SUSPENDED":
+                    self._suspended.add(session)
                 case "exec.transition" | "exec.deploy":
                     graph = args["graph"]
-                    self._of(args["attempt"], event).master.append(event)
+                    self._masters.add(event.process)
+                    self._of(args["attempt"], event).sessions.setdefault(session, []).append(event)
                     if event.event == "exec.deploy":
-                        self._place[args["attempt"]] = args["tm"]
+                        self._place[args["attempt"]], self._last = args["tm"], session
                 case "exec.ignored" if args["task"] in unique and "vertex" not in args:
                     vertex = named.get((args["task"], args["subtask"]))
                     text = f"{graph}_{vertex}_{args['subtask']}_{args['number']}"
-                    if text in self._lines:
-                        self._lines[text].master.append(event)
+                    if session in self._lines.get(text, _Lines()).sessions:
+                        self._lines[text].sessions[session].append(event)
                 case "jm.disconnect" if not str(args.get("why", "")).startswith("Stopping JobMaster"):
                     self._lost.add(args["tm"])
                 case name if name in TASK_LINES:
@@ -100,6 +147,7 @@ class Attempts:
                     reader = args.get("by") or args.get("attempt")
                     if reader:
                         self._of(reader, None).tasks.setdefault(event.process, []).append(event)
+        self._clocks = Clocks.of(self.run.events)
         self._check_requests(events)
 
     def _of(self, text: str, event: Event | None) -> _Lines:
@@ -112,14 +160,14 @@ class Attempts:
 
     def _check_requests(self, events: Sequence[Event]) -> None:
         """A task asks for what the attempts wrote that were the present ones when it was deployed."""
-        present: dict[tuple[str, int], int] = {}
+        present: dict[Session, dict[tuple[str, int], int]] = {}
         deployed: dict[str, dict[tuple[str, int], int]] = {}
-        for event in events:
-            args = event.args
-            if event.event == "exec.transition" and args["new"] == "SCHEDULED":
-                present[args["vertex"], args["subtask"]] = args["number"]
+        for event, session in in_sessions(events):
+            args, now = event.args, present.setdefault(session, {})
+            if event.event == "exec.transition" and (args["new"] == "SCHEDULED" or is_replayed(event, session)):
+                now[args["vertex"], args["subtask"]] = args["number"]
             elif event.event == "exec.deploy":
-                deployed.setdefault(args["attempt"], dict(present))
+                deployed.setdefault(args["attempt"], dict(now))
         for event in events:
             if event.event not in _REQUESTS:
                 continue
@@ -139,30 +187,54 @@ class Attempts:
         if not lines.name:
             parsed = Attempt.parse(text)
             lines.name, lines.number = f"{parsed.vertex}_{parsed.subtask}", parsed.number
-        place = self._place.get(text)
-        may_cut = place is None or place in self._lost or not self.complete
+        graph = text.partition("_")[0]
+        place, own = self._place.get(text), lines.own(graph, self.complete and len(self._masters) == 1)
+        if not lines.sessions and graph in self._built:
+            own = self._built[graph]
+        masters = [] if own is None else lines.sessions.get(own, [])
+        if self._may_lack(masters):
+            own, masters = None, []
+        took_over = own is not None and (own in self._suspended or own != self._last)
+        may_cut = place is None or place in self._lost or not self.complete or took_over
         system = attempt_system(len(lines.partitions), may_cut)
         wording = AttemptWording(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
         hidden = UNSEEN
-        known = self.complete or (bool(lines.master) and lines.master[0].args.get("old") == "CREATED")
-        master = [wording.master(e) for e in lines.master] if known else []
-        if not known:
+        if own is None and not (self.complete and not lines.sessions):
             hidden |= OF_MASTER
-        watched = {p: es for p, es in lines.tasks.items() if self._from_start(p, es)}
+        watched = {
+            p: es
+            for p, es in lines.tasks.items()
+            if self._from_start(p, es) and not self._may_lack([e for e in es if e.event in TASK_LINES])
+        }
         if not self._watching(place, lines, watched):
             hidden |= OF_TASK
         elif watched and not any("tm.submit" in self._speaks[p] for p in watched):
             hidden |= {"receive"}
         if any(self._silent_on_failures(p) for p in watched):
             hidden |= {"crash"}
-        last = max((e.ts or "" for es in (lines.master, *watched.values()) for e in es), default="")
+        known = [e for es in (masters, *watched.values()) for e in es]
         streams = [
-            Stream([self._seen(wording, lines, e) for e in es], OF_TASK, self._spans[p][1] < last)
+            Stream(in_partial_order(es, [self._seen(wording, lines, e) for e in es]), OF_TASK, self._ends(p, known))
             for p, es in sorted(watched.items())
         ]
-        masters = {e.process for e in lines.master} or {p for p, s in self._speaks.items() if "exec.transition" in s}
-        streams.append(Stream(master, OF_MASTER, all(self._spans[p][1] < last for p in masters)))
+        if own is not None or not lines.sessions:
+            speaking = {own[0]} if own else {p for p, s in self._speaks.items() if "exec.transition" in s}
+            silent = took_over or all(self._ends(p, known) for p in speaking)
+            streams.append(Stream([wording.master(e) for e in masters], OF_MASTER, silent))
+        streams += [
+            Stream([wording.replayed(es[0])]) for session, es in lines.sessions.items() if is_replayed(es[0], session)
+        ]
         return Task(self.job, system, hidden=hidden, streams=tuple(streams), wording=wording)
+
+    def _ends(self, process: str, events: Sequence[Event]) -> bool:
+        """Whether a process's log may end before the last of these events that another one logged."""
+        return self._clocks.end(process) < self._clocks.latest(e for e in events if e.process != process)
+
+    def _may_lack(self, events: Sequence[Event]) -> bool:
+        """Whether lines about an attempt may be in a part of a rotated log that is missing: not if one file has them all."""
+        if not events or len(self.run.processes[events[0].process].files) < 2:
+            return False
+        return len({e.file for e in events}) > 1 or events[-1].args.get("new") not in OVER
 
     @staticmethod
     def _from_start(process: str, events: Sequence[Event]) -> bool:
@@ -183,11 +255,16 @@ class Attempts:
             return False
         if place is None:
             return False
-        deployed = next((e.ts or "" for e in lines.master if e.event == "exec.deploy"), "")
+        events = [e for es in lines.sessions.values() for e in es]
+        deployed = self._clocks.latest(e for e in events if e.event == "exec.deploy")
+        # The first report tells that the task was received.
+        reported = [e for e in events if e.args.get("new") in REPORTED][:1]
+        received = max(deployed, self._clocks.latest(reported))
         return any(
             process.tm == place
             and "tm.transition" in self._speaks.get(name, ())
-            and self._spans[name][0] <= deployed <= self._spans[name][1]
+            and self._clocks.begin(name) <= deployed
+            and received <= self._clocks.end(name)
             for name, process in self.run.processes.items()
         )
 

@@ -89,6 +89,9 @@ SILENT = frozenset({"c.error", "c.partition_not_found"})
 """Calls that change nothing of a channel's flow control."""
 
 
+_CREATED = Move("create", optional=True)
+"""The reader may have been created since the request came, when its partition was registered."""
+
 _ARRIVES = there("no message is on its way to the consumer", lambda look: bool(look("down")))
 
 
@@ -104,7 +107,9 @@ def _enqueue(r: Reading, call: Call) -> list[Effect]:
 
 def _accept(r: Reading, call: Call) -> list[Effect]:
     awaits = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
-    return [Effect(call.begun, call.acted, ((Move("accept"),),), (_initial(r, call.record),), awaits=awaits)]
+    # A pipelined partition that is there shows its queue; otherwise the reader is created when the partition is.
+    there_is = (_CREATED,) if "queue" in call.record.event.args else ()
+    return [Effect(call.begun, call.acted, ((Move("accept"), *there_is),), (_initial(r, call.record),), awaits=awaits)]
 
 
 def _initial(r: Reading, record: Recorded) -> Demand:
@@ -114,7 +119,7 @@ def _initial(r: Reading, record: Recorded) -> Demand:
 def _add_credit(r: Reading, call: Call) -> list[Effect]:
     awaits = there("no announcement of credit is on its way", lambda look: bool(look("up")))
     same = says(call.record, "n", "the credit added", lambda look: look("up")[0])
-    return [Effect(call.begun, call.acted, ((Move("add_credit"),),), (same,), awaits=awaits)]
+    return [Effect(call.begun, call.acted, ((_CREATED, Move("add_credit")),), (same,), awaits=awaits)]
 
 
 def _restart(r: Reading, call: Call) -> list[Effect]:
@@ -122,7 +127,7 @@ def _restart(r: Reading, call: Call) -> list[Effect]:
         "the consumer has not resumed, or credit that it announced before has not arrived",
         lambda look: look("resuming") and look("ahead") == 0,
     )
-    return [Effect(call.begun, call.acted, ((Move("restart"),),), awaits=awaits)]
+    return [Effect(call.begun, call.acted, ((_CREATED, Move("restart")),), awaits=awaits)]
 
 
 def _send(r: Reading, call: Call) -> list[Effect]:
@@ -131,16 +136,18 @@ def _send(r: Reading, call: Call) -> list[Effect]:
         return []
     kind, size, backlog = record.text("type"), record.number("bytes"), record.number("backlog")
     pieces = record.number("partials")
-    said = {"size": size, "backlog": backlog}
+    said: dict[str, Any] = {"size": size, "backlog": backlog}
     due = says(record, "seq", "the sequence number sent", lambda look: look("sent"))
     ways: list[Way]
     if not r.pipelined:
-        ways = [(Move("send_stored", {"kind": kind, "pieces": 1 if pieces is None else pieces, **said}),)]
-    elif kind in DATA:
-        options = product(range(SKIPPED), (False, True))
-        ways = [(Move("send_data", {**said, "skipped": skipped, "kept": kept}),) for skipped, kept in options]
+        ways = [(_CREATED, Move("send_stored", {"kind": kind, "pieces": 1 if pieces is None else pieces, **said}))]
     else:
-        ways = [(Move("send_event", {**said, "skipped": skipped}),) for skipped in range(SKIPPED)]
+        said["more"] = record.text("next") != "NONE"
+        if kind in DATA:
+            options = product(range(SKIPPED), (False, True))
+            ways = [(_CREATED, Move("send_data", {**said, "skipped": n, "kept": kept})) for n, kept in options]
+        else:
+            ways = [(_CREATED, Move("send_event", {**said, "skipped": n})) for n in range(SKIPPED)]
 
     def sent(look: Look) -> Mapping[str, Any]:
         return named(look, "down", look("down")[-1])
@@ -175,19 +182,16 @@ def _next(r: Reading, record: Recorded) -> Demand:
 def _tell_backlog(r: Reading, call: Call) -> list[Effect]:
     # The backlog was read before the call, after the one before it in the same thread.
     told = Move("tell_backlog", {"backlog": call.record.number("backlog")})
-    return [Effect(call.before, call.acted, ((told,),))]
+    return [Effect(call.before, call.acted, ((_CREATED, told),))]
 
 
 def _close(r: Reading, call: Call) -> list[Effect]:
-    return [Effect(call.begun, call.acted, ((Move("close"),), (Move("abandon"), Move("close"))))]
+    return [Effect(call.begun, call.acted, ((_CREATED, Move("close")), (Move("abandon"), _CREATED, Move("close"))))]
 
 
 def _cancel(r: Reading, call: Call) -> list[Effect]:
-    if not r.given_up:
-        return []
-    return [
-        Effect(call.begun, call.acted, awaits=there("the consumer has not released", lambda look: look("released")))
-    ]
+    released = there("the consumer has not released", lambda look: look("released"))
+    return [Effect(call.begun, call.acted, ((Move("cancel"),),), awaits=released if r.given_up else None)]
 
 
 # --- the consumer
@@ -208,7 +212,7 @@ def _retrigger(r: Reading, call: Call) -> list[Effect]:
 
 def _take(r: Reading, call: Call) -> list[Effect]:
     if call.record.event.args.get("got") is False:
-        return [Effect(call.begun, call.acted, ((Move("take_none"),),))]
+        return [Effect(call.begun, call.acted, ((Move("take_none"),),), awaits=_ARRIVES)]
     return [Effect(call.begun, call.acted, ((Move("take"),),), awaits=_ARRIVES)]
 
 
@@ -408,7 +412,7 @@ def finished(call: Call) -> list[Demand]:
             Demand("what was gained was not counted as credit", lambda look: look("owed")[call.thread] is None)
         )
     if call.record.name == "p.cancel":
-        found.append(Demand("the reader was not released", lambda look: look("closed") or not look("opened")))
+        found.append(Demand("the reader was not released", lambda look: not look("listed")))
     if call.record.name == "c.blocked":
         found.append(
             Demand("the floating buffers were not given back", lambda look: look("stop") != "COMING" or look("drained"))

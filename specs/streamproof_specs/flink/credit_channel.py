@@ -42,9 +42,11 @@ UNRECORDED = "no process recorded the calls of credit-based flow control; start 
 
 
 @lru_cache(maxsize=32)
-def channel_rules(exclusive: int, pipelined: bool, threads: int) -> Rules:
+def channel_rules(exclusive: int, pipelined: bool, threads: int, given_up: bool) -> Rules:
     """The machine of a channel with so many exclusive buffers, handled in so many threads."""
-    return Rules(RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE))
+    return Rules(
+        RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, produced=AMPLE, given_up=given_up)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,14 @@ class _Channel:
         threads = {} if network is None else {(network.event.process, network.thread, "c."): 0}
         accounts = tuple(spans(reading, [self._call(r, threads) for r in records]) for _, records in self._in_order())
         accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
-        rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)))
+        rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)), reading.given_up)
         wording = CreditWording(reading)
-        task = Task(self.id, rules.system, spans=accounts, grounding=rules.instances, wording=wording)
+        ends = {
+            number: self.recording.unreturned(process)
+            for number, (process, records) in enumerate(self._in_order())
+            if not _is_whole(records)
+        }
+        task = Task(self.id, rules.system, spans=accounts, ends=ends, grounding=rules.instances, wording=wording)
         return Case(self.id, title, (task,), damage=self._damage())
 
     def _in_order(self) -> list[tuple[str, Sequence[Recorded]]]:
@@ -145,6 +152,13 @@ class _Channel:
         task = next((r.thread for r in self.of("p.enqueue")), "")
         partition = next((r.text("partition") for r in self.of("p.request") + self.of("c.request")), "")
         return task.partition("#")[0] or f"partition {partition.partition('@')[0]}"
+
+
+def _is_whole(records: Sequence[Recorded]) -> bool:
+    """Whether a process's record of a channel goes on until its ends there are released."""
+    names = {r.name for r in records}
+    ends = {name[:2] for name in names} & {"p.", "c."}
+    return all(f"{end}release" in names for end in ends)
 
 
 class FlinkCreditChannel:

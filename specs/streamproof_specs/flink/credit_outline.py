@@ -40,6 +40,10 @@ class OutlinedChannel(RecordedChannel):
 
     name = "credit_channel"
 
+    def sends_late(self, s: Any) -> Any:
+        """Whether a released reader sends more: what released it, and of what kind its partition is, is not seen."""
+        return s.closed
+
     @action(n="amount")
     def gain_unseen(self, s: Any, n: int) -> None:
         """Buffers were lent or came back."""
@@ -138,7 +142,9 @@ def _case(channel: str, records: Sequence[Recorded], exclusive: int) -> Case:
     title = next((str(r.event.args["task"]) for r in records if "task" in r.event.args), "a consumer")
     rules = outline_rules(exclusive)
     accounts = tuple(tuple(end.spans) for end in ends.values())
-    task = Task(channel, rules.system, spans=accounts, grounding=rules.instances)
+    released = {r.event.process for r in records if r.name.endswith(".releaseAllResources")}
+    early = {number: AMPLE for number, process in enumerate(ends) if process not in released}
+    task = Task(channel, rules.system, spans=accounts, ends=early, grounding=rules.instances)
     return Case(channel, f"to {title}, in outline", (task,))
 
 
@@ -158,7 +164,7 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
     match record.name.removeprefix(PRODUCER), record.event.args["at"]:
         case "requestSubpartitionViewOrRegisterListener" | "requestSubpartitionView", "call":
             awaits = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
-            end.add(record, ((Move("accept"),),), demands=(had,), awaits=awaits)
+            end.add(record, ((Move("accept"), Move("create")),), demands=(had,), awaits=awaits)
         case "getNextBuffer", "call":
             end.add(record, ((),), before=(had,))
         case "getNextBuffer", "ret":

@@ -29,6 +29,8 @@ ENDS = ("p.", "c.", "g.")
 
 _FLAT = frozenset({"ns", "ns0", "q", "q0", "proc", "th", "ev", "ch"})
 _CUT = "TRUNCATED"
+UNRETURNED = 200
+"""Numbers at the end of a record among which those of calls that had not returned are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,15 @@ class Recording:
     """Processes whose record ends before the process did."""
     wrong: dict[Loc, str] = field(default_factory=dict)
     """By file and line: why a record cannot stand where it does."""
+
+    def unreturned(self, process: str) -> int:
+        """The moment from which on calls may be missing because they had not returned when the process's record ends: the
+        number that the first of them drew is used by no record. Threads are few, so only the last such numbers count."""
+        records = self.processes.get(process, [])
+        used = {moment for r in records for moment in (r.begun, r.done)}
+        last = max(used, default=0)
+        unused = [n for n in range(max(last - UNRETURNED, 0), last) if n not in used]
+        return unused[0] if unused else last
 
     def damage(self) -> tuple[Loc, ...]:
         """Lines that may have been events."""
@@ -131,6 +142,9 @@ def read_recording(run: TraceRun) -> Recording:
     recording = Recording()
     for file in run.files:
         _read(file, recording)
+    for records in recording.processes.values():
+        # A process may have written several files.
+        records.sort(key=lambda r: r.done)
     return recording
 
 

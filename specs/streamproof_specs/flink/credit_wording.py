@@ -25,6 +25,10 @@ class CreditWording:
         match move.action:
             case "send_data" | "send_event" | "send_stored" | "tell_backlog":
                 return self._not_sent(move, look)
+            case "cancel":
+                return self._not_cancelled(look)
+            case "close" if look("opened"):
+                return "the reader is in no map of readers: it was never created, or is released already"
             case "enqueue":
                 return "the producer has finished or given up the partition" if self._ended(look) else None
             case "accept":
@@ -76,8 +80,12 @@ class CreditWording:
     def _not_sent(self, move: Move, look: Look) -> str | None:
         if not look("opened"):
             return "nothing is sent before the consumer's request has arrived"
-        if look("closed"):
+        if look("closed") and not self.reading.pipelined:
             return "the producer's end is released"
+        if look("closed") and not look("cancels"):
+            return "the producer's end is released with its connection"
+        if look("registered") and not look("queued"):
+            return "the reader is registered as available and in no queue: a request to cancel took it out, for good"
         waiting = (*look("urgent"), *look("queue"))
         if look("blocked") and not look("urgent"):
             return "the producer is stopped by a blocking event, and the consumer has not resumed it"
@@ -101,6 +109,13 @@ class CreditWording:
             if move.args.get("size") == 0 and self.reading.pipelined and self.reading.exclusive > 0:
                 return "an empty buffer is sent, which happens only without exclusive buffers"
         return self._states(move, look)
+
+    def _not_cancelled(self, look: Look) -> str | None:
+        if not look("opened"):
+            return "a request to cancel arrives before the request for the subpartition"
+        came, sent = look("cancels"), len(look("down"))
+        late = f"{sent} {'message was' if sent == 1 else 'messages were'} sent late"
+        return f"a request to cancel arrives that nothing called for: {came} came, and {late}"
 
     def _states(self, move: Move, look: Look) -> str:
         stock = look("stock")

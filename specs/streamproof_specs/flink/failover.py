@@ -19,7 +19,7 @@ from streamproof_specs.flink.wording import FailoverWording
 
 MASTER_EVENTS = frozenset({"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", *DECISIONS})
 """Events of a JobManager that the failover machine follows, and those that tell where a job begins."""
-_BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy"})
+_BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
 
 
 _NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())

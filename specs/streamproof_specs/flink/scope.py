@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from streamproof.conformance.events import Event
-from streamproof.conformance.flink import FlinkRun
+from streamproof.conformance.flink import FlinkRun, read_rest
 from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.system.errors import Loc
+from streamproof.system.errors import InputError, Loc
 
 _DAMAGED = ("the line looks like", "the line seems to be cut", "a line was cut", "the line has zero bytes")
 _WITHDRAWN = b" to CANCELED due to CancelTaskException:"
@@ -34,12 +35,15 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
     if not lines:
         why = "no JobManager's log speaks of this job: restart decisions are logged there"
         return Outside((why,), True)
-    graphs = [e for e in master if e.event == "job.graph"]
-    if "AdaptiveScheduler" in run.unknown or len(graphs) > 1:
-        why = "the execution graph is built more than once (adaptive scheduler, or a JobManager that took over)"
-        if "AdaptiveScheduler" in run.unknown:
-            why = "the adaptive scheduler restarts the job with another parallelism"
-        return Outside((f"{why}, which the machine does not follow",), False)
+    if _is_adaptive(run, job, master):
+        why = "the job runs under the adaptive scheduler, which builds a new execution graph at each restart"
+        return Outside((f"{why}: the machine does not follow that",), False)
+    graphs = {e.args["graph"] for e in master if e.event == "job.graph"}
+    others = {e.args["graph"] for e in lines if e.event == "exec.transition"} - graphs
+    speaking = sorted({e.process for e in lines})
+    if len(speaking) > 1 or len(graphs) > 1 or (graphs and others):
+        where = f" ({', '.join(speaking)})" if len(speaking) > 1 else ""
+        return Outside((f"more than one JobMaster ran the job{where}: the machine follows one",), False)
     first = lines[0]
     started = first.event == "job.transition" and first.args["old"] in ("INITIALIZING", "CREATED")
     began = any(e.event in ("job.graph", "failover.strategy", "sched.strategy") for e in master)
@@ -48,10 +52,36 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
             f"the JobManager's log begins in the middle of the job (line {first.line} of {Path(first.file or '').name})"
         )
         return Outside((where,), True)
+    missing = _missing_part(run.processes[first.process].files)
+    if missing:
+        return Outside((f"a part of the JobManager's rotated log is missing ({missing})",), True)
     if _overlapping(master) and _speculates(run, first.process):
         why = "tasks have several attempts at a time (speculative execution), which the machine does not follow"
         return Outside((why,), False)
     return Outside((), False)
+
+
+def _missing_part(files: Sequence[str]) -> str | None:
+    """The first rotated file whose number is left out, if any."""
+    numbers = {int(m[2]): m[1] for f in files if (m := re.fullmatch(r"(.*\.log\.)(\d{1,4})", Path(f).name))}
+    gaps = set(range(min(numbers, default=0), max(numbers, default=0))) - numbers.keys()
+    return f"{numbers[min(numbers)]}{min(gaps)}" if gaps else None
+
+
+def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:
+    """Whether the job, not another one of the session, runs under the adaptive scheduler (not the adaptive batch one).
+
+    A log without its beginning does not say which job it means: then none of the lines that other schedulers write, and
+    nothing in the REST answer, must speak against it."""
+    if "AdaptiveScheduler" not in run.unknown and "sched.adaptive" not in run.counts:
+        return False
+    if job in run.rest:
+        with suppress(InputError):
+            scheduler = read_rest(run.rest[job], job).scheduler
+            if scheduler is not None:
+                return scheduler == "Adaptive"
+    said = {e.event for e in master}
+    return "sched.adaptive" in said or said.isdisjoint(("failover.strategy", "sched.strategy", "failover.restart"))
 
 
 def damage(run: FlinkRun) -> tuple[Loc, ...]:

@@ -41,6 +41,7 @@ _LOGICAL: Final = (
 
 _GRAPH = ("ExecutionGraph",)
 _MASTER = ("JobMaster",)
+_ADAPTIVE = ("AdaptiveScheduler",)
 _EXECUTOR = ("TaskExecutor",)
 _PARTITIONS = ("ResultPartitionManager",)
 _SLOT_MANAGER = ("FineGrainedSlotManager", "DeclarativeSlotManager")
@@ -133,6 +134,8 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("failover.global.restart", _MASTER, r"(?P<count>\d+) tasks will be restarted to recover from a global failure\."),
     ("failover.global.archive", _MASTER, r"Archive global failure\."),
     ("sched.strategy", _MASTER, r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]"),
+    ("sched.adaptive", _ADAPTIVE, rf"Running initialization on master for job (?P<name>.*) \((?P<job>{HEX})\)\."),
+    ("sched.adaptive", _ADAPTIVE, rf"Job (?P<job>{HEX}) reached terminal state (?P<new>{_JOB_STATE})\."),
     # Life of a result partition.
     ("part.registered", _PARTITIONS, rf"Registered (?P<kind>\w+) {_PARTITION} {_STORE}\."),
     ("part.init", ("ResultPartition",), rf"Sort-merge partition {_PARTITION} initialized\."),

@@ -104,18 +104,20 @@ class _Reader:
         )
 
     def _read_process(self, log: ProcessLog) -> Process:
-        logged: set[str] = set()
+        logged, whole = set[str](), set[str]()
         self.seq = 0
         self.role = "unknown"
         self.tm = None
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
         for record in read_records(files, self.problems.append):
+            whole.add(record.file)
             if record.head.flink or record.head.logger in FORMS:
                 logged.add(record.file)
                 self.role = _role(self.role, record.head.logger)
             self._read_record(log.process, record)
         for file in log.files:
-            if str(file) not in logged:
+            # A rotated file may hold nothing but records of libraries.
+            if str(file) not in (whole if logged else logged):
                 self._reject(file)
         self.recognised |= bool(logged)
         return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files))

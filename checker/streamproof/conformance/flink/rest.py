@@ -56,6 +56,7 @@ class RestJob:
     name: str
     state: str
     type: str | None
+    scheduler: str | None
     graph: JobGraph
     attempts: tuple[RestAttempt, ...]
     failures: tuple[RestFailure, ...]
@@ -94,6 +95,7 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
         name=name,
         state=_text(answer, "state", file),
         type=answer.get("job-type") if isinstance(answer.get("job-type"), str) else None,
+        scheduler=answer.get("schedulerType") if isinstance(answer.get("schedulerType"), str) else None,
         graph=graph,
         attempts=_attempts(data.get("subtasks"), vertices, file),
         failures=_failures(data.get("exceptions"), file),

@@ -1,0 +1,282 @@
+"""Disturbs recorded runs as real logging does, and counts the verdicts of `validate`: a correct run is never rejected.
+
+Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] RUN ...``. Each copy of a
+run gets one to three disturbances: neighbouring lines of different threads change places, a clock is off, the times of
+one file are later than those of the others, a file is missing, a file is rotated, the end of a file is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from streamproof.conformance.validate import validate_paths
+
+HEAD = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([,.]\d{3})\b")
+TASK = re.compile(rb"([0-9a-f]{32}_[0-9a-f]{32}_\d+_\d+)\)?\)? switched from \w+ to (\w+)")
+REGISTERED = re.compile(rb" Registered \w+ \w+#\d+@(\w+) ")
+ABOUT = re.compile(rb"[0-9a-f]{32}_[0-9a-f]{32}_\d+_\d+")
+GRAPH = re.compile(rb"(?:ExecutionGraph|JobMaster) .*?([0-9a-f]{32})_[0-9a-f]{32}_\d+_\d+")
+MAIN = (b"TaskExecutor ", b"TaskSlotTableImpl ")
+MANAGER = (b"ResourceManager ", b"SlotManager ", b"SlotStatusSyncer ")
+
+
+@dataclass(slots=True)
+class Copy:
+    """The files of a run: logs as records (a head and the lines under it), other files as they are."""
+
+    logs: dict[str, list[bytes]] = field(default_factory=dict)
+    others: dict[str, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, folder: Path) -> Copy:
+        """Reads a run."""
+        copy = cls()
+        for file in sorted(folder.iterdir()):
+            data = file.read_bytes()
+            if re.search(r"\.log(\.\d+)?$", file.name):
+                copy.logs[file.name] = records(data)
+            else:
+                copy.others[file.name] = data
+        return copy
+
+    @property
+    def traces(self) -> list[str]:
+        """Files of the credit agent."""
+        return [name for name in self.others if name.endswith((".jsonl", ".ndjson"))]
+
+    def write(self, folder: Path) -> None:
+        """Writes the run into an empty folder."""
+        for name, parts in self.logs.items():
+            (folder / name).write_bytes(b"".join(parts))
+        for name, data in self.others.items():
+            (folder / name).write_bytes(data)
+
+
+def records(data: bytes) -> list[bytes]:
+    """The records of a log."""
+    found: list[bytes] = []
+    for line in data.splitlines(keepends=True):
+        if found and not HEAD.match(line):
+            found[-1] += line
+        else:
+            found.append(line)
+    return found
+
+
+def thread(record: bytes) -> tuple[str, bytes] | None:
+    """The thread that wrote a record, as far as its text tells; None where several threads write such records."""
+    head = record.partition(b"\n")[0]
+    task = TASK.search(head)
+    if b".taskmanager.Task " in head and task:
+        if task[2] == b"CANCELING":
+            return "main", b""
+        return None if task[2] == b"FAILED" else ("task", task[1])
+    if b"Attempting to cancel task" in head or any(name in head for name in MAIN):
+        return "main", b""
+    registered = REGISTERED.search(head)
+    if b"ResultPartitionManager " in head and registered:
+        return "task", registered[1]
+    if any(name in head for name in MANAGER):
+        return "manager", b""
+    graph = GRAPH.search(head)
+    return ("jobmaster", graph[1]) if graph else None
+
+
+def may_swap(first: bytes, second: bytes) -> bool:
+    """Whether two neighbouring records could have been written in the other order.
+
+    Records of one thread stay in order. So do those of two threads where the first record is written before the second
+    thread can act: a task begins after it was received, is cancelled to the end after the request to cancel it, and is
+    un-registered after its thread has ended.
+    """
+    one, other = thread(first), thread(second)
+    if one is None or other is None or one == other:
+        return False
+    mine, yours = set(ABOUT.findall(first[:2000])), set(ABOUT.findall(second[:2000]))
+    if {one[0], other[0]} == {"main", "task"} and mine & yours:
+        if b"Received task " in first or b"Un-registering task" in second:
+            return False
+        return not (b"Attempting to cancel" in first and b" to CANCELED" in second)
+    return {one[0], other[0]} in ({"main", "task"}, {"task"}, {"manager", "jobmaster"}, {"jobmaster"})
+
+
+def swap(copy: Copy, rng: random.Random) -> str:
+    """Neighbouring records of different threads change places, up to forty pairs of a log. The agent writes its records
+    under a lock, so traces have no such pairs."""
+    made = 0
+    for parts in copy.logs.values():
+        places = [n for n in range(len(parts) - 1) if may_swap(parts[n], parts[n + 1])]
+        for place in sorted(rng.sample(places, min(len(places), rng.randint(1, 40)))):
+            if may_swap(parts[place], parts[place + 1]):
+                parts[place], parts[place + 1] = parts[place + 1], parts[place]
+                made += 1
+    return f"swap {made} pairs"
+
+
+def moved(record: bytes, by: timedelta) -> bytes:
+    """A record at another time."""
+    head = HEAD.match(record)
+    if not head:
+        return record
+    at = datetime.fromisoformat(head[1].decode()) + by
+    text = at.isoformat(sep=chr(head[1][10])).encode()
+    return text + record[len(head[1]) :]
+
+
+def _moved_trace(data: bytes, nanos: int) -> bytes:
+    return re.sub(rb'"(ns0?)":(\d+)', lambda m: b'"%s":%d' % (m[1], max(0, int(m[2]) + nanos)), data)
+
+
+def shift(copy: Copy, rng: random.Random) -> str:
+    """The clock of one process is off, by up to two hours either way."""
+    seconds = rng.choice((-1, 1)) * rng.choice((1, 20, 600, 7200)) * rng.uniform(0.1, 1)
+    name = rng.choice(sorted(copy.logs) + copy.traces)
+    process = name.partition(".")[0]
+    for log in copy.logs:
+        if log.partition(".")[0] == process:
+            copy.logs[log] = [moved(r, timedelta(seconds=round(seconds))) for r in copy.logs[log]]
+    if name in copy.others:
+        copy.others[name] = _moved_trace(copy.others[name], int(seconds * 1e9))
+    return f"shift {process} by {seconds:.0f} s"
+
+
+def delay(copy: Copy, rng: random.Random) -> str:
+    """One file arrives late: all its records have later times than those of its process's other files. A clock that is set
+    while the process runs, right before the log is cut, is left out: then nothing tells when the log ends."""
+    name = rng.choice(sorted(copy.logs) or copy.traces)
+    seconds = round(rng.uniform(1, 90))
+    if name in copy.logs:
+        copy.logs[name] = [moved(r, timedelta(seconds=seconds)) for r in copy.logs[name]]
+    else:
+        copy.others[name] = _moved_trace(copy.others[name], seconds * 10**9)
+    return f"delay {name} by {seconds} s"
+
+
+def drop(copy: Copy, rng: random.Random) -> str:
+    """A file is missing. Of a JobManager's rotated log only the oldest or the newest part: nothing tells a loss in the
+    middle whose number is not left out from lines that Flink did not write."""
+    parts = {n for n in copy.logs if "taskmanager" not in n and "taskexecutor" not in n and n[-1].isdigit()}
+    files = sorted(copy.logs.keys() - {n for n in parts if not n.endswith(".1")})
+    files += [n for n in copy.others if n in copy.traces or n.startswith("rest-")]
+    name = rng.choice(files)
+    if len(copy.logs) + len(copy.traces) > 1 or name.startswith("rest-"):
+        copy.logs.pop(name, None)
+        copy.others.pop(name, None)
+    return f"drop {name}"
+
+
+def split(copy: Copy, rng: random.Random) -> str:
+    """A file is rotated: its older part gets a number."""
+    name = rng.choice(sorted(copy.logs) + copy.traces)
+    if name in copy.logs and name.endswith(".log") and f"{name}.1" not in copy.logs:
+        parts = copy.logs[name]
+        place = rng.randint(0, len(parts))
+        copy.logs[f"{name}.1"], copy.logs[name] = parts[:place], parts[place:]
+    elif name in copy.others:
+        lines = copy.others[name].splitlines(keepends=True)
+        place = rng.randint(0, len(lines))
+        copy.others[name] = b"".join(lines[:place])
+        stem, _, ending = name.partition(".")
+        copy.others[f"{stem}-later.{ending}"] = b"".join(lines[place:])
+    return f"split {name}"
+
+
+def cut(copy: Copy, rng: random.Random) -> str:
+    """The end of a file is missing, from within a line or behind one."""
+    name = rng.choice(sorted(copy.logs) + copy.traces)
+    data = b"".join(copy.logs[name]) if name in copy.logs else copy.others[name]
+    data = data[: rng.randint(len(data) // 4, len(data))]
+    if rng.random() < 0.5:
+        data = data[: data.rfind(b"\n") + 1]
+    if name in copy.logs:
+        copy.logs[name] = records(data)
+    else:
+        copy.others[name] = data
+    return f"cut {name} after {len(data)} bytes"
+
+
+DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (swap, swap, shift, delay, drop, split, cut)
+"""Swapping twice, as it is the most frequent one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One disturbed copy: the run, what was done, and the verdict records."""
+
+    run: str
+    seed: int
+    done: tuple[str, ...]
+    verdicts: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def rejected(self) -> bool:
+        """Whether anything of the run was rejected."""
+        return not {"rejected", "error"}.isdisjoint(self.verdicts)
+
+
+def outcome(run: Path, seed: int, folder: Path) -> Outcome:
+    """Disturbs a copy of a run in an empty folder and judges it."""
+    rng = random.Random(seed)
+    copy = Copy.of(run)
+    done = tuple(rng.choice(DISTURBANCES)(copy, rng) for _ in range(rng.randint(1, 3)))
+    copy.write(folder)
+    found = validate_paths([folder])
+    wrong = tuple(
+        f"{r['title']}: {r['reason']} ({(r['rejection'] or {}).get('file')}:{(r['rejection'] or {}).get('line')})"
+        for r in found
+        if r["verdict"] not in ("accepted", "inconclusive")
+    )
+    return Outcome(run.name, seed, done, tuple(r["verdict"] for r in found), wrong)
+
+
+def outcomes(runs: Sequence[Path], copies: int, first: int = 0) -> Iterator[Outcome]:
+    """So many disturbed copies, of the runs in turn."""
+    for number in range(copies):
+        with tempfile.TemporaryDirectory() as folder:
+            yield outcome(runs[number % len(runs)], first + number, Path(folder))
+            shutil.rmtree(folder, ignore_errors=True)
+            Path(folder).mkdir(exist_ok=True)
+
+
+def table(found: Iterable[Outcome]) -> str:
+    """Verdicts of jobs and channels by kind of disturbance, as Markdown."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for o in found:
+        for kind in {text.partition(" ")[0] for text in o.done}:
+            counts.update((kind, verdict) for verdict in o.verdicts)
+            counts[kind, "copies"] += 1
+    columns = ("copies", "accepted", "inconclusive", "rejected")
+    rows = [
+        f"| {kind} | {' | '.join(str(counts[kind, column]) for column in columns)} |"
+        for kind in dict.fromkeys(d.__name__ for d in DISTURBANCES)
+    ]
+    return "\n".join([f"| disturbance | {' | '.join(columns)} |", "|---|--:|--:|--:|--:|", *rows])
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--copies", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    found = []
+    for o in outcomes(given.runs, given.copies, given.seed):
+        found.append(o)
+        if o.rejected:
+            print(f"{o.run}, seed {o.seed}: {'; '.join(o.done)}: {'; '.join(o.reasons)[:700]}", flush=True)
+    print(table(found))
+
+
+if __name__ == "__main__":
+    main()
