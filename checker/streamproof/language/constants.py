@@ -25,8 +25,11 @@ def integers_in(cls: type[Model], properties: Iterable[Callable[..., Any]] = ())
     for base in cls.__mro__:
         if base in (object, Model):
             continue
-        for value in vars(base).values():
-            found.update(_in(value, seen, DEPTH))
+        for name, value in vars(base).items():
+            if not name.startswith("__") or isinstance(
+                value, types.FunctionType
+            ):  # not where it is written, nor its text
+                found.update(_in(value, seen, DEPTH))
     for function in properties:
         found.update(_in(function, seen, DEPTH))
     return sorted((n for n in found if abs(n) <= LARGEST), key=lambda n: (abs(n), n))[:MOST]
