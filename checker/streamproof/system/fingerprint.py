@@ -20,11 +20,9 @@ def fingerprint(system: System, *more: str) -> str:
     """
     digest = hashlib.sha256()
     numbers: dict[e.Expr, int] = {}
-    for line in _lines(system, numbers):
-        digest.update(line.encode())
-        digest.update(b"\n")
-    for text in more:
-        digest.update(f"more {text}\n".encode())
+    for line in (*_lines(system, numbers), *(f"more {text}" for text in more)):
+        data = line.encode()
+        digest.update(b"%d " % len(data) + data)  # a text with line breaks in it is one line
     return digest.hexdigest()
 
 
