@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamproof.cli.answer import Request, tell_left_out
@@ -21,7 +21,9 @@ from streamproof.traces.lines import BLANK, Line, Span, line
 
 if TYPE_CHECKING:
     from streamproof.agree.readings import Grounding
+    from streamproof.cli.selection import Selection
     from streamproof.symbolic.parametric import AnySize
+    from streamproof.symbolic.parametric.proof import Stage
     from streamproof.symbolic.parametric.showing import Cti
     from streamproof.system.unbounded import Parametric
 
@@ -61,18 +63,17 @@ def answer_any(
     properties = [parametric.system.property(name) for name in chosen]
     ready = time.perf_counter() - begun
     with Ticking(live=not request.quiet) as progress:
-        spec, given = selection.target.spec, selection.given
-        same = compare_readings(spec, selection.variant, given, parametric, progress)
+        same = compare_readings(selection.target.spec, selection.variant, selection.given, parametric, progress)
         proof = prove_any(
             parametric,
             properties,
-            _stages(request, parametric),
+            stages(selection, parametric),
             timeout=None if query_timeout is None else int(1000 * query_timeout),
             seconds=timeout,
             on_progress=progress,
         )
         interrupted = proof.stopped == "interrupted"
-        small = _Small([], None) if interrupted else _search(request, parametric, proof, chosen, progress)
+        small = Small([], None) if interrupted else search_instances(selection, parametric, proof, chosen, progress)
     findings = tuple(_finding(parametric, proof, small, p) for p in properties)
     notes = (*_notes(proof), *_compared(same, small))
     outcome = Outcome(findings, None, None, None, interrupted, ready, proof.seconds, None, notes=notes)
@@ -84,12 +85,12 @@ def answer_any(
     return code
 
 
-def _stages(request: Request, parametric: Parametric) -> list[Any]:
+def stages(selection: Selection, parametric: Parametric) -> list[Stage]:
+    """The sources of discovered claims, in the order in which a proof calls them."""
     from streamproof.symbolic.parametric.bounds import bound_candidates
     from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
 
     def instance(values: Mapping[str, int]) -> System:
-        selection = request.selection
         return selection.target.system(selection.variant, {**selection.given, **values})
 
     return [
@@ -109,7 +110,7 @@ class ProofRefuted(StreamproofError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Searched:
+class Searched:
     """One instance that was searched: the values of the free parameters, the findings, and how far it was searched."""
 
     values: Mapping[str, int]
@@ -119,10 +120,10 @@ class _Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Small:
+class Small:
     """What was searched. `violating`: where something is violated."""
 
-    searched: list[_Searched]
+    searched: list[Searched]
     violating: System | None
 
     def holds_at(self, name: str) -> tuple[Mapping[str, int], ...]:
@@ -137,17 +138,21 @@ class _Small:
         return next((pair for pair in found if pair[1].verdict is verdict), None)
 
 
-def _search(
-    request: Request, parametric: Parametric, proof: AnySize, names: Sequence[str], progress: Ticking
-) -> _Small:
+def search_instances(
+    selection: Selection,
+    parametric: Parametric,
+    proof: AnySize,
+    names: Sequence[str],
+    progress: Callable[[str], None] = lambda _: None,
+) -> Small:
     """Search instances up to a budget of states, until one violates something.
 
     Raises `ProofRefuted` where that was proved."""
     from streamproof.agree.readings import HEAVIEST, candidates
     from streamproof.explicit import explore
 
-    searched: list[_Searched] = []
-    selection, left = request.selection, ALL_STATES
+    searched: list[Searched] = []
+    left = ALL_STATES
     worth = candidates(selection.target.spec, selection.variant, selection.given, parametric.free)
     chosen = [v for v in worth if weight(parametric, v) <= HEAVIEST][:INSTANCES] if parametric.free else []
     for values in (*chosen[:1], *sorted(chosen[1:], key=lambda v: (weight(parametric, v), sum(v.values())))):
@@ -161,15 +166,15 @@ def _search(
             continue  # the model refuses these values, or they are too many to search
         left -= found.counts.distinct
         findings = {f.property: f for f in found.findings}
-        searched.append(_Searched(values, findings, found.counts.distinct, found.complete))
+        searched.append(Searched(values, findings, found.counts.distinct, found.complete))
         if proof.proved and found.mistake is not None:
             raise _refuted("that the model makes no mistake", values, found.mistake.error.message)
         for name in proof.proved:
             if findings[name].verdict is Verdict.VIOLATED:
                 raise _refuted(name, values, findings[name].because)
         if any(f.verdict is Verdict.VIOLATED for f in found.findings):
-            return _Small(searched, system)
-    return _Small(searched, None)
+            return Small(searched, system)
+    return Small(searched, None)
 
 
 def _refuted(what: str, values: Mapping[str, int], because: str) -> ProofRefuted:
@@ -182,7 +187,7 @@ def _refuted(what: str, values: Mapping[str, int], because: str) -> ProofRefuted
 # --- the answer
 
 
-def _finding(parametric: Parametric, proof: AnySize, small: _Small, prop: Property) -> Finding:
+def _finding(parametric: Parametric, proof: AnySize, small: Small, prop: Property) -> Finding:
     if prop.name in proof.proved:
         used = [f"lemma {n}" for n in proof.lemmas]
         if proof.found:
@@ -248,7 +253,7 @@ def _notes(proof: AnySize) -> tuple[str, ...]:
     return (f"{tried}{proof.queries} queries",)
 
 
-def _compared(same: Grounding, small: _Small) -> Iterator[str]:
+def _compared(same: Grounding, small: Small) -> Iterator[str]:
     """What was done beside the proof, so that nobody has to trust it alone."""
     yield (
         f"the same rules are read at {len(same.values)} choices of values, and plain Python does the same "
@@ -260,7 +265,7 @@ def _compared(same: Grounding, small: _Small) -> Iterator[str]:
 
 
 def _more(
-    parametric: Parametric, proof: AnySize, same: Grounding, small: _Small, left_out: Sequence[str]
+    parametric: Parametric, proof: AnySize, same: Grounding, small: Small, left_out: Sequence[str]
 ) -> dict[str, Any]:
     """What the JSON says of a proof for every size beside what it says of every check."""
     return {
@@ -293,7 +298,7 @@ def _more(
     }
 
 
-def _show(proof: AnySize, small: _Small, json_to: str | None) -> None:
+def _show(proof: AnySize, small: Small, json_to: str | None) -> None:
     """The lemmas that nobody wrote, and why what stays open is not inductive."""
     from streamproof.report.console import print_lines
 
