@@ -27,6 +27,11 @@ PLAIN = {
 """Conditions that the language knows; `{v}` is the first special value, `{vs}` the tuple of all."""
 
 TESTS = {
+    "condition is": "return (x > {v} - 1) is True and x <= {v}",
+    "match condition": "match x == {v}:\n    case True:\n        return True\nreturn False",
+    "map type": "return list(map(type, [x])) == [int] and x == {v}",
+    "sorted by id": "return sorted([x, _EIGHT], key=id)[0] is sorted([x, _EIGHT], key=id)[1]",
+    "partial of is": "return partial(operator.is_, _EIGHT)(x)",
     "set": "return x in {{*{vs}}}",
     "frozenset of it": "return frozenset([x]) == frozenset([{v}])",
     "dict get": "return {{{v}: True}}.get(x, False)",
@@ -398,9 +403,11 @@ class Lie:
     condition: str
 
 
+PLAIN_SITES = ("method", "module", "property", "static", "class attribute")
 SITES = (
-    "setup", "method", "module", "property", "cached property", "static", "class method", "lambda", "map", "nested",
-    "class attribute", "lru", "decorated", "argument", "comprehension", "super",
+    "setup", "setup", "setup", "method", "module", "property", "property", "cached property", "cached property", "static",
+    "class method", "lambda", "map", "nested", "nested", "class attribute", "lru", "decorated", "argument", "comprehension",
+    "super", "super",
 )  # fmt: skip
 
 
@@ -414,13 +421,13 @@ def spelt(chance: random.Random, value: int) -> str:
 
 def lie(chance: random.Random, number: int, subject: str, special: tuple[int, ...], hostile: bool) -> Lie:
     """The condition that `subject` (an expression over `self`) is one of `special`, written in a random way."""
-    tests = TESTS if hostile and chance.random() < 0.85 else PLAIN
+    tests = TESTS if hostile and chance.random() < 0.75 else PLAIN
     test = chance.choice(sorted(tests))
     literal = any(word in test for word in ("match", "float"))  # where Python takes no expression
     first = str(special[0]) if literal else spelt(chance, special[0])
     many = f"({', '.join([first, *map(str, special[1:])])},)"
     body = tests[test].format(v=first, vs=many, n=special[0])
-    sites = SITES if hostile else SITES[:5]
+    sites = SITES if tests is TESTS else PLAIN_SITES
     return _placed(chance.choice(sites), number, test, subject, special, body)
 
 

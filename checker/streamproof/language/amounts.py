@@ -70,6 +70,13 @@ def watching() -> Iterator[Watch]:
         raise first
 
 
+def note(what: str, loc: Loc | None, remedy: str) -> None:
+    """Keeps a refusal for the `Watch` where raising is not possible."""
+    own = _WATCH.get()
+    if own is not None:
+        own.refused.append(Undecided(what, loc=loc, remedy=remedy))
+
+
 def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter a value") -> NoReturn:
     """Raises `Undecided` at the user's line, and keeps it for the `Watch`."""
     error = Undecided(what, loc=caller(), remedy=remedy)
@@ -209,6 +216,11 @@ class Everywhere:
 def is_free(value: Any) -> TypeGuard[Amount]:
     """Whether a value is an `Amount`; asks it for nothing."""
     return type(value) is Amount
+
+
+def is_condition(value: Any) -> bool:
+    """Whether a value is an `Amount` that is a truth value."""
+    return type(value) is Amount and isinstance(term_of(value).sort, BoolSort)
 
 
 def term_of(amount: Amount) -> Expr:
