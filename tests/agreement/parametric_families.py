@@ -289,7 +289,7 @@ def witnesses(d: Draft) -> None:
     d.invariant("three", d.claim("all(all(any(s.z[k] <= s.z[j] for k in range(self.m)) for j in range(self.m)) or s.a[i] for i in range(self.n))"))
     d.invariant("sum_under", d.claim("all(s.a[i] or sum(s.z[j] for j in range(self.m)) <= 3 * self.m for i in range(self.n))"))
     d.invariant("counting", "sum(1 for i in range(self.n) if s.a[i]) <= self.n")
-    d.invariant("ranged", "all(all(s.a[j] or s.e[j] == 'P' for j in range(i)) for i in range(self.n))")
+    d.invariant("ranged", "all(all(s.a[j] or s.e[j] == 'P' for j in range(self.n) if j != i) for i in range(self.n))")
     d.step("kept", d.claim("all(t.a[i] or not s.a[i] for i in range(self.n))"))
 
 

@@ -421,7 +421,7 @@ def spelt(chance: random.Random, value: int) -> str:
 
 def lie(chance: random.Random, number: int, subject: str, special: tuple[int, ...], hostile: bool) -> Lie:
     """The condition that `subject` (an expression over `self`) is one of `special`, written in a random way."""
-    tests = TESTS if hostile and chance.random() < 0.75 else PLAIN
+    tests = TESTS if hostile and chance.random() < 0.6 else PLAIN
     test = chance.choice(sorted(tests))
     literal = any(word in test for word in ("match", "float"))  # where Python takes no expression
     first = str(special[0]) if literal else spelt(chance, special[0])

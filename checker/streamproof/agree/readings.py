@@ -42,6 +42,8 @@ ALL_TERMS = 60_000
 """The most terms of all of them."""
 STATES = 6
 """Random states of each system on which plain Python is run."""
+STARTS = 2_000
+"""Combinations of first values among which initial states of one system are looked for."""
 STEPS = 60
 """Steps that it takes at most from the states of one system."""
 
@@ -158,7 +160,7 @@ class _Comparison:
         native, interpreter = Native(self._model), Interpreter(self._read)
         chance = random.Random(SEED)
         finite = not any(endless(part) for v in self._read.variables for part in ranges(v.sort))
-        states = [*islice(native.initial(), 2)] if finite else []
+        states = [*islice(native.initial(STARTS), 2)] if finite else []
         for state in states:
             if not _begins(self._ground, state):
                 raise self._differs("the initial condition", None, f" in {_text(self._read, state)}")

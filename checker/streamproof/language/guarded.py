@@ -155,7 +155,7 @@ def unguarded() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.setprofile(before)
+        sys.setprofile(before if callable(before) else None)
 
 
 def _is_elsewhere(frame: types.FrameType) -> bool:
