@@ -423,12 +423,17 @@ def lie(chance: random.Random, number: int, subject: str, special: tuple[int, ..
     """The condition that `subject` (an expression over `self`) is one of `special`, written in a random way."""
     tests = TESTS if hostile and chance.random() < 0.6 else PLAIN
     test = chance.choice(sorted(tests))
-    literal = any(word in test for word in ("match", "float"))  # where Python takes no expression
-    first = str(special[0]) if literal else spelt(chance, special[0])
-    many = f"({', '.join([first, *map(str, special[1:])])},)"
-    body = tests[test].format(v=first, vs=many, n=special[0])
     sites = SITES if tests is TESTS else PLAIN_SITES
-    return _placed(chance.choice(sites), number, test, subject, special, body)
+    return written_as(test, chance.choice(sites), number, subject, special, spelt(chance, special[0]))
+
+
+def written_as(test: str, site: str, number: int, subject: str, special: tuple[int, ...], first: str) -> Lie:
+    """A condition in one way and at one site; `first` is how its first special value is written."""
+    if any(word in test for word in ("match", "float")):  # where Python takes no expression
+        first = str(special[0])
+    many = f"({', '.join([first, *map(str, special[1:])])},)"
+    body = {**PLAIN, **TESTS}[test].format(v=first, vs=many, n=special[0])
+    return _placed(site, number, test, subject, special, body)
 
 
 def _placed(site: str, k: int, test: str, subject: str, special: tuple[int, ...], body: str) -> Lie:

@@ -14,7 +14,7 @@ from pathlib import Path
 from streamproof import Model
 
 from .parametric_families import FAMILIES, Draft
-from .parametric_lies import IMPORTS, SUPPORT, Lie, lie
+from .parametric_lies import IMPORTS, SUPPORT, Lie, lie, written_as
 
 HEAD = f'''"""A random model."""
 {IMPORTS}
@@ -87,6 +87,19 @@ class Drawn:
         return made
 
 
+def smallest(test: str, site: str, number: str, special: int) -> Drawn:
+    """The smallest model with one condition, stated as never true; `number` is how the special value is written."""
+    told = written_as(test, site, 0, "self.n", (special,), number)
+    draft = Draft(random.Random(0))
+    draft.parameter("n", 2, 0)
+    draft.state.append("x = Range(0, 1)")
+    draft.action("flip", "", "s.x = 1 - s.x")
+    draft.invariant("never", f"not {told.condition}")
+    draft.invariant("bounded", f"s.x <= (2 if {told.condition} else 1) and s.x >= (1 if {told.condition} else 0)")
+    source = _assembled(draft, [told], (special,))
+    return Drawn(special, "smallest", source, {"n": (0, None)}, {"n": 2}, {}, (told,))
+
+
 def _where(told: Lie, drawn: Drawn, chance: random.Random) -> list[dict[str, int]]:
     """Values at which a condition is true, and neighbours."""
     names = [n for n in re.findall(r"self\.(\w+)", told.subject) if n in drawn.free]
@@ -124,7 +137,7 @@ def draw(seed: int, *, hostile: bool) -> Drawn:
         if kind == "first" and not hostile:
             continue  # ordinary Python cannot decide by a free parameter
         texts[at] = lying.replace("{lie}", told.condition)
-    source = _assembled(draft, lies, special, chance)
+    source = _assembled(draft, lies, special)
     source = re.sub(r"<<(\d+)>>", lambda m: texts[int(m[1])], source)
     free = {name: limits for name, (_, limits) in draft.parameters.items()}
     if len(free) > 1 and chance.random() < 0.25:
@@ -148,7 +161,7 @@ def _subject(chance: random.Random, draft: Draft) -> str:
     return chance.choice([*forms, f"{one} - {other} + 5"] if one != other else forms)
 
 
-def _assembled(draft: Draft, lies: list[Lie], special: tuple[int, ...], chance: random.Random) -> str:
+def _assembled(draft: Draft, lies: list[Lie], special: tuple[int, ...]) -> str:
     parts = [HEAD]
     text = "".join(told.module + told.members for told in lies)
     if re.search(r"\b_(?=[A-Za-z])", text) or any("_number" in told.condition for told in lies):

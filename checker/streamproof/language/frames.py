@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -16,20 +17,27 @@ T = TypeVar("T")
 ORDINARY = "this is ordinary Python, run while the model is read"
 GUARDED = str(Path(__file__).resolve().parent / "guarded.py")
 """Where the user's calls are made on the user's behalf."""
+_STANDARD = sysconfig.get_path("stdlib") + os.sep
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 def caller() -> Loc | None:
-    """Where the user's code called into streamproof, or None when there is no such frame."""
+    """Where the user's code called into streamproof, perhaps through the standard library, or None when there is no such
+    frame."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((PACKAGE, "<")):
+        if not name.startswith((PACKAGE, "<")) and not is_standard(name):
             return Loc(name, frame.f_lineno, frame.f_code.co_name)
         if frame.f_back is None:
             return None
         frame = frame.f_back
     return None
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file is part of Python's standard library."""
+    return file.startswith(_STANDARD) and "site-packages" not in file
 
 
 def is_ours() -> bool:

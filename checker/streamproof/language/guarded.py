@@ -15,7 +15,6 @@ import dis
 import inspect
 import operator
 import sys
-import sysconfig
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from streamproof.language.amounts import Amount, Indices, indices, is_condition, note, refuse, shown
-from streamproof.language.frames import PACKAGE
+from streamproof.language.frames import PACKAGE, is_standard
 from streamproof.language.sources import definition
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.unbounded import Undecided
@@ -45,7 +44,6 @@ _DEPTH = 4
 """How deep free parameters are looked for in what a function is given."""
 _CALL, _READ, _SAME, _MATCHED = "(call)", "(read)", "(same)", "(matched)"
 """Names of the guards in the copies; no author can write them."""
-_STANDARD = sysconfig.get_path("stdlib")
 
 
 def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -144,6 +142,8 @@ def unguarded() -> Iterator[None]:
         code = frame.f_code
         if code not in known:
             known[code] = "" if _is_elsewhere(frame) else _blind_word(code)
+        if is_standard(code.co_filename):
+            _entered(frame)
         if known[code]:
             note(
                 f"Python itself calls {code.co_name}(), where {known[code]} may meet a free parameter",
@@ -158,18 +158,30 @@ def unguarded() -> Iterator[None]:
         sys.setprofile(before if callable(before) else None)
 
 
+def _entered(frame: types.FrameType) -> None:
+    """Notes that a user's function that runs without guards hands a free parameter to the standard library."""
+    by = frame.f_back
+    if by is None or is_standard(by.f_code.co_filename) or by.f_code.co_filename.startswith((PACKAGE, "<")):
+        return
+    home = str(frame.f_globals.get("__name__"))
+    free = None if home in _OPEN else next(_free(frame.f_locals.values(), _DEPTH), None)
+    if free is not None:
+        what = f"{shown(free)} is any number here, which {home}.{frame.f_code.co_name}() would look at"
+        note(what, Loc(by.f_code.co_filename, by.f_lineno, by.f_code.co_name), "compute with whole numbers")
+
+
 def _is_elsewhere(frame: types.FrameType) -> bool:
     """Whether a function was made from text by the standard library or by streamproof, and not by the user's code."""
     if not frame.f_code.co_filename.startswith("<"):
         return False
     by = None if frame.f_back is None else frame.f_back.f_code.co_filename
-    return frame.f_code.co_name in _GENERATED or by is None or _is_standard(by) or by.startswith(PACKAGE)
+    return frame.f_code.co_name in _GENERATED or by is None or is_standard(by) or by.startswith(PACKAGE)
 
 
 def _blind_word(code: types.CodeType) -> str:
     """How a function that runs without guards looks at identities or types; empty where it does not, or has guards."""
     file = code.co_filename
-    if id(code) in _GUARDED or file.startswith((PACKAGE, "<frozen")) or _is_standard(file):
+    if id(code) in _GUARDED or file.startswith((PACKAGE, "<frozen")) or is_standard(file):
         return ""
     before: dis.Instruction | None = None
     for step in dis.get_instructions(code):
@@ -193,10 +205,6 @@ def _keep(code: types.CodeType) -> None:
             _keep(part)
 
 
-def _is_standard(file: str) -> bool:
-    return file.startswith(_STANDARD) and "site-packages" not in file
-
-
 def _name(function: Any) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
@@ -207,14 +215,17 @@ def _run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return function(*args, **kwargs)
         function, args = function.__func__, (function.__self__, *args)
     made = _guarded(function)
-    return (function if made is None else made)(*args, **kwargs)
+    if made is None:
+        _known(function, (*args, *kwargs.values()))
+        return function(*args, **kwargs)
+    return made(*args, **kwargs)
 
 
 @lru_cache(maxsize=1024)
 def _guarded(function: types.FunctionType) -> types.FunctionType | None:
     """The copy of a function with the guards in it; None where it is not the user's or has no source."""
     file = function.__code__.co_filename
-    if file.startswith(PACKAGE) or _is_standard(file):
+    if file.startswith(PACKAGE) or is_standard(file):
         return None
     try:
         node = copy.deepcopy(definition(function))
