@@ -29,8 +29,16 @@ _OTHERS = frozenset({type(None), str, bytes, tuple, list, dict, set, frozenset, 
 class Watch:
     """What ordinary Python asked of free parameters that they do not answer, while one model is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, outside: Loc | None = None) -> None:
         self.refused: list[Undecided] = []
+        self._outside = outside
+
+    def place(self) -> Loc | None:
+        """The line of the model that runs; None where none does, and a rule is being read."""
+        at = caller()
+        if at is None or self._outside is None:
+            return at
+        return None if (at.file, at.function) == (self._outside.file, self._outside.function) else at
 
     def since(self, mark: int) -> Undecided | None:
         """The first refusal after `mark`, which was the length of `refused` then."""
@@ -52,7 +60,7 @@ def watch() -> Watch | None:
 @contextmanager
 def watching() -> Iterator[Watch]:
     """Watches over what the user's code asks of free parameters; a refusal that it swallowed is raised at the end."""
-    own = Watch()
+    own = Watch(caller())
     token = _WATCH.set(own)
     try:
         yield own
@@ -79,8 +87,8 @@ def note(what: str, loc: Loc | None, remedy: str) -> None:
 
 def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter a value") -> NoReturn:
     """Raises `Undecided` at the user's line, and keeps it for the `Watch`."""
-    error = Undecided(what, loc=caller(), remedy=remedy)
     own = _WATCH.get()
+    error = Undecided(what, loc=caller() if own is None else own.place(), remedy=remedy)
     if own is not None:
         own.refused.append(error)
     raise error

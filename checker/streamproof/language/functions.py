@@ -147,7 +147,7 @@ class Functions(Expressions):
                 refuse_lazy(a, loc)
             return self.inline(function, args, kwargs, frame.depth + 1, loc)
         if undecided is not None:
-            raise undecided
+            raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
         raise ModelError(
             f"{getattr(function, '__name__', function)}() cannot be called with values of the state",
             loc=loc,

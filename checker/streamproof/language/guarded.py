@@ -147,7 +147,7 @@ def unguarded() -> Iterator[None]:
         if known[code]:
             note(
                 f"Python itself calls {code.co_name}(), where {known[code]} may meet a free parameter",
-                Loc(code.co_filename, code.co_firstlineno, code.co_name),
+                _line(frame),
                 "compare numbers with ==, and call the function by its name",
             )
 
@@ -156,6 +156,17 @@ def unguarded() -> Iterator[None]:
         yield
     finally:
         sys.setprofile(before if callable(before) else None)
+
+
+def _line(frame: types.FrameType) -> Loc:
+    """Where a function begins; of one that was made from text, the line that runs it."""
+    code = frame.f_code
+    if not code.co_filename.startswith("<"):
+        return Loc(code.co_filename, code.co_firstlineno, code.co_name)
+    by: types.FrameType | None = frame
+    while by is not None and by.f_code.co_filename.startswith(("<", PACKAGE)):
+        by = by.f_back
+    return Loc(code.co_filename, 1, code.co_name) if by is None else Loc(by.f_code.co_filename, by.f_lineno)
 
 
 def _entered(frame: types.FrameType) -> None:
