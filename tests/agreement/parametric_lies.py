@@ -198,7 +198,7 @@ TESTS = {
 }
 """The same, each in a way of its own: Python's own answers for an object that is no number."""
 
-SUPPORT = '''
+SUPPORT = """
 def _number(text):
     return int(text)
 
@@ -385,7 +385,7 @@ def _wrapped(x):
 @contextlib.contextmanager
 def _managed(x):
     yield x is _EIGHT
-'''
+"""
 
 
 @dataclass(frozen=True)

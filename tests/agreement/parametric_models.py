@@ -110,7 +110,9 @@ def _where(told: Lie, drawn: Drawn, chance: random.Random) -> list[dict[str, int
         one = {name: drawn.clamped(name, chance.randrange(-3, 15)) for name in drawn.free}
         found += [{**one, names[0]: drawn.clamped(names[0], n)} for n in range(-6, 20)]
     space = [(eval(told.subject, {"self": _Values({**drawn.given, **v})}), v) for v in found]
-    true = sorted((sum(map(abs, v.values())), *v.values(), at) for at, (value, v) in enumerate(space) if value in told.special)
+    true = sorted(
+        (sum(map(abs, v.values())), *v.values(), at) for at, (value, v) in enumerate(space) if value in told.special
+    )
     chosen = [space[row[-1]][1] for row in (*true[:3], *true[len(true) // 2 :][:1])]
     near = [{**v, names[0]: v[names[0]] + by} for v in chosen[:1] for by in (1, -1)]
     return [*chosen, *near]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import patch
@@ -29,6 +30,8 @@ from .parametric_models import Drawn
 
 STATES = 300
 """States of one instance that is searched."""
+STARTS = 20_000
+"""The most combinations of first values of an instance that is searched."""
 SECONDS = 4.0
 """The longest proof."""
 HEAVIEST = 3_000
@@ -85,6 +88,8 @@ def judged(selection: Selection, drawn: Drawn, parametric: Parametric, proof: An
             system = selection.target.system(selection.variant, values)
         except StreamproofError:
             continue  # the model refuses these values
+        if prod(len(v.initial) for v in system.variables) > STARTS:
+            continue
         found = explore(system, properties=proof.proved, max_states=STATES)
         searched += 1
         special += drawn.is_special(values)

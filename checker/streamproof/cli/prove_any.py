@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from streamproof.cli.answer import Request, tell_left_out
@@ -34,6 +35,8 @@ MOST_STATES = 20_000
 """States of one of them."""
 ALL_STATES = 150_000
 """States of all of them."""
+MOST_STARTS = 100_000
+"""Combinations of first values of one of them: a condition on initial states is asked of each."""
 MAX_SHOWN = 2
 SIZES_SHOWN = 3
 """Instances that are named where a property holds and is not proved."""
@@ -161,6 +164,8 @@ def search_instances(
         progress(f"searching the instance at {_at(values)}")
         try:
             system = selection.target.system(selection.variant, {**selection.given, **values})
+            if prod(len(v.initial) for v in system.variables) > MOST_STARTS:
+                continue
             found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left))
         except StreamproofError:
             continue  # the model refuses these values, or they are too many to search

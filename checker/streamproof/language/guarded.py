@@ -212,7 +212,9 @@ _GUARDED: dict[int, types.CodeType] = {}
 def _keep(code: types.CodeType) -> None:
     _GUARDED[id(code)] = code
     for part in code.co_consts:
-        if isinstance(part, types.CodeType) and part.co_flags & inspect.CO_OPTIMIZED:  # which the body of a class has not
+        if (
+            isinstance(part, types.CodeType) and part.co_flags & inspect.CO_OPTIMIZED
+        ):  # which the body of a class has not
             _keep(part)
 
 
