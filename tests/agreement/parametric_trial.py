@@ -17,6 +17,7 @@ from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, search_insta
 from streamproof.cli.selection import Selection
 from streamproof.explicit import explore
 from streamproof.language import amounts, guarded, sizes
+from streamproof.language.declare import first_values_at_most
 from streamproof.registry import Target
 from streamproof.symbolic.parametric import prove_any
 from streamproof.symbolic.parametric.proof import AnySize
@@ -85,7 +86,8 @@ def judged(selection: Selection, drawn: Drawn, parametric: Parametric, proof: An
         if weight(parametric, values) > HEAVIEST:
             continue
         try:
-            system = selection.target.system(selection.variant, values)
+            with first_values_at_most(STARTS):
+                system = selection.target.system(selection.variant, values)
         except StreamproofError:
             continue  # the model refuses these values
         if prod(len(v.initial) for v in system.variables) > STARTS:

@@ -153,6 +153,7 @@ def search_instances(
     Raises `ProofRefuted` where that was proved."""
     from streamproof.agree.readings import HEAVIEST, candidates
     from streamproof.explicit import explore
+    from streamproof.language.declare import first_values_at_most
 
     searched: list[Searched] = []
     left = ALL_STATES
@@ -163,7 +164,8 @@ def search_instances(
             break
         progress(f"searching the instance at {_at(values)}")
         try:
-            system = selection.target.system(selection.variant, {**selection.given, **values})
+            with first_values_at_most(MOST_STARTS):
+                system = selection.target.system(selection.variant, {**selection.given, **values})
             if prod(len(v.initial) for v in system.variables) > MOST_STARTS:
                 continue
             found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left))
