@@ -127,7 +127,8 @@ def credits(d: Draft) -> None:
     d.parameter("floating", 1, 0)
     d.state += [
         "top = self.exclusive + self.floating",
-        f"ch = Array(range(self.channels), Record(credit=Range(0, top, init={d.first('self.exclusive')}), wire=Range(0, top), open=Bool()))",
+        f"ch = Array(range(self.channels), Record(credit=Range(0, top, init={d.first('self.exclusive')}), "
+        "wire=Range(0, top), open=Bool()))",
         "pool = Range(0, self.floating, init=self.floating)",
     ]
     d.action(
@@ -196,7 +197,8 @@ def leader(d: Draft) -> None:
     d.invariant("agree", d.claim("all(s.follows[i] is None or s.follows[i] == s.who for i in range(self.n))"))
     d.invariant(
         "same",
-        "all(s.follows[i] is None or s.follows[j] is None or s.follows[i] == s.follows[j] for i in range(self.n) for j in range(self.n))",
+        "all(s.follows[i] is None or s.follows[j] is None or s.follows[i] == s.follows[j] "
+        "for i in range(self.n) for j in range(self.n))",
     )
     d.invariant("early", d.claim("s.round < self.n"))
     d.invariant("nobody", d.claim("s.who is not None or all(s.follows[i] is None for i in range(self.n))"))
@@ -319,7 +321,8 @@ def chain(d: Draft) -> None:
         "late = Array(self.k, Range(0, self.n))",
     ]
     d.members.append(
-        "def window(self, x, y):\n    if x < y:\n        return 0\n    for z in (x, y):\n        if z < 0:\n            return 1\n    return x - y\n"
+        "def window(self, x, y):\n    if x < y:\n        return 0\n"
+        "    for z in (x, y):\n        if z < 0:\n            return 1\n    return x - y\n"
     )
     d.action("send", "", f"require({d.guard('s.sent < self.n')})", "s.sent += 1")
     d.action("get", "", f"require({d.guard('self.window(s.sent, s.got) > 0')})", f"s.got += {d.number('1')}")

@@ -117,7 +117,7 @@ class Layers:
 
 
 def layers(drawn: Drawn, folder: Path) -> Layers:
-    """Each layer alone: the reading without a grounding check, and the two others behind a reader that believes everything."""
+    """Each layer alone: the reading without a grounding check, the two others behind a reader that believes everything."""
     selection = selected(drawn, folder)
     try:
         with credulous():

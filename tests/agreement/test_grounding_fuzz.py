@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -63,14 +64,14 @@ def same_in(one: System, other: System, state: Any, after: Any) -> bool:
         found = []
         for interpreter, of in ((first, rules[0]), (second, rules[1])):
             instance = of.get(key)
-            found.append(None if instance is None else outcome(lambda: interpreter.take(instance, state)))
+            found.append(None if instance is None else outcome(partial(interpreter.take, instance, state)))
         if found[0] != found[1]:
             return False
     said = {p.name: p for p in other.properties}
     for prop in one.properties:
         if prop.kind in (Kind.INVARIANT, Kind.STEP):
             pair = (state, after) if prop.kind is Kind.STEP else (state,)
-            if outcome(lambda: first.holds(prop, *pair)) != outcome(lambda: second.holds(said[prop.name], *pair)):
+            if outcome(partial(first.holds, prop, *pair)) != outcome(partial(second.holds, said[prop.name], *pair)):
                 return False
     return True
 

@@ -34,11 +34,27 @@ _AS_WRITTEN = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "e
 _APART = frozenset({type(None), bool, str})
 """Types of which no value is a number's object."""
 _OPEN = frozenset(
-    "builtins operator _operator functools _functools itertools collections _collections contextlib copy dataclasses enum "
-    "math typing".split()
+    [
+        "builtins",
+        "operator",
+        "_operator",
+        "functools",
+        "_functools",
+        "itertools",
+        "collections",
+        "_collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "enum",
+        "math",
+        "typing",
+    ]
 )
 """Modules of the standard library whose functions ask a value what they want of it."""
-_GENERATED = frozenset(f"__{name}__" for name in "init new eq lt le gt ge hash repr setattr delattr".split())
+_GENERATED = frozenset(
+    f"__{name}__" for name in ["init", "new", "eq", "lt", "le", "gt", "ge", "hash", "repr", "setattr", "delattr"]
+)
 """Methods that data classes and named tuples have from text."""
 _DEPTH = 4
 """How deep free parameters are looked for in what a function is given."""

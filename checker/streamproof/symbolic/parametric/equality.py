@@ -43,9 +43,9 @@ def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
     ends = [b.FALSE if s.terminal is None else s.terminal for s in (one, other)]
     if question.possible(question.truths(ends[0], ends[1])):
         yield "where the model may end", None
-    if all(len(v.initial) <= STARTS for s in (one, other) for v in s.variables):
-        if question.possible(question.truths(_begins(one), _begins(other))):
-            yield "the initial condition", one.variables[0].loc
+    few = all(len(v.initial) <= STARTS for s in (one, other) for v in s.variables)
+    if few and question.possible(question.truths(_begins(one), _begins(other))):
+        yield "the initial condition", one.variables[0].loc
 
 
 def _begins(system: System) -> Expr:

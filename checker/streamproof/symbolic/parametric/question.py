@@ -18,7 +18,6 @@ from streamproof.system.expr import Expr
 from streamproof.system.sorts import BOOL, ArraySort, RangeSort, TermRange
 from streamproof.system.unbounded import Forall, Total
 
-
 MOST = 32
 """Indices from which on witnesses of what is assumed are not instantiated for in turn: with alternating quantifiers each
 instance has witnesses of its own, and their number would be squared with every condition."""
