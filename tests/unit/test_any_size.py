@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from contextlib import contextmanager
+from functools import singledispatch
 from typing import Any
 
 import pytest
@@ -34,10 +38,15 @@ from streamproof import (
     step,
     terminal,
 )
+from streamproof.agree.readings import compare_readings
 from streamproof.symbolic.parametric import AnySize, prove_any
 from streamproof.symbolic.parametric.claims import products
+from streamproof.symbolic.parametric.equality import difference
 from streamproof.symbolic.parametric.laws import law_candidates
 from streamproof.symbolic.parametric.steps import SAFE
+from streamproof.system import build as b
+from streamproof.system.ground import ground
+from streamproof.system.records import replace
 from streamproof.system.unbounded import Unbounded
 
 
@@ -967,3 +976,338 @@ def test_a_parameter_that_is_no_number_is_refused() -> None:
 
     with pytest.raises(UsageError, match="mode is no number"):
         Spec(Named).parametric(("mode",))
+
+
+# --- Python that answers for a number what it is not
+
+
+EIGHT = int("8")
+
+
+class Same:
+    """Compares by identity wherever Python itself calls its methods."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __eq__(self, other):
+        return other is self.held
+
+    def __hash__(self):
+        return 0
+
+    def __contains__(self, x):
+        return x is self.held
+
+    def __bool__(self):
+        return self.held is EIGHT
+
+    def __call__(self, x):
+        return type(x) is int and x == 8
+
+
+def is_eight(x):
+    """By identity."""
+    return x is EIGHT
+
+
+@contextmanager
+def opened(x):
+    """A context manager of the user's."""
+    yield x is EIGHT
+
+
+def entered(x):
+    """Runs it."""
+    with opened(x) as found:
+        return found
+
+
+def as_json(x):
+    """What stands for a value that is no number; called by `map`."""
+    return json.dumps([x], default=lambda _: 0) == "[8]"
+
+
+def matched(x):
+    """A truth value in a pattern."""
+    match x == 8:
+        case True:
+            return True
+    return False
+
+
+class Deceived(Loose):
+    """A base for models in which a condition is true at 8, and Python takes it for false of a symbol."""
+
+    n: int = 2
+    limits = {"n": (0, None)}
+
+    def state(self):
+        return State(x=Bool())
+
+    @action
+    def flip(self, s):
+        s.x = not s.x
+
+    @invariant
+    def never(self, s):
+        return not self.told
+
+
+class ByEq(Deceived):
+    """A method that Python calls."""
+
+    def setup(self):
+        self.told = Same(EIGHT) == self.n
+
+
+class ByContains(Deceived):
+    """Another."""
+
+    def setup(self):
+        self.told = self.n in Same(EIGHT)
+
+
+class ByBool(Deceived):
+    """Another, of an object that holds the parameter."""
+
+    def setup(self):
+        self.told = bool(Same(self.n))
+
+
+class ByCall(Deceived):
+    """An object that is called."""
+
+    def setup(self):
+        self.told = Same(EIGHT)(self.n)
+
+
+class ByMap(Deceived):
+    """A function that is called from C."""
+
+    def setup(self):
+        self.told = list(map(is_eight, [self.n])) == [True]
+
+
+class ByMapOfType(Deceived):
+    """Python's own, called from C."""
+
+    def setup(self):
+        self.told = list(map(type, [self.n])) == [int]
+
+
+class ByContext(Deceived):
+    """A function that the standard library calls."""
+
+    def setup(self):
+        self.told = entered(self.n)
+
+
+class ByEval(Deceived):
+    """A text that is run."""
+
+    def setup(self):
+        self.told = eval("x is y", {"x": self.n, "y": EIGHT})
+
+
+class ByClass(Deceived):
+    """The body of a class inside a function."""
+
+    def setup(self):
+        class Inner:
+            found = self.n is EIGHT
+
+        self.told = Inner.found
+
+
+class ByJson(Deceived):
+    """A library that takes what is no number for something else."""
+
+    def setup(self):
+        self.told = json.dumps([self.n], default=lambda _: 0) == "[8]"
+
+
+class ByMappedJson(Deceived):
+    """The same, called from C."""
+
+    def setup(self):
+        self.told = list(map(as_json, [self.n])) == [True]
+
+
+class ByCondition(Deceived):
+    """A comparison is not True, whatever it is of."""
+
+    def setup(self):
+        self.told = (self.n > 7) is True
+
+
+class ByMatch(Deceived):
+    """A pattern that compares by identity."""
+
+    def setup(self):
+        self.told = matched(self.n)
+
+
+class ByChain(Deceived):
+    """Identity in a chain of comparisons."""
+
+    def setup(self):
+        self.told = EIGHT is self.n is EIGHT
+
+
+class BySlot(Deceived):
+    """A method of `int` that does not take what is no number."""
+
+    def setup(self):
+        self.told = int.__eq__(8, self.n) is True
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(ByEq, ByContains, ByBool, ByCall, ByMap, ByMapOfType, ByContext, ByEval, ByClass, ByJson, ByMappedJson),
+        *(ByCondition, ByMatch, ByChain, BySlot),
+    ],
+)
+def test_what_python_itself_decides_of_a_free_parameter_is_refused(model: type[Model]) -> None:
+    """A condition that is true at 8 is not read as one that is never true; the refusal names a line of this file."""
+    with pytest.raises(ModelError) as raised:
+        Spec(model).parametric(("n",))
+    assert raised.value.loc is not None
+    assert raised.value.loc.file == __file__
+
+
+class ThroughLibrary(Deceived):
+    """A refusal that comes up in the standard library."""
+
+    def setup(self):
+        self.told = Counter([self.n])[8] == 1
+
+
+def test_a_refusal_in_the_standard_library_names_the_line_that_called_it() -> None:
+    """The line of the model, not one of Python's own."""
+    with pytest.raises(ModelError, match="it has no text and no hash") as raised:
+        Spec(ThroughLibrary).parametric(("n",))
+    assert raised.value.loc is not None
+    assert (raised.value.loc.file, raised.value.loc.function) == (__file__, "setup")
+
+
+class InsideLibrary(Deceived):
+    """A function of the standard library with a free parameter, in a rule."""
+
+    @invariant
+    def never(self, s):
+        return single(self.n) == 0
+
+
+@singledispatch
+def single(x):
+    """Asks for a type."""
+    return x
+
+
+def test_what_cannot_be_read_of_the_standard_library_is_said_where_it_is_called() -> None:
+    """The same inside rules, where the function would be read."""
+    with pytest.raises(ModelError) as raised:
+        Spec(InsideLibrary).parametric(("n",))
+    assert raised.value.loc is not None
+    assert raised.value.loc.file == __file__
+
+
+kept = lambda x: x + 0  # noqa: E731
+
+
+class CallsLambda(Deceived):
+    """A lambda of a module, with other statements behind it."""
+
+    @invariant
+    def never(self, s):
+        return kept(s.x) == 0
+
+
+def test_a_lambda_of_a_module_is_refused_at_its_line() -> None:
+    """It has no ``def`` to be read."""
+    with pytest.raises(ModelError, match="the source of '<lambda>' cannot be read"):
+        Spec(CallsLambda).parametric(("n",))
+
+
+class Begun(Loose):
+    """Many first values, few of which are initial states."""
+
+    n: int = 2
+    m: int = 8
+    limits = {"n": (1, None), "m": (1, None)}
+
+    def state(self):
+        return State(x=Array(self.n, Range(0, self.m, init=ANY)), b=Array(self.n, Bool(init=ANY)))
+
+    @initially
+    def first(self, s):
+        return all(s.x[i] == self.m and s.b[i] for i in range(self.n))
+
+    @action(i="n")
+    def lower(self, s, i):
+        require(s.x[i] > 0)
+        s.x[i] -= 1
+
+    @invariant
+    def at_most(self, s):
+        return all(s.x[i] <= self.m for i in range(self.n))
+
+
+@pytest.mark.timeout(60)
+def test_initial_states_are_not_searched_for_without_end() -> None:
+    """The grounding check looks at so many combinations of first values; the solver compares the conditions."""
+    spec = Spec(Begun)
+    assert len(compare_readings(spec, None, {}, spec.parametric(("n", "m"))).values) > 10
+
+
+def test_initial_conditions_are_compared_by_the_solver() -> None:
+    """One state more than was read is found, also where the first states that plain Python names are the same."""
+    parametric = Spec(Begun).parametric(("n", "m"))
+    one = ground(parametric, {"n": 2, "m": 1})
+    assert list(difference(one, one)) == []
+    other = replace(
+        one, initially=b.or_((one.initially, b.eq(b.select(b.var("x", one.variables[0].sort), b.num(0)), b.num(0))))
+    )
+    assert [name for name, _ in difference(one, other)] == ["the initial condition"]
+
+
+class Alternating(Loose):
+    """Claims in each of which every index has a witness of its own, in two arrays."""
+
+    n: int = 2
+    m: int = 2
+    limits = {"n": (1, None), "m": (1, None)}
+
+    def state(self):
+        return State(a=Array(self.n, Bool()), z=Array(self.m, Range(0, 3)))
+
+    @action(i="n")
+    def mark(self, s, i):
+        s.a[i] = True
+
+    @action(j="m")
+    def add(self, s, j):
+        require(s.z[j] < 3 and any(s.a[i] for i in range(self.n)))
+        s.z[j] += 1
+
+    @invariant
+    def caused(self, s):
+        return all(s.z[j] == 0 or any(s.a[i] for i in range(self.n)) for j in range(self.m))
+
+    @invariant
+    def least(self, s):
+        return all(
+            all(any(s.z[k] <= s.z[j] for k in range(self.m)) for j in range(self.m)) or s.a[i] for i in range(self.n)
+        )
+
+    @invariant
+    def again(self, s):
+        return all(any(s.z[i] <= 3 for i in range(self.m)) and (s.a[i] or not s.a[i]) for i in range(self.n))
+
+
+@pytest.mark.timeout(60)
+def test_alternating_quantifiers_are_bounded() -> None:
+    """Witnesses of witnesses are not looked at without end."""
+    assert prove(Alternating, "n", "m").proved == ("caused", "least", "again")

@@ -16,6 +16,7 @@ from typing import Any
 
 from streamproof.language.compile import compile_unbounded
 from streamproof.language.constants import integers_in
+from streamproof.language.declare import first_values_at_most
 from streamproof.language.model import Model, Spec
 from streamproof.language.native import Native
 from streamproof.symbolic.parametric.equality import difference
@@ -42,6 +43,10 @@ ALL_TERMS = 60_000
 """The most terms of all of them."""
 STATES = 6
 """Random states of each system on which plain Python is run."""
+STARTS = 2_000
+"""Combinations of first values among which initial states of one system are looked for."""
+FIRST_VALUES = 20_000
+"""First values of one variable, from which on an instance is not compared."""
 STEPS = 60
 """Steps that it takes at most from the states of one system."""
 
@@ -60,7 +65,8 @@ class Grounding:
     runs: int
     left_out: tuple[Mapping[str, int], ...]
     refused: tuple[Mapping[str, int], ...]
-    """Values at which the model has no finite system: it refuses them, or an array would have no elements."""
+    """Values at which the model has no finite system that is compared: it refuses them, an array would have no elements,
+    or a variable has more than `FIRST_VALUES` first values."""
 
 
 def candidates(spec: Spec, variant: str | None, given: Mapping[str, Any], free: Sequence[Free]) -> list[dict[str, int]]:
@@ -141,7 +147,10 @@ class _Comparison:
         self.possible = True
         try:
             self._model: Model = spec.model.build(variant, **{**_own(spec, variant), **given, **values})
-            self._read, declared = compile_unbounded(self._model, frozenset(), spec.properties, carries=spec.carries)
+            with first_values_at_most(FIRST_VALUES):
+                self._read, declared = compile_unbounded(
+                    self._model, frozenset(), spec.properties, carries=spec.carries
+                )
             variables = tuple(replace(v, initial=declared[v.name].first) for v in self._read.variables)
             self._read = replace(self._read, variables=variables)
             self._ground = ground(parametric, values)
@@ -158,7 +167,7 @@ class _Comparison:
         native, interpreter = Native(self._model), Interpreter(self._read)
         chance = random.Random(SEED)
         finite = not any(endless(part) for v in self._read.variables for part in ranges(v.sort))
-        states = [*islice(native.initial(), 2)] if finite else []
+        states = [*islice(native.initial(STARTS), 2)] if finite else []
         for state in states:
             if not _begins(self._ground, state):
                 raise self._differs("the initial condition", None, f" in {_text(self._read, state)}")

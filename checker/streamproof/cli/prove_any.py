@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,9 @@ from streamproof.traces.lines import BLANK, Line, Span, line
 
 if TYPE_CHECKING:
     from streamproof.agree.readings import Grounding
+    from streamproof.cli.selection import Selection
     from streamproof.symbolic.parametric import AnySize
+    from streamproof.symbolic.parametric.proof import Stage
     from streamproof.symbolic.parametric.showing import Cti
     from streamproof.system.unbounded import Parametric
 
@@ -35,6 +38,8 @@ DEEPEST = 300
 """Levels of one of them."""
 ALL_STATES = 150_000
 """States of all of them."""
+MOST_STARTS = 100_000
+"""Combinations of first values of one of them: a condition on initial states is asked of each."""
 MAX_SHOWN = 2
 SIZES_SHOWN = 3
 """Instances that are named where a property holds and is not proved."""
@@ -66,18 +71,17 @@ def answer_any(
     properties = [parametric.system.property(name) for name in chosen]
     ready = time.perf_counter() - begun
     with Ticking(live=not request.quiet) as progress:
-        spec, given = selection.target.spec, selection.given
-        same = compare_readings(spec, selection.variant, given, parametric, progress)
+        same = compare_readings(selection.target.spec, selection.variant, selection.given, parametric, progress)
         proof = prove_any(
             parametric,
             properties,
-            _stages(request, parametric),
+            stages(selection, parametric),
             timeout=None if query_timeout is None else int(1000 * query_timeout),
             seconds=timeout,
             on_progress=progress,
         )
         interrupted = proof.stopped == "interrupted"
-        small = _Small([], None) if interrupted else _search(request, parametric, proof, chosen, progress)
+        small = Small([], None) if interrupted else search_instances(selection, parametric, proof, chosen, progress)
     findings = tuple(_finding(parametric, proof, small, p) for p in properties)
     notes = (*_notes(proof), *_compared(same, small))
     outcome = Outcome(findings, None, None, None, interrupted, ready, proof.seconds, None, notes=notes)
@@ -96,12 +100,12 @@ def answer_any(
     return code
 
 
-def _stages(request: Request, parametric: Parametric) -> list[Any]:
+def stages(selection: Selection, parametric: Parametric) -> list[Stage]:
+    """The sources of discovered claims, in the order in which a proof calls them."""
     from streamproof.symbolic.parametric.bounds import bound_candidates
     from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
 
     def instance(values: Mapping[str, int]) -> System:
-        selection = request.selection
         return selection.target.system(selection.variant, {**selection.given, **values})
 
     return [
@@ -121,7 +125,7 @@ class ProofRefuted(StreamproofError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Searched:
+class Searched:
     """One instance that was searched: the values of the free parameters, the findings, and how far it was searched."""
 
     values: Mapping[str, int]
@@ -131,10 +135,10 @@ class _Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Small:
+class Small:
     """What was searched. `violating`: where something is violated."""
 
-    searched: list[_Searched]
+    searched: list[Searched]
     violating: System | None
 
     def holds_at(self, name: str) -> tuple[Mapping[str, int], ...]:
@@ -149,17 +153,22 @@ class _Small:
         return next((pair for pair in found if pair[1].verdict is verdict), None)
 
 
-def _search(
-    request: Request, parametric: Parametric, proof: AnySize, names: Sequence[str], progress: Ticking
-) -> _Small:
+def search_instances(
+    selection: Selection,
+    parametric: Parametric,
+    proof: AnySize,
+    names: Sequence[str],
+    progress: Callable[[str], None] = lambda _: None,
+) -> Small:
     """Search instances up to a budget of states, until one violates something.
 
     Raises `ProofRefuted` where that was proved."""
     from streamproof.agree.readings import HEAVIEST, candidates
     from streamproof.explicit import explore
+    from streamproof.language.declare import first_values_at_most
 
-    searched: list[_Searched] = []
-    selection, left = request.selection, ALL_STATES
+    searched: list[Searched] = []
+    left = ALL_STATES
     worth = candidates(selection.target.spec, selection.variant, selection.given, parametric.free)
     open_below = [f.name for f in parametric.free if f.least is None]  # nobody said that these may be negative
     chosen = [v for v in worth if weight(parametric, v) <= HEAVIEST and all(v[n] >= 0 for n in open_below)]
@@ -169,21 +178,24 @@ def _search(
             break
         progress(f"searching the instance at {_at(values)}")
         try:
-            system = selection.target.system(selection.variant, {**selection.given, **values})
+            with first_values_at_most(MOST_STARTS):
+                system = selection.target.system(selection.variant, {**selection.given, **values})
+            if prod(len(v.initial) for v in system.variables) > MOST_STARTS:
+                continue
             found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left), max_depth=DEEPEST)
         except StreamproofError:
             continue  # the model refuses these values, or they are too many to search
         left -= found.counts.distinct
         findings = {f.property: f for f in found.findings}
-        searched.append(_Searched(values, findings, found.counts.distinct, found.complete))
+        searched.append(Searched(values, findings, found.counts.distinct, found.complete))
         if proof.proved and found.mistake is not None:
             raise _refuted("that the model makes no mistake", values, found.mistake.error.message)
         for name in proof.proved:
             if findings[name].verdict is Verdict.VIOLATED:
                 raise _refuted(name, values, findings[name].because)
         if any(f.verdict is Verdict.VIOLATED for f in found.findings):
-            return _Small(searched, system)
-    return _Small(searched, None)
+            return Small(searched, system)
+    return Small(searched, None)
 
 
 def _refuted(what: str, values: Mapping[str, int], because: str) -> ProofRefuted:
@@ -196,7 +208,7 @@ def _refuted(what: str, values: Mapping[str, int], because: str) -> ProofRefuted
 # --- the answer
 
 
-def _finding(parametric: Parametric, proof: AnySize, small: _Small, prop: Property) -> Finding:
+def _finding(parametric: Parametric, proof: AnySize, small: Small, prop: Property) -> Finding:
     if prop.name in proof.proved:
         used = [f"lemma {n}" for n in proof.lemmas]
         if proof.found:
@@ -262,7 +274,7 @@ def _notes(proof: AnySize) -> tuple[str, ...]:
     return (f"{tried}{proof.queries} queries",)
 
 
-def _compared(same: Grounding, small: _Small) -> Iterator[str]:
+def _compared(same: Grounding, small: Small) -> Iterator[str]:
     """The second opinions on a proof: concrete readings, plain Python, explicit search."""
     yield f"compared with concrete readings at {len(same.values)} values, and {same.runs:,} runs of plain Python"
     if small.searched:
@@ -271,7 +283,7 @@ def _compared(same: Grounding, small: _Small) -> Iterator[str]:
 
 
 def _more(
-    parametric: Parametric, proof: AnySize, same: Grounding, small: _Small, left_out: Sequence[str]
+    parametric: Parametric, proof: AnySize, same: Grounding, small: Small, left_out: Sequence[str]
 ) -> dict[str, Any]:
     """What the JSON says of a proof for every size beside what it says of every check."""
     return {
@@ -304,7 +316,7 @@ def _more(
     }
 
 
-def _show(proof: AnySize, small: _Small, json_to: str | None) -> None:
+def _show(proof: AnySize, small: Small, json_to: str | None) -> None:
     """The lemmas that nobody wrote, and why what stays open is not inductive."""
     from streamproof.report.console import print_lines
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeGuard, cast
 from streamproof.language.frames import caller, is_ours
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Const, Expr, Node
+from streamproof.system.expr import Const, Expr, Node, Sub
 from streamproof.system.sorts import BoolSort, RangeSort
 from streamproof.system.unbounded import Undecided, term_range, written
 
@@ -29,8 +29,16 @@ _OTHERS = frozenset({type(None), str, bytes, tuple, list, dict, set, frozenset, 
 class Watch:
     """What ordinary Python asked of free parameters that they do not answer, while one model is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, outside: Loc | None = None) -> None:
         self.refused: list[Undecided] = []
+        self._outside = outside
+
+    def place(self) -> Loc | None:
+        """The line of the model that runs; None where none does, and a rule is being read."""
+        at = caller()
+        if at is None or self._outside is None:
+            return at
+        return None if (at.file, at.function) == (self._outside.file, self._outside.function) else at
 
     def since(self, mark: int) -> Undecided | None:
         """The first refusal after `mark`, which was the length of `refused` then."""
@@ -52,7 +60,7 @@ def watch() -> Watch | None:
 @contextmanager
 def watching() -> Iterator[Watch]:
     """Watches over what the user's code asks of free parameters; a refusal that it swallowed is raised at the end."""
-    own = Watch()
+    own = Watch(caller())
     token = _WATCH.set(own)
     try:
         yield own
@@ -70,10 +78,17 @@ def watching() -> Iterator[Watch]:
         raise first
 
 
+def note(what: str, loc: Loc | None, remedy: str) -> None:
+    """Keeps a refusal for the `Watch` where raising is not possible."""
+    own = _WATCH.get()
+    if own is not None:
+        own.refused.append(Undecided(what, loc=loc, remedy=remedy))
+
+
 def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter a value") -> NoReturn:
     """Raises `Undecided` at the user's line, and keeps it for the `Watch`."""
-    error = Undecided(what, loc=caller(), remedy=remedy)
     own = _WATCH.get()
+    error = Undecided(what, loc=caller() if own is None else own.place(), remedy=remedy)
     if own is not None:
         own.refused.append(error)
     raise error
@@ -211,6 +226,11 @@ def is_free(value: Any) -> TypeGuard[Amount]:
     return type(value) is Amount
 
 
+def is_condition(value: Any) -> bool:
+    """Whether a value is an `Amount` that is a truth value."""
+    return type(value) is Amount and isinstance(term_of(value).sort, BoolSort)
+
+
 def term_of(amount: Amount) -> Expr:
     """The term of an `Amount`."""
     found: Expr = object.__getattribute__(amount, "expr")
@@ -228,7 +248,8 @@ def shown(value: Any) -> str:
         return written(term_of(value))
     if type(value) is Indices:
         least, most = object.__getattribute__(value, "ends")
-        return f"range({written(least)}, {written(b.add(most, b.num(1)))})"
+        stop = most.left if isinstance(most, Sub) and most.right is b.num(1) else b.add(most, b.num(1))
+        return f"range({written(least)}, {written(stop)})"
     return repr(value)
 
 

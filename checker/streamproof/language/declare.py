@@ -7,6 +7,8 @@ starts at its sort's default (False, the lower end, the first member, None, empt
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice, product
 from typing import Any, Final
 
@@ -49,6 +51,17 @@ from streamproof.system.unbounded import endless, integers, term_range
 
 INITIAL_LIMIT: Final = 5_000_000
 """Most first values one variable may have; more is surely a mistake in a model meant to be explored."""
+_LIMIT: ContextVar[int] = ContextVar("limit", default=INITIAL_LIMIT)
+
+
+@contextmanager
+def first_values_at_most(number: int) -> Iterator[None]:
+    """Refuses variables with more first values than that, with a `ModelError`, while it is open."""
+    token = _LIMIT.set(number)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +112,19 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
         options = [coerce(sort, v, loc) for v in init.values]
     else:
         options = [coerce(sort, init, loc)]
-    first = tuple(dict.fromkeys(islice(options, INITIAL_LIMIT + 1)))
-    if len(first) > INITIAL_LIMIT:
-        raise ModelError(
-            f"a variable of {sort} has more than {INITIAL_LIMIT:,} first values",
-            loc=loc,
-            remedy="give it an init, or fewer with init=any_of(...)",
-        )
+    limit = _LIMIT.get()
+    first = tuple(dict.fromkeys(islice(options, limit + 1)))
+    if len(first) > limit:
+        raise _too_many(sort, limit, loc)
     return Decl(sort, first, loc)
+
+
+def _too_many(sort: Sort, limit: int, loc: Loc | None) -> ModelError:
+    return ModelError(
+        f"a variable of {sort} has more than {limit:,} first values",
+        loc=loc,
+        remedy="give it an init, or fewer with init=any_of(...)",
+    )
 
 
 def _element(given: Any, loc: Loc | None) -> Decl:
@@ -250,6 +268,8 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
     if init is not None and not many and _is_element(inner.sort, init):
         return _decl(sort, None, [(coerce(inner.sort, init, loc),) * count])
     if init is None:
+        if len(inner.first) ** count > _LIMIT.get():
+            raise _too_many(sort, _LIMIT.get(), loc)
         one = inner.first[0] if inner.first else default(inner.sort)
         every = product(inner.first, repeat=count) if len(inner.first) > 1 else iter([(one,) * count])
         return _decl(sort, None, every)

@@ -21,7 +21,8 @@ PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 def caller() -> Loc | None:
-    """Where the user's code called into streamproof, or None when there is no such frame."""
+    """Where the user's code called into streamproof, perhaps through the standard library, or None when there is no such
+    frame."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename

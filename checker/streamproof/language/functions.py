@@ -15,6 +15,7 @@ from streamproof.language import calls, effects, methods, operators, places
 from streamproof.language.amounts import unveiled, watch
 from streamproof.language.elements import elements, in_order, refuse_lazy
 from streamproof.language.expressions import Expressions, closed_over
+from streamproof.language.frames import is_standard
 from streamproof.language.guarded import called
 from streamproof.language.lift import merge
 from streamproof.language.primitives import Disabled, NoPick, choose, require
@@ -146,7 +147,7 @@ class Functions(Expressions):
                 refuse_lazy(a, loc)
             return self.inline(function, args, kwargs, frame.depth + 1, loc)
         if undecided is not None:
-            raise undecided
+            raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
         raise ModelError(
             f"{getattr(function, '__name__', function)}() cannot be called with values of the state",
             loc=loc,
@@ -185,7 +186,12 @@ class Functions(Expressions):
         """The result of a function's body on values of the state."""
         frame = self.enter(function, args, kwargs, depth, loc)
         body = definition(underlying(function)).body
-        self.block(body, frame)
+        try:
+            self.block(body, frame)
+        except ModelError as error:
+            if error.loc is None or not is_standard(error.loc.file):
+                raise
+            raise type(error)(error.message, loc=loc, remedy=error.remedy) from error
         return _result(frame, body, loc)
 
     def enter(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc | None) -> Frame:

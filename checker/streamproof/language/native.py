@@ -6,7 +6,7 @@ Lowering and this share no code that decides what a rule does: tests compare the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from streamproof.language.coerce import coerce
@@ -110,10 +110,10 @@ class Native:
             raise UsageError(f"{name!r} is {'missing' if name in self._sorts else 'no variable'}")
         return tuple(coerce(sort, state[n], None) for n, sort in self._sorts.items())
 
-    def initial(self) -> Iterator[Values]:
-        """The initial states."""
+    def initial(self, most: int | None = None) -> Iterator[Values]:
+        """The initial states; those among the first `most` combinations of first values."""
         predicates = [f for mark, f in self._found.values() if isinstance(mark, InitiallyMark)]
-        for state in product(*(d.first for d in self._declared.values())):
+        for state in islice(product(*(d.first for d in self._declared.values())), most):
             if all(self._call(p, p.__name__, [state], ()) for p in predicates):
                 yield state
 

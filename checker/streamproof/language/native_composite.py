@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from streamproof.language.compile import Within, reached
@@ -98,15 +98,15 @@ class NativeComposite(Native):
         self._known: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Reached] = {}
         self._named = {m.called(action): (m, action) for m in _machines(self.whole) for action in m.actions}
 
-    def initial(self) -> Iterator[Values]:
-        """The initial states."""
+    def initial(self, most: int | None = None) -> Iterator[Values]:
+        """The initial states; those among the first `most` combinations of first values."""
         predicates = [
             (m, f)
             for m in _machines(self.whole)
             for mark, f in marked(type(m.model)).values()
             if isinstance(mark, InitiallyMark)
         ]
-        for state in product(*(d.first for d in self._declared.values())):
+        for state in islice(product(*(d.first for d in self._declared.values())), most):
             if all(self._seen(m, f, [state]) for m, f in predicates):
                 yield state
 

@@ -32,6 +32,7 @@ from streamproof.system.sorts import (
     is_scalar,
     values,
 )
+from streamproof.system.unbounded import Undecided
 
 HOST_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -84,6 +85,8 @@ def host(world: World, run: Callable[[], Any], loc: Loc) -> Any:
     """The result of an ordinary Python operation on values known while lowering."""
     try:
         return run()
+    except Undecided as error:
+        raise error if error.loc is not None else Undecided(error.message, loc=loc, remedy=error.remedy) from None
     except StreamproofError:
         raise
     except CERTAIN as error:

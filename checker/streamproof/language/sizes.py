@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 from streamproof.language.amounts import Amount, Everywhere, watching
 from streamproof.language.compile import compile_unbounded
 from streamproof.language.declare import ANY
+from streamproof.language.guarded import unguarded
 from streamproof.language.model import Model
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
@@ -49,7 +50,7 @@ def compile_parametric(
     own = cls.variants.get(variant or "", cls)
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
     amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
-    with watching():
+    with watching(), unguarded():
         return _compiled(cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries)
 
 

@@ -89,6 +89,8 @@ def _alone(code: types.CodeType, filename: str, lines: Sequence[str]) -> ast.Fun
         compiled = {_meaning(c) for c in codes(whole) if _same_place(c, code)}
     except SyntaxError:
         return None
+    if len(tree.body) != 1:
+        return None  # the first line holds a lambda, and no `def` begins there
     (outer,) = tree.body
     node = outer.body[0] if isinstance(outer, ast.ClassDef) else outer
     return node if isinstance(node, ast.FunctionDef) and _meaning(code) in compiled else None

@@ -12,6 +12,7 @@ import types
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard
 
+from streamproof.language.amounts import Amount, Indices, shown
 from streamproof.language.scopes import Names
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
@@ -181,6 +182,8 @@ def describe(value: Term) -> str:
 
 def _shown(value: object) -> str:
     """A host value with its type; objects that show as an address by their type alone."""
+    if type(value) is Amount or type(value) is Indices:
+        return shown(value)
     if isinstance(value, frozenset):
         value = set(value)
     text, kind = repr(value), type(value).__name__

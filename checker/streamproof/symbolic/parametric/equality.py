@@ -16,6 +16,9 @@ from streamproof.system.sorts import ArraySort, OptionSort, RangeSort, RecordSor
 LIMIT = 20_000_000
 """How much the solver may do for one question, in its own steps."""
 
+STARTS = 64
+"""The most first values of a variable with which initial conditions are compared."""
+
 Key = tuple[str, tuple[tuple[str, object], ...], tuple[tuple[str, object], ...]]
 
 
@@ -40,6 +43,19 @@ def difference(one: System, other: System) -> Iterator[tuple[str, Loc | None]]:
     ends = [b.FALSE if s.terminal is None else s.terminal for s in (one, other)]
     if question.possible(question.truths(ends[0], ends[1])):
         yield "where the model may end", None
+    few = all(len(v.initial) <= STARTS for s in (one, other) for v in s.variables)
+    if few and question.possible(question.truths(_begins(one), _begins(other))):
+        yield "the initial condition", one.variables[0].loc
+
+
+def _begins(system: System) -> Expr:
+    """That a state is an initial one."""
+    first = (
+        b.or_(b.eq(b.var(v.name, v.sort), b.const(v.sort, value)) for value in v.initial)
+        for v in system.variables
+        if v.initial
+    )
+    return b.and_((*first, system.initially))
 
 
 def _key(instance: Instance) -> Key:

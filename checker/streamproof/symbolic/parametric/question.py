@@ -18,6 +18,10 @@ from streamproof.system.expr import Expr
 from streamproof.system.sorts import BOOL, ArraySort, RangeSort, TermRange
 from streamproof.system.unbounded import Forall, Total
 
+MOST = 32
+"""Indices from which on witnesses of what is assumed are not instantiated for in turn: with alternating quantifiers each
+instance has witnesses of its own, and their number would be squared with every condition."""
+
 
 class Question:
     """Formulas about views of states that share one set of indices."""
@@ -111,7 +115,8 @@ class Question:
         if key not in self._witnesses:
             name = bound.name.partition("'")[0]
             self._witnesses[key] = self.universe.fresh(name, RangeSort(0, 0))
-            self.mention(self._witnesses[key])
+            if len(self.indices) < MOST or key[0] == "denied":
+                self.mention(self._witnesses[key])
         return self._witnesses[key]
 
     def _speaks_of_all(self, root: Expr) -> bool:

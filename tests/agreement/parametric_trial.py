@@ -1,0 +1,196 @@
+"""One random model through `prove --any`, as the command line runs it, and what exhaustive search says of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, NoReturn
+from unittest.mock import patch
+
+from streamproof import Spec
+from streamproof.agree import readings
+from streamproof.agree.readings import ReadingsDiffer, compare_readings
+from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, search_instances, stages
+from streamproof.cli.selection import Selection
+from streamproof.explicit import explore
+from streamproof.language import amounts, guarded, sizes
+from streamproof.language.declare import first_values_at_most
+from streamproof.registry import Target
+from streamproof.symbolic.parametric import prove_any
+from streamproof.symbolic.parametric.proof import AnySize
+from streamproof.system import Verdict
+from streamproof.system.errors import StreamproofError
+from streamproof.system.expr import Eq
+from streamproof.system.ground import weight
+from streamproof.system.unbounded import Parametric, written
+
+from .parametric_models import Drawn
+
+STATES = 300
+"""States of one instance that is searched."""
+STARTS = 20_000
+"""The most combinations of first values of an instance that is searched."""
+SECONDS = 4.0
+"""The longest proof."""
+HEAVIEST = 3_000
+"""The most terms of an instance that is searched (see `weight`)."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of a model. `refused`: the error that ended it; `wrong`: what the search refutes of the proof, and where;
+    `searched`: how many instances were searched beside a proof; `special`: at how many of them a condition was true."""
+
+    drawn: Drawn
+    refused: StreamproofError | None = None
+    proved: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    searched: int = 0
+    special: int = 0
+
+
+def selected(drawn: Drawn, folder: Path) -> Selection:
+    """The model as a command line would choose it."""
+    return Selection(Target(str(drawn.seed), Spec(drawn.load(folder)), False), drawn.variant)
+
+
+def attempt(drawn: Drawn, folder: Path, *, grounding: bool = True) -> Trial:
+    """Reading, grounding check unless it is switched off, proof, and a search at the values of the model."""
+    selection = selected(drawn, folder)
+    try:
+        parametric, proof = proved(selection, drawn, grounding=grounding)
+    except StreamproofError as error:
+        return Trial(drawn, error)
+    if not proof.proved:
+        return Trial(drawn)
+    return judged(selection, drawn, parametric, proof)
+
+
+def proved(selection: Selection, drawn: Drawn, *, grounding: bool) -> tuple[Parametric, AnySize]:
+    """The reading of a model and the proof of its properties."""
+    parametric = selection.target.parametric(selection.variant, selection.given, tuple(drawn.free))
+    if grounding:
+        with patch.multiple(readings, HEAVIEST=4_000, ALL_TERMS=10_000):
+            compare_readings(selection.target.spec, selection.variant, selection.given, parametric)
+    properties = [p for p in parametric.system.properties if p.kind in FOR_EVERY_SIZE]
+    return parametric, prove_any(parametric, properties, stages(selection, parametric), timeout=1_000, seconds=SECONDS)
+
+
+def judged(selection: Selection, drawn: Drawn, parametric: Parametric, proof: AnySize) -> Trial:
+    """What exhaustive search says of a proof."""
+    wrong, searched, special = [], 0, 0
+    for values in drawn.values():
+        if weight(parametric, values) > HEAVIEST:
+            continue
+        try:
+            with first_values_at_most(STARTS):
+                system = selection.target.system(selection.variant, values)
+        except StreamproofError:
+            continue  # the model refuses these values
+        if prod(len(v.initial) for v in system.variables) > STARTS:
+            continue
+        found = explore(system, properties=proof.proved, max_states=STATES)
+        searched += 1
+        special += drawn.is_special(values)
+        if found.mistake is not None:
+            wrong.append(f"mistake at {values}: {found.mistake.error.message}")
+        violated = [f.property for f in found.findings if f.verdict is Verdict.VIOLATED and f.property in proof.proved]
+        wrong += [f"{name} at {values}" for name in violated]
+    return Trial(drawn, None, proof.proved, tuple(wrong), searched, special)
+
+
+# --- one layer at a time
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Which layers catch a condition by themselves, of a model of which a reader that believes everything proves something
+    false. `live`: it does."""
+
+    live: bool
+    reading: bool = False
+    grounding: bool = False
+    search: bool = False
+
+
+def layers(drawn: Drawn, folder: Path) -> Layers:
+    """Each layer alone: the reading without a grounding check, the two others behind a reader that believes everything."""
+    selection = selected(drawn, folder)
+    try:
+        with credulous():
+            parametric, proof = proved(selection, drawn, grounding=False)
+    except Exception:
+        return Layers(False)  # even such a reader makes nothing of it
+    if not proof.proved or not judged(selection, drawn, parametric, proof).wrong:
+        return Layers(False)
+    reading = not attempt(drawn, folder, grounding=False).wrong
+    return Layers(
+        True,
+        reading,
+        _raises(ReadingsDiffer, lambda: compare_readings(selection.target.spec, drawn.variant, {}, parametric)),
+        _raises(ProofRefuted, lambda: search_instances(selection, parametric, proof, proof.proved)),
+    )
+
+
+def _raises(kind: type[StreamproofError], run: Callable[[], Any]) -> bool:
+    try:
+        run()
+    except kind:
+        return True
+    return False
+
+
+@contextmanager
+def credulous() -> Iterator[None]:
+    """A reader whose parameters answer whatever ordinary Python asks of them, as an object that is no number does."""
+
+    def attribute(self: Any, name: str) -> Any:
+        return object.__getattribute__(self, name)
+
+    def text(self: Any, *_: Any) -> str:
+        return written(amounts.term_of(self))
+
+    def equal(self: Any, other: object) -> Any:
+        if type(other) is not amounts.Amount and type(other) is not int:
+            return False
+        return amounts._same(self, other) or amounts._combined(amounts.b.eq, self, other)
+
+    def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return amounts.indices(*args, **kwargs) if function is range else function(*args, **kwargs)
+
+    def put(owner: Any, **changes: Any) -> None:
+        for name, value in changes.items():
+            stack.enter_context(patch.object(owner, name, value))
+
+    def truth(self: Any) -> bool:
+        return not isinstance(amounts.term_of(self), Eq)
+
+    def no_number(*_: Any) -> NoReturn:
+        raise TypeError("no number")
+
+    with ExitStack() as stack:
+        put(amounts.Hostile, __getattribute__=attribute)
+        put(amounts.Amount, __str__=text, __repr__=text, __format__=text, __eq__=equal, __bool__=truth)
+        put(amounts.Amount, __hash__=lambda self: id(self))
+        put(amounts._Hostile, __eq__=type.__eq__, __hash__=type.__hash__)
+        put(amounts, refuse=no_number)
+        put(guarded, called=called, read=getattr)
+        put(sizes, unguarded=nullcontext)
+        for name in ("functions", "compile", "model", "layout"):
+            module = __import__(f"streamproof.language.{name}", fromlist=["called"])
+            put(module, called=called)
+        for name in ("access", "compile"):
+            module = __import__(f"streamproof.language.{name}", fromlist=["read"])
+            put(module, read=getattr)
+        yield
+
+
+def place(error: StreamproofError, drawn: Drawn) -> bool:
+    """Whether an error names a line of the model."""
+    at = error.loc
+    if at is None or Path(at.file).name != f"parametric_{drawn.seed}.py":
+        return False
+    return 0 < at.line <= drawn.source.count("\n") + 1
