@@ -31,7 +31,7 @@ from .parametric_models import Drawn
 
 STATES = 300
 """States of one instance that is searched."""
-STARTS = 20_000
+STARTS = 5_000
 """The most combinations of first values of an instance that is searched."""
 SECONDS = 4.0
 """The longest proof."""
@@ -73,7 +73,7 @@ def proved(selection: Selection, drawn: Drawn, *, grounding: bool) -> tuple[Para
     """The reading of a model and the proof of its properties."""
     parametric = selection.target.parametric(selection.variant, selection.given, tuple(drawn.free))
     if grounding:
-        with patch.multiple(readings, HEAVIEST=4_000, ALL_TERMS=10_000):
+        with patch.multiple(readings, HEAVIEST=4_000, ALL_TERMS=10_000, FIRST_VALUES=2_000):
             compare_readings(selection.target.spec, selection.variant, selection.given, parametric)
     properties = [p for p in parametric.system.properties if p.kind in FOR_EVERY_SIZE]
     return parametric, prove_any(parametric, properties, stages(selection, parametric), timeout=1_000, seconds=SECONDS)
