@@ -903,7 +903,7 @@ class SetUp(Loose):
             "say the condition with all",
         ),
         (Queues, "a Queue of capacity n, which is any number, is outside what can be proved", "keep the number of"),
-        (Symmetrics, "range(0, n - 1 + 1) has any number of elements here", "use it as the index of an Array"),
+        (Symmetrics, "range(0, n) has any number of elements here", "use it as the index of an Array"),
         (QueueOfThree, "q of Queue(Bool, capacity=3) is outside what can be proved for every size", "count"),
         (SumOfSums, "a sum over any number of indices inside all(...)", "say it of the parts"),
         (SetUp, "3 < n is any number here: ordinary Python cannot decide by it", "decide inside a rule"),

@@ -50,9 +50,8 @@ def check_module(functions: Iterable[types.FunctionType]) -> None:
             _check_name(function.__code__.co_filename, function.__name__)
 
 
-@lru_cache(maxsize=4096)
 def _check_name(file: str, name: str) -> None:
-    text = "".join(linecache.getlines(file))
+    text = "".join(_lines(file))
     if (
         len(re.findall(rf"^[ \t]*(?:(?:async[ \t]+def|def|class)[ \t]+{name}\b|{name}[ \t]*[:=])", text, re.MULTILINE))
         < 2
@@ -211,7 +210,7 @@ def _named(decorator: ast.expr, scope: Mapping[str, Any]) -> Any:
 def _body(cls: type, file: str, own: Sequence[types.FunctionType]) -> ast.ClassDef | None:
     """The syntax tree of a class; None where its source is not to be had, as that of one made by `type`."""
     first = min((f.__code__.co_firstlineno for f in own if f.__code__.co_filename == file), default=0)
-    node = _alone(linecache.getlines(file), first, cls.__name__) if first else None
+    node = _alone(_lines(file), first, cls.__name__) if first else None
     if node is not None:
         return node
     tree = tree_of(file)
@@ -241,13 +240,23 @@ def _alone(lines: Sequence[str], inside: int, name: str) -> ast.ClassDef | None:
     return node if node is not None and node.lineno <= inside <= (node.end_lineno or 0) else None
 
 
-@lru_cache(maxsize=8)
 def tree_of(file: str) -> ast.Module | None:
-    """The syntax tree of a file; None where it is no Python."""
+    """The syntax tree of a file as it is now; None where it is no Python."""
+    return _parsed("".join(_lines(file)))
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> ast.Module | None:
     try:
-        return ast.parse("".join(linecache.getlines(file)))
+        return ast.parse(text)
     except SyntaxError:
         return None
+
+
+def _lines(file: str) -> list[str]:
+    """The lines of a file as it is now."""
+    linecache.checkcache(file)
+    return linecache.getlines(file)
 
 
 def _classes(node: ast.AST, path: str) -> Iterator[tuple[str, ast.ClassDef]]:
