@@ -131,7 +131,7 @@ def layers(drawn: Drawn, folder: Path) -> Layers:
         True,
         reading,
         _raises(ReadingsDiffer, lambda: compare_readings(selection.target.spec, drawn.variant, {}, parametric)),
-        _raises(ProofRefuted, lambda: search_instances(selection, parametric, proof, proof.proved)),
+        _raises(ProofRefuted, lambda: search_instances(selection, parametric, proof.proved, proof.proved)),
     )
 
 

@@ -81,7 +81,9 @@ def answer_any(
             on_progress=progress,
         )
         interrupted = proof.stopped == "interrupted"
-        small = Small([], None) if interrupted else search_instances(selection, parametric, proof, chosen, progress)
+        small = (
+            Small([], None) if interrupted else search_instances(selection, parametric, proof.proved, chosen, progress)
+        )
     findings = tuple(_finding(parametric, proof, small, p) for p in properties)
     notes = (*_notes(proof), *_compared(same, small))
     outcome = Outcome(findings, None, None, None, interrupted, ready, proof.seconds, None, notes=notes)
@@ -156,7 +158,7 @@ class Small:
 def search_instances(
     selection: Selection,
     parametric: Parametric,
-    proof: AnySize,
+    proved: Sequence[str],
     names: Sequence[str],
     progress: Callable[[str], None] = lambda _: None,
 ) -> Small:
@@ -188,9 +190,9 @@ def search_instances(
         left -= found.counts.distinct
         findings = {f.property: f for f in found.findings}
         searched.append(Searched(values, findings, found.counts.distinct, found.complete))
-        if proof.proved and found.mistake is not None:
+        if proved and found.mistake is not None:
             raise _refuted("that the model makes no mistake", values, found.mistake.error.message)
-        for name in proof.proved:
+        for name in proved:
             if findings[name].verdict is Verdict.VIOLATED:
                 raise _refuted(name, values, findings[name].because)
         if any(f.verdict is Verdict.VIOLATED for f in found.findings):

@@ -12,6 +12,7 @@ from streamproof.cli.ticking import Ticking
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, System
 from streamproof.system.unbounded import Parametric, Unbounded
+from streamproof.system.verdict import Verdict
 
 QUERY_SECONDS = 2.0
 """What one query may take, unless another time is given."""
@@ -29,8 +30,11 @@ def answer_ranked(
 ) -> int:
     """Prove the chosen properties by the rank given, or by one that is found where it is empty.
 
-    Raises `UsageError` where a property of another kind is chosen.
+    With free parameters the reading is compared with concrete ones, and the explicit engine searches instances for what
+    was proved. Raises `UsageError` where a property of another kind is chosen, `ReadingsDiffer` and `ProofRefuted`.
     """
+    from streamproof.agree.readings import compare_readings
+    from streamproof.cli.prove_any import search_instances
     from streamproof.symbolic.ranking import prove_by_ranking
 
     selection = request.selection
@@ -47,8 +51,6 @@ def answer_ranked(
     except Unbounded:
         model = selection.target.endless(selection.variant, selection.given, free)
     if isinstance(model, Parametric):
-        from streamproof.agree.readings import compare_readings
-
         compare_readings(selection.target.spec, selection.variant, selection.given, model)
     ready = time.perf_counter() - begun
     query = QUERY_SECONDS if query_timeout is None else query_timeout
@@ -58,6 +60,9 @@ def answer_ranked(
             progress(f"looking for a rank of {name}")
             limit = SECONDS if timeout is None else timeout
             answers.append(prove_by_ranking(model, name, rank=rank or None, timeout=int(1000 * query), seconds=limit))
+        proved = [a.finding.property for a in answers if a.finding.verdict is Verdict.HOLDS]
+        if isinstance(model, Parametric) and proved:
+            search_instances(selection, model, proved, proved, progress)
     system = model.system if isinstance(model, Parametric) else model
     spent = sum(a.seconds for a in answers)
     outcome = Outcome(tuple(a.finding for a in answers), None, None, None, False, ready, spent, None)
