@@ -212,7 +212,15 @@ class Functions(Expressions):
         owner = next(iter(given.values()), None)
         local = {name: _from_inside(owner, value) for name, value in given.items()}
         node = definition(plain)
-        return Frame(plain, plain.__code__.co_filename, local, plain.__globals__, local_names(node), depth=depth)
+        return Frame(
+            plain,
+            plain.__code__.co_filename,
+            local,
+            plain.__globals__,
+            local_names(node),
+            depth=depth,
+            given=tuple(local.values()),
+        )
 
     def _bound(
         self, plain: types.FunctionType, form: _Form, args: list[Term], kwargs: dict[str, Term], loc: Loc | None
@@ -257,7 +265,16 @@ class Functions(Expressions):
                 "the call does not match the function's parameters", loc=loc, remedy=f"it takes {text(spec) or 'none'}"
             )
         own = local_names(closure.node)
-        inner = Frame(home.function, home.file, local, home.globals, own, parent=home, depth=frame.depth + 1)
+        inner = Frame(
+            home.function,
+            home.file,
+            local,
+            home.globals,
+            own,
+            parent=home,
+            depth=frame.depth + 1,
+            given=tuple(local.values()),
+        )
         if isinstance(closure.node, ast.Lambda):
             return self.value(closure.node.body, inner)
         if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):

@@ -20,7 +20,7 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
 from streamproof.system.model import Conjunct
-from streamproof.system.sorts import ArraySort, RecordSort
+from streamproof.system.sorts import ArraySort, RecordSort, SetSort
 
 REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
     ast.While: ("'while' may not end", "loop with 'for' over a finite range and test the condition inside"),
@@ -251,6 +251,7 @@ class Lowering(Functions):
         if isinstance(target, ast.Name):
             now = self.value(ast.copy_location(ast.Name(target.id, ast.Load()), target), frame)
             given = self.value(value, frame)
+            self._expect_unshared(now, op, frame, target, loc)
             if isinstance(now, Cell):
                 if not isinstance(op, ast.Add):
                     raise ModelError("a local list only has +=", loc=loc, remedy="build a new list")
@@ -278,7 +279,40 @@ class Lowering(Functions):
         given = self.value(value, frame)
         if isinstance(old, Cell):
             raise ModelError("'+=' on a list inside a list", loc=loc, remedy="use extend(...)")
+        self._expect_unshared(old, op, frame, target, loc, (cell, key))
         self._put(cell, key, operators.binary(self.world, op, old, given, loc, texts))
+
+    def _expect_unshared(
+        self, now: Term, op: ast.operator, frame: Frame, target: ast.expr, loc: Loc, at: tuple[Cell, Any] | None = None
+    ) -> None:
+        """Raises `ModelError` where an augmented assignment changes an object that has another name as well.
+
+        Python changes a set in place, while lowering gives `target` a new value. `at`: the position of a local list or
+        dict that is assigned, if any.
+        """
+        if isinstance(now, Cases) and _stands_for_a_place(now):
+            raise ModelError(
+                f"which place {text(target)!r} stands for depends on the state",
+                loc=loc,
+                remedy="assign under an 'if', once for each of them",
+            )
+        if not isinstance(op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor) or not _is_set(now):
+            return
+        scope: Frame | None = frame
+        known: list[Term] = list(frame.given)
+        while scope is not None:
+            own = target.id if isinstance(target, ast.Name) and scope is frame else None
+            known += [v for name, v in scope.locals.items() if name != own]
+            scope = scope.parent
+        for number, content in self.world.heap.items():
+            held = content.items() if isinstance(content, dict) else enumerate(content)
+            known += [v for key, v in held if at is None or (number, key) != (at[0].number, at[1])]
+        if is_expr(now) or any(_holds(v, now) for v in known):
+            raise ModelError(
+                f"{text(target)!r} is changed in place, and the set may have another name",
+                loc=loc,
+                remedy=f"make a new set: {text(target)} = {text(target)} {operators.SYMBOLS[type(op)]} ...",
+            )
 
     def _if(self, node: ast.If, frame: Frame) -> None:
         value = places.plain(self.world, self.value(node.test, frame))
@@ -403,6 +437,33 @@ def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:
             "a generator is empty after its first use", loc=where(frame, node), remedy="make it a list: [... for ...]"
         )
     return value
+
+
+def _stands_for_a_place(value: Term) -> bool:
+    """Whether a value is, in some states, a place of the state or a local list or dict."""
+    if isinstance(value, Cases):
+        return _stands_for_a_place(value.then) or _stands_for_a_place(value.other)
+    return isinstance(value, Ref | Cell)
+
+
+def _is_set(value: Term) -> bool:
+    """Whether a value is a set that lies outside the state."""
+    if isinstance(value, Cases):
+        return _is_set(value.then) or _is_set(value.other)
+    if is_expr(value):
+        return isinstance(value.sort, SetSort)
+    return type(value) is frozenset or (isinstance(value, Several) and not value.once)
+
+
+def _holds(value: Term, wanted: Term) -> bool:
+    """Whether a value is `wanted`, the very object, or has it inside."""
+    if value is wanted:
+        return True
+    if isinstance(value, tuple):
+        return any(_holds(v, wanted) for v in value)
+    if isinstance(value, Cases):
+        return _holds(value.then, wanted) or _holds(value.other, wanted)
+    return isinstance(wanted, Cases) and (_holds(value, wanted.then) or _holds(value, wanted.other))
 
 
 def _nothing() -> None:

@@ -13,7 +13,7 @@ from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
+from streamproof.system.sorts import BoolSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
 
 QUEUE = "a Queue has push, pop, clear, head, full, len, in and []"
 SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
@@ -221,7 +221,7 @@ def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc:
     for k, v in content.items():
         if is_expr(key) and not possible(k, key.sort):
             continue
-        same = equal(world, key, k, loc)
+        same = equal(world, key, _as_kind(k, key.sort) if is_expr(key) else k, loc)
         hits.append((same if is_expr(same) else b.truth(bool(same)), v))
     operands = ((text, key),) if is_expr(key) else ()
     world.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
@@ -236,5 +236,14 @@ def possible(key: object, sort: Sort) -> bool:
     if isinstance(sort, OptionSort):
         return key is None or possible(key, sort.element)
     if isinstance(sort, RangeSort):
-        return isinstance(key, int) and not isinstance(key, bool)
-    return contains(sort, key)
+        return isinstance(key, int)
+    return contains(sort, _as_kind(key, sort))
+
+
+def _as_kind(key: object, sort: Sort) -> object:
+    """A key as a truth value or number, whichever `sort` has: for Python, True and 1 are the same key."""
+    if isinstance(sort, OptionSort):
+        return _as_kind(key, sort.element)
+    if isinstance(sort, BoolSort) and type(key) is int and key in (0, 1):
+        return bool(key)
+    return int(key) if isinstance(sort, RangeSort) and isinstance(key, bool) else key

@@ -51,6 +51,8 @@ class Frame:
     broke: Expr = b.FALSE
     continued: Expr = b.FALSE
     depth: int = 0
+    given: tuple[Term, ...] = ()
+    """The arguments of the call: values that the caller has names for."""
     lines: dict[int, Loc] = field(init=False)
     """The places in the function."""
 
