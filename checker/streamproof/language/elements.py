@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from streamproof.language import places
@@ -61,6 +61,7 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
             loc=loc,
             remedy="iterate over a range, a list, or an Array, Queue or Set of the state",
         )
+    refuse_iterator(whole, loc)
     return [(b.TRUE, v) for v in in_order(whole)]
 
 
@@ -178,6 +179,21 @@ def refuse_lazy(value: Term, loc: Loc) -> None:
             "a generator is evaluated bit by bit here, between other things",
             loc=loc,
             remedy="make it a list, [... for ...], or filter inside the loop with 'if'",
+        )
+
+
+def refuse_used_up(value: Term, loc: Loc) -> None:
+    """Raises `ModelError` for a generator where it gets a name or a place: its second use would find it empty."""
+    if isinstance(value, Several) and value.once:
+        raise ModelError("a generator is empty after its first use", loc=loc, remedy="make it a list: [... for ...]")
+    refuse_iterator(value, loc)
+
+
+def refuse_iterator(value: Term, loc: Loc) -> None:
+    """Raises `ModelError` for an iterator of ordinary Python, which a model or module keeps: reading it uses it up."""
+    if not symbolic(value) and isinstance(value, Iterator):
+        raise ModelError(
+            f"{describe(value)} is empty after its first use", loc=loc, remedy="keep a list or tuple: list(...)"
         )
 
 

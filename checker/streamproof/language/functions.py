@@ -13,7 +13,7 @@ from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
 from streamproof.language.amounts import unveiled, watch
-from streamproof.language.elements import elements, in_order, refuse_lazy
+from streamproof.language.elements import elements, in_order, refuse_iterator, refuse_used_up
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.guarded import called
 from streamproof.language.lift import merge
@@ -121,6 +121,8 @@ class Functions(Expressions):
         python = isinstance(function, types.FunctionType | types.MethodType)
         owner = getattr(function, "__self__", None)
         undecided: Undecided | None = None
+        for a in (*args, *kwargs.values(), owner):
+            refuse_iterator(a, loc)
         if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
             own = watch()
             mark = 0 if own is None else len(own.refused)
@@ -143,7 +145,7 @@ class Functions(Expressions):
             return result
         if python:
             for a in (*args, *kwargs.values()):
-                refuse_lazy(a, loc)
+                refuse_used_up(a, loc)
             return self.inline(function, args, kwargs, frame.depth + 1, loc)
         if undecided is not None:
             raise undecided
@@ -248,7 +250,10 @@ class Functions(Expressions):
         named = [a.arg for a in spec.args]
         defaults = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
         defaults += [(a.arg, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
-        return Closure(node, frame, tuple((n, self.value(d, frame)) for n, d in defaults))
+        values = tuple((n, self.value(d, frame)) for n, d in defaults)
+        for _, value in values:
+            refuse_used_up(value, loc)
+        return Closure(node, frame, values)
 
     def _call_closure(
         self, closure: Closure, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call
@@ -257,7 +262,7 @@ class Functions(Expressions):
         names, keyword = [a.arg for a in spec.args], [a.arg for a in spec.kwonlyargs]
         local = dict(zip(names, args, strict=False))
         for a in (*args, *kwargs.values()):
-            refuse_lazy(a, loc)
+            refuse_used_up(a, loc)
         doubled = local.keys() & kwargs.keys()
         local = {**dict(closure.defaults), **local, **kwargs}
         if len(args) > len(names) or doubled or set(local) != {*names, *keyword}:

@@ -8,7 +8,7 @@ from typing import Any
 from streamproof.language import operators, places
 from streamproof.language.conjuncts import conjuncts
 from streamproof.language.effects import mutation
-from streamproof.language.elements import Loop, unconditional
+from streamproof.language.elements import Loop, refuse_used_up, unconditional
 from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
@@ -432,10 +432,7 @@ class Lowering(Functions):
 
 def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:
     """A value that is given a name; a generator is refused, since its second use would find it empty."""
-    if isinstance(value, Several) and value.once:
-        raise ModelError(
-            "a generator is empty after its first use", loc=where(frame, node), remedy="make it a list: [... for ...]"
-        )
+    refuse_used_up(value, where(frame, node))
     return value
 
 

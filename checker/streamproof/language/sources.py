@@ -89,7 +89,9 @@ def _alone(code: types.CodeType, filename: str, lines: Sequence[str]) -> ast.Fun
         compiled = {_meaning(c) for c in codes(whole) if _same_place(c, code)}
     except SyntaxError:
         return None
-    (outer,) = tree.body
+    if len(tree.body) != 1:
+        return None  # no ``def``: the lines of a lambda go on with what follows it
+    outer = tree.body[0]
     node = outer.body[0] if isinstance(outer, ast.ClassDef) else outer
     return node if isinstance(node, ast.FunctionDef) and _meaning(code) in compiled else None
 
