@@ -146,7 +146,11 @@ class Functions(Expressions):
         if python:
             for a in (*args, *kwargs.values()):
                 refuse_used_up(a, loc)
-            return self.inline(function, args, kwargs, frame.depth + 1, loc)
+            self.world.callers.append(frame)
+            try:
+                return self.inline(function, args, kwargs, frame.depth + 1, loc)
+            finally:
+                self.world.callers.pop()
         if undecided is not None:
             raise undecided
         raise ModelError(
@@ -284,7 +288,11 @@ class Functions(Expressions):
             return self.value(closure.node.body, inner)
         if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
             raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
-        self.block(closure.node.body, inner)
+        self.world.callers.append(frame)
+        try:
+            self.block(closure.node.body, inner)
+        finally:
+            self.world.callers.pop()
         return _result(inner, closure.node.body, loc)
 
     def _super(self, node: ast.Call, frame: Frame) -> Term:

@@ -13,14 +13,14 @@ from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
 from streamproof.language.temporal import formula, is_formula
-from streamproof.language.terms import Cases, Cell, Ref, Several, StateRef, Term, describe, is_expr, known, symbolic
+from streamproof.language.terms import Cases, Cell, Ref, Several, StateRef, Term, Undefined, describe, is_expr, known, symbolic
 from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
 from streamproof.system.model import Conjunct
-from streamproof.system.sorts import ArraySort, RecordSort, SetSort
+from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, SetSort, is_scalar
 
 REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
     ast.While: ("'while' may not end", "loop with 'for' over a finite range and test the condition inside"),
@@ -157,12 +157,37 @@ class Lowering(Functions):
                 place = self.place(target, frame)
                 if isinstance(place, Ref):
                     places.write(self.world, place, value, loc, text(target))
+                    if not is_scalar(place.sort) and not isinstance(place.sort, OptionSort):
+                        self._replaced(place, text(target), frame)
                 else:
                     self._put(place[0], place[1], value)
             case _:
                 raise ModelError(
                     f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place of the state"
                 )
+
+    def _replaced(self, place: Ref, target: str, frame: Frame) -> None:
+        """Forgets local names of a container that an assignment has replaced: in Python they keep the old one."""
+        gone = Undefined(
+            f"stands for a container that the assignment to {target} replaced",
+            "use it before the assignment, read the state again, or copy the old elements first: list(...)",
+        )
+        for one in (frame, *self.world.callers):
+            scope: Frame | None = one
+            while scope is not None:
+                for name, value in scope.locals.items():
+                    if _refers(value, place):
+                        scope.locals[name] = gone
+                scope = scope.parent
+        for number, content in self.world.heap.items():
+            if isinstance(content, tuple):
+                kept: Any = tuple(gone if _refers(v, place) else v for v in content)
+                changed = any(v is gone for v in kept)
+            else:
+                kept = {k: gone if _refers(v, place) else v for k, v in content.items()}
+                changed = any(v is gone for v in kept.values())
+            if changed:
+                self.world.put(Cell(number), kept)
 
     def _put(self, cell: Cell, key: Any, value: Term) -> None:
         content = self.world.content(cell)
@@ -331,7 +356,7 @@ class Lowering(Functions):
         loc = where(frame, node)
         if node.orelse:
             raise ModelError("'for ... else' is not part of the language", loc=loc, remedy="use a flag")
-        loop = Loop(self.world, self.value(node.iter, frame), where(frame, node.iter))
+        loop = Loop(self.world, self.value(node.iter, frame), where(frame, node.iter), in_turn=True)
         for done, (there, item) in enumerate(loop.items, 1):
             self.world.unrolled += 1
             if self.world.unrolled > UNROLL_LIMIT:
@@ -441,6 +466,20 @@ def _stands_for_a_place(value: Term) -> bool:
     if isinstance(value, Cases):
         return _stands_for_a_place(value.then) or _stands_for_a_place(value.other)
     return isinstance(value, Ref | Cell)
+
+
+def _refers(value: Term, place: Ref) -> bool:
+    """Whether a value is, or has inside, a place that may be `place` or lie in it."""
+    if isinstance(value, tuple):
+        return any(_refers(v, place) for v in value)
+    if isinstance(value, Cases):
+        return _refers(value.then, place) or _refers(value.other, place)
+    if not isinstance(value, Ref) or value.root != place.root or len(value.path) < len(place.path):
+        return False
+    for (_, one), (_, other) in zip(value.path, place.path, strict=False):
+        if one != other and (isinstance(one, str) or (known(one)[0] and known(other)[0])):
+            return False
+    return True
 
 
 def _is_set(value: Term) -> bool:

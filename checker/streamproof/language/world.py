@@ -142,6 +142,8 @@ class World:
     free: frozenset[str] = frozenset()
     """The parameters that stand for every number."""
     outside: Outside = field(default_factory=Outside)
+    callers: list[Frame] = field(default_factory=list)
+    """The functions that called the one being lowered, outermost first."""
     _cells: int = 0
     _bound: int = 0
     _facts: Facts = field(default_factory=Facts)
