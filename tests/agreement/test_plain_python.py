@@ -9,6 +9,7 @@ import importlib.util
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -21,8 +22,9 @@ from streamproof.language.primitives import Disabled
 from streamproof.system import EvaluationError, Interpreter, ModelError
 
 HEAD = """
+import collections
 import enum
-import functools
+import types
 from streamproof import *
 
 class Level(enum.IntEnum):
@@ -35,10 +37,15 @@ class Name(enum.StrEnum):
 
 class M(Model):
     check_deadlock = False
+    log = []
+    last = 0
 
     def setup(self):
         self.pairs = ((a, 1 - a) for a in range(2))
         self.zipped = zip([0, 1], [1, 0])
+        self.seldom = collections.Counter({0: 2})
+        self.usual = collections.defaultdict(int, {2: 1})
+        self.box = types.SimpleNamespace(n=0)
 
     def state(self):
         return State(
@@ -59,6 +66,18 @@ class M(Model):
     def reset(self, s):
         s.q = []
 
+    def remember(self):
+        self.log.append(1)
+        return 1
+
+    def note(self):
+        type(self).last = 1
+        return 1
+
+    def put(self):
+        self.box.n = 1
+        return 1
+
     @action
     def go(self, s):
         require(not s.done)
@@ -71,9 +90,7 @@ ALIKE = {
     "rounding of negatives": "s.b = s.b // 2 + s.b % 2",
     "late binding": "fs = [lambda: i for i in range(3)]\ns.a = fs[0]()",
     "bound by a default": "fs = [lambda i=i: i for i in range(3)]\ns.a = fs[1]()",
-    "a default that is kept": (
-        "def add(v, kept=[]):\n    kept.append(v)\n    return len(kept)\nadd(1)\ns.a = add(2)"
-    ),
+    "a default that is kept": ("def add(v, kept=[]):\n    kept.append(v)\n    return len(kept)\nadd(1)\ns.a = add(2)"),
     "pop in a condition": "if len(s.q) > 0 and s.q.pop() == s.a:\n    s.q.push(2)",
     "pop in a chain": "s.p = 0 < s.q.pop() < 2",
     "pops in order": "s.q.push(2)\ns.x = [s.q.pop(), s.q.pop()]",
@@ -88,6 +105,8 @@ ALIKE = {
     "keys 0 and 1": "s.a = {0: 1, 1: 2}[s.p]",
     "keys False and True": "s.a = {False: 1, True: 2, 2: 0}[s.a]",
     "a key that is absent": "s.a = {None: 1, True: 2}[s.o]",
+    "a counter": "s.a = self.seldom[s.a]",
+    "a default dict": "s.a = self.usual[s.a]",
     "the last of a set": "for v in {s.a, s.x[0]}:\n    s.o = v",
     "the last of two sets": "for v in {2, s.a} | s.f:\n    s.o = v",
     "a set in order": "n = 0\nfor v in {2 - w for w in s.x}:\n    n = n * 3 + v\ns.a = n % 3",
@@ -95,7 +114,10 @@ ALIKE = {
     "break in a set": "for v in {1, 2} & {s.a, 2}:\n    s.a = v\n    break",
     "members of enumerations": "s.x[Level.LOW] = s.x[Level.HIGH]\ns.a = Level.HIGH",
     "one name, read again": "t = s.q\nt.clear()\ns.q = [2]\nt = s.q\nt.pop()",
-    "items": "d = dict(zip(['a', 'b'], s.x))\ns.a = max(d.values())\nfor i, (v, w) in enumerate(zip(s.x, s.y)):\n    s.x[i] = w",
+    "items": (
+        "d = dict(zip(['a', 'b'], s.x))\ns.a = max(d.values())\n"
+        "for i, (v, w) in enumerate(zip(s.x, s.y)):\n    s.x[i] = w"
+    ),
     "another row": "row = s.rows[0]\ns.rows[1] = [2, 2]\nrow[0] = 2",
     "recursion": "def up(n):\n    return 0 if n <= 0 else 1 + up(n - 1)\ns.a = up(2)",
     "early return": "for v in s.x:\n    if v == s.a:\n        return\n    if v > s.a:\n        break\ns.a = 1",
@@ -105,7 +127,10 @@ ONCE = "is empty after its first use"
 SHARED = "is changed in place, and the set may have another name"
 GONE = "stands for a container that the assignment to"
 REFUSED = {
-    "one of two places": ("few = s.f if s.p else s.g\nfew |= {1, 2}", "which place 'few' stands for depends on the state"),
+    "one of two places": (
+        "few = s.f if s.p else s.g\nfew |= {1, 2}",
+        "which place 'few' stands for depends on the state",
+    ),
     "a value of the state": ("x = s.f | {1}\ny = x\ny |= {2}\ns.f = x", SHARED),
     "a local set": ("x = {s.a, 1}\ny = x\ny |= {2}\ns.f = x", SHARED),
     "a known set": ("x = {0, 1}\ny = x\ny |= {2}\ns.f = x", SHARED),
@@ -126,6 +151,9 @@ REFUSED = {
     "rows in a list": ("rows = list(s.rows)\ns.rows[0] = rows[1]\ns.rows[1] = rows[0]", GONE),
     "the whole is replaced": ("row = s.rows[0]\ns.rows = [[1, 1], [2, 2]]\ns.a = row[0]", GONE),
     "by a helper": ("q = s.q\nself.reset(s)\nq.push(2)", GONE),
+    "a list of the class": ("s.a = self.remember()", "reading go\\(\\) changed M.log"),
+    "a number of the class": ("s.a = self.note()", "reading go\\(\\) changed M.last"),
+    "an object of the model": ("s.a = self.put()", "reading go\\(\\) changed self.box.n"),
     "in a branch": ("q = s.q\nif s.p:\n    s.q = []\nq.clear()", GONE),
 }
 
@@ -233,9 +261,9 @@ def test_rules_mean_what_python_makes_of_them(tmp_path: Path, case: str, monkeyp
     seen = set(todo)
     while todo:
         state = todo.pop()
-        lowered = set().union(*(choices.runs(lambda i=i: taken(i, state)) for i in system.instances))  # type: ignore[misc]
-        assert choices.runs(lambda: stepped(state)) == lowered, state  # noqa: B023
-        assert choices.runs(lambda: changed(state)) == lowered, state  # noqa: B023
+        lowered = set[Any]().union(*(choices.runs(partial(taken, i, state)) for i in system.instances))
+        assert choices.runs(partial(stepped, state)) == lowered, state
+        assert choices.runs(partial(changed, state)) == lowered, state
         todo += [after for after in lowered - seen if after != "error"]
         seen |= lowered
     assert len(seen) > len(list(interpreter.initial_states()))

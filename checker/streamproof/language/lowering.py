@@ -13,7 +13,19 @@ from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
 from streamproof.language.temporal import formula, is_formula
-from streamproof.language.terms import Cases, Cell, Ref, Several, StateRef, Term, Undefined, describe, is_expr, known, symbolic
+from streamproof.language.terms import (
+    Cases,
+    Cell,
+    Ref,
+    Several,
+    StateRef,
+    Term,
+    Undefined,
+    describe,
+    is_expr,
+    known,
+    symbolic,
+)
 from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError

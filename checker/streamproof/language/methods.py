@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import types
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 from streamproof.language import places
 from streamproof.language.elements import unconditional
 from streamproof.language.lift import merge
 from streamproof.language.operators import equal, host, integer
-from streamproof.language.terms import Cases, Cell, Method, Ref, Several, Term, is_expr, known, simple
+from streamproof.language.terms import Cases, Cell, Method, Ref, Several, Term, describe, is_expr, known, simple
 from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -223,12 +226,29 @@ def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc:
             continue
         same = equal(world, key, _as_kind(k, key.sort) if is_expr(key) else k, loc)
         hits.append((same if is_expr(same) else b.truth(bool(same)), v))
+    if isinstance(content, Counter) or (isinstance(content, defaultdict) and content.default_factory is not None):
+        result: Term = _missing(content, loc)
+        for cond, value in reversed(hits):
+            result = merge(cond, value, result, loc)
+        return result
     operands = ((text, key),) if is_expr(key) else ()
     world.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
-    result: Term = hits[-1][1]  # where there is no hit, the check above ended the path
+    result = hits[-1][1]  # where there is no hit, the check above ended the path
     for cond, value in reversed(hits[:-1]):
         result = merge(cond, value, result, loc)
     return result
+
+
+def _missing(content: Counter[Any] | defaultdict[Any, Any], loc: Loc) -> Term:
+    """What such a dict gives for a key that it does not have."""
+    made = 0 if isinstance(content, Counter) or content.default_factory is None else content.default_factory()
+    if type(made) not in (bool, int, str, types.NoneType):
+        raise ModelError(
+            f"a missing key gets {describe(made)}, a new object each time",
+            loc=loc,
+            remedy="use a dict with every key",
+        )
+    return made
 
 
 def possible(key: object, sort: Sort) -> bool:
