@@ -9,7 +9,7 @@ from typing import Any
 
 from streamproof.language import operators
 from streamproof.language.calls import truth
-from streamproof.language.elements import Loop, Over, distinct, everywhere, unconditional
+from streamproof.language.elements import Loop, Over, distinct, everywhere, refuse_used_up, unconditional
 from streamproof.language.faithful import expect_faithful
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula, together
@@ -43,9 +43,9 @@ class Displays(ABC):
         loc = where(frame, node)
         match node:
             case ast.Tuple(elts=parts):
-                return tuple(self.spread(parts, frame))
+                return self._reusable(tuple(self.spread(parts, frame)), node, frame)
             case ast.List(elts=parts):
-                return self.world.allocate(tuple(self.spread(parts, frame)))
+                return self.world.allocate(self._reusable(tuple(self.spread(parts, frame)), node, frame))
             case ast.Set(elts=parts):
                 return self._set([(b.TRUE, v) for v in self.spread(parts, frame)], node, frame)
             case ast.Dict():
@@ -84,6 +84,12 @@ class Displays(ABC):
         raise ModelError(
             f"{text(node)!r} ({type(node).__name__}) is not part of the language", loc=loc, remedy=LANGUAGE
         )
+
+    def _reusable(self, parts: tuple[Term, ...], node: ast.expr, frame: Frame) -> tuple[Term, ...]:
+        """The elements of a display, none of which its first use uses up."""
+        for part in parts:
+            refuse_used_up(part, where(frame, node))
+        return parts
 
     def spread(self, nodes: list[ast.expr], frame: Frame) -> Iterator[Term]:
         """The elements of a display or the arguments of a call, starred ones spread out."""
@@ -147,6 +153,7 @@ class Displays(ABC):
                 continue
             key = self.key(self.value(key_node, frame), key_node, frame)
             made[key] = self.value(value_node, frame)
+            refuse_used_up(made[key], where(frame, value_node))
         return self.world.allocate(made)
 
     def comprehended(self, generators: list[ast.comprehension], elt: ast.expr, frame: Frame) -> list[tuple[Expr, Term]]:
@@ -154,7 +161,9 @@ class Displays(ABC):
         made: list[tuple[Expr, Term]] = []
 
         def keep(there: Expr, inner: Frame) -> Expr:
-            made.append((there, self.value(elt, inner)))
+            value = self.value(elt, inner)
+            refuse_used_up(value, where(frame, elt))
+            made.append((there, value))
             return b.TRUE
 
         self.each(generators, frame, keep)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from streamproof.language import places
@@ -14,8 +14,9 @@ from streamproof.system import build as b
 from streamproof.system.assume import Assuming
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, Ite
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
+    BOOL,
     ArraySort,
     OptionSort,
     QueueSort,
@@ -29,6 +30,8 @@ from streamproof.system.sorts import (
 )
 
 SET_LIMIT = 4096
+ASCENDING_LIMIT = 64
+"""Numbers that a member of a local set may be, for a loop to run over them in ascending order."""
 MOST_CASES = 6
 """Conditions of nested `if`s that are told apart to see whether a change is one before the loop is left."""
 
@@ -61,6 +64,7 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
             loc=loc,
             remedy="iterate over a range, a list, or an Array, Queue or Set of the state",
         )
+    refuse_iterator(whole, loc)
     return [(b.TRUE, v) for v in in_order(whole)]
 
 
@@ -97,8 +101,11 @@ def any_number(sort: Sort, loc: Loc) -> ModelError:
 class Loop:
     """The elements that a loop runs over, and the watch on the containers that Python would read meanwhile."""
 
-    def __init__(self, world: World, value: Term, loc: Loc) -> None:
+    def __init__(self, world: World, value: Term, loc: Loc, in_turn: bool = False) -> None:
+        """`in_turn`: whether later iterations see what earlier ones did, so that the order of a local set matters."""
         refuse_lazy(value, loc)
+        if in_turn and isinstance(value, Several) and not value.once:
+            value = ascending(value, loc)
         self._world, self._loc = world, loc
         found = sources(value)
         self._watched = [(cell, world.content(cell)) for cell in found if isinstance(cell, Cell)]
@@ -181,6 +188,21 @@ def refuse_lazy(value: Term, loc: Loc) -> None:
         )
 
 
+def refuse_used_up(value: Term, loc: Loc) -> None:
+    """Raises `ModelError` for a generator where it gets a name or a place: its second use would find it empty."""
+    if isinstance(value, Several) and value.once:
+        raise ModelError("a generator is empty after its first use", loc=loc, remedy="make it a list: [... for ...]")
+    refuse_iterator(value, loc)
+
+
+def refuse_iterator(value: Term, loc: Loc) -> None:
+    """Raises `ModelError` for an iterator of ordinary Python, which a model or module keeps: reading it uses it up."""
+    if not symbolic(value) and isinstance(value, Iterator):
+        raise ModelError(
+            f"{describe(value)} is empty after its first use", loc=loc, remedy="keep a list or tuple: list(...)"
+        )
+
+
 def in_order(host: Iterable[Any]) -> list[Any]:
     """The elements of a host collection; those of a Python set in a fixed order, so that every run sees the same."""
     if not isinstance(host, set | frozenset) or not is_faithful(host):
@@ -236,6 +258,42 @@ def distinct(world: World, items: list[tuple[Expr, Term]], equal: Any, loc: Loc)
         if here is not b.FALSE:
             kept.append((here, v))
     return Several(tuple(kept), once=False)
+
+
+def ascending(value: Several, loc: Loc) -> Several:
+    """A local set of small numbers in ascending order, which is Python's order for them, as for a set of the state."""
+    parts = [_number(v) for _, v in value.items]
+    sorts = [p.sort for p in parts if p is not None and isinstance(p.sort, RangeSort)]
+    if parts and all(p is not None and p.sort == BOOL for p in parts):
+        cases = zip(value.items, parts, strict=True)
+        holds = [(there, part) for (there, _), part in cases if part is not None]
+        yes, no = b.or_([b.and_(h) for h in holds]), b.or_([b.and_((c, b.not_(p))) for c, p in holds])
+        return replace(value, items=tuple((c, v) for c, v in ((no, False), (yes, True)) if c is not b.FALSE))
+    if len(sorts) < len(parts) or len(parts) < 2:
+        return value
+    low, high = min(s.lo for s in sorts), max(s.hi for s in sorts)
+    if high - low >= ASCENDING_LIMIT:
+        return value
+    items = []
+    for number in range(low, high + 1):
+        same = [
+            b.and_((there, b.eq(part, b.num(number), loc)))
+            for (there, _), part in zip(value.items, parts, strict=True)
+            if part is not None
+        ]
+        here = b.or_(same)
+        if here is not b.FALSE:
+            items.append((here, number))
+    return replace(value, items=tuple(items))
+
+
+def _number(value: Term) -> Expr | None:
+    """A member of a local set as an integer term, if it is one."""
+    if is_expr(value):
+        return value
+    if type(value) is bool:
+        return b.truth(value)
+    return b.num(value) if type(value) is int else None
 
 
 def _as_expr(value: Term) -> Expr:

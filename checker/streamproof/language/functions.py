@@ -13,7 +13,7 @@ from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
 from streamproof.language.amounts import unveiled, watch
-from streamproof.language.elements import elements, in_order, refuse_lazy
+from streamproof.language.elements import elements, in_order, refuse_iterator, refuse_used_up
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.frames import is_standard
 from streamproof.language.guarded import called
@@ -122,6 +122,8 @@ class Functions(Expressions):
         python = isinstance(function, types.FunctionType | types.MethodType)
         owner = getattr(function, "__self__", None)
         undecided: Undecided | None = None
+        for a in (*args, *kwargs.values(), owner):
+            refuse_iterator(a, loc)
         if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
             own = watch()
             mark = 0 if own is None else len(own.refused)
@@ -144,8 +146,12 @@ class Functions(Expressions):
             return result
         if python:
             for a in (*args, *kwargs.values()):
-                refuse_lazy(a, loc)
-            return self.inline(function, args, kwargs, frame.depth + 1, loc)
+                refuse_used_up(a, loc)
+            self.world.callers.append(frame)
+            try:
+                return self.inline(function, args, kwargs, frame.depth + 1, loc)
+            finally:
+                self.world.callers.pop()
         if undecided is not None:
             raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
         raise ModelError(
@@ -218,7 +224,15 @@ class Functions(Expressions):
         owner = next(iter(given.values()), None)
         local = {name: _from_inside(owner, value) for name, value in given.items()}
         node = definition(plain)
-        return Frame(plain, plain.__code__.co_filename, local, plain.__globals__, local_names(node), depth=depth)
+        return Frame(
+            plain,
+            plain.__code__.co_filename,
+            local,
+            plain.__globals__,
+            local_names(node),
+            depth=depth,
+            given=tuple(local.values()),
+        )
 
     def _bound(
         self, plain: types.FunctionType, form: _Form, args: list[Term], kwargs: dict[str, Term], loc: Loc | None
@@ -246,7 +260,10 @@ class Functions(Expressions):
         named = [a.arg for a in spec.args]
         defaults = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
         defaults += [(a.arg, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
-        return Closure(node, frame, tuple((n, self.value(d, frame)) for n, d in defaults))
+        values = tuple((n, self.value(d, frame)) for n, d in defaults)
+        for _, value in values:
+            refuse_used_up(value, loc)
+        return Closure(node, frame, values)
 
     def _call_closure(
         self, closure: Closure, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call
@@ -255,7 +272,7 @@ class Functions(Expressions):
         names, keyword = [a.arg for a in spec.args], [a.arg for a in spec.kwonlyargs]
         local = dict(zip(names, args, strict=False))
         for a in (*args, *kwargs.values()):
-            refuse_lazy(a, loc)
+            refuse_used_up(a, loc)
         doubled = local.keys() & kwargs.keys()
         local = {**dict(closure.defaults), **local, **kwargs}
         if len(args) > len(names) or doubled or set(local) != {*names, *keyword}:
@@ -263,12 +280,25 @@ class Functions(Expressions):
                 "the call does not match the function's parameters", loc=loc, remedy=f"it takes {text(spec) or 'none'}"
             )
         own = local_names(closure.node)
-        inner = Frame(home.function, home.file, local, home.globals, own, parent=home, depth=frame.depth + 1)
+        inner = Frame(
+            home.function,
+            home.file,
+            local,
+            home.globals,
+            own,
+            parent=home,
+            depth=frame.depth + 1,
+            given=tuple(local.values()),
+        )
         if isinstance(closure.node, ast.Lambda):
             return self.value(closure.node.body, inner)
         if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
             raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
-        self.block(closure.node.body, inner)
+        self.world.callers.append(frame)
+        try:
+            self.block(closure.node.body, inner)
+        finally:
+            self.world.callers.pop()
         return _result(inner, closure.node.body, loc)
 
     def _super(self, node: ast.Call, frame: Frame) -> Term:

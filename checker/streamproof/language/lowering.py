@@ -8,19 +8,31 @@ from typing import Any
 from streamproof.language import operators, places
 from streamproof.language.conjuncts import conjuncts
 from streamproof.language.effects import mutation
-from streamproof.language.elements import Loop, unconditional
+from streamproof.language.elements import Loop, refuse_used_up, unconditional
 from streamproof.language.functions import Functions, returns_always, underlying
 from streamproof.language.primitives import require
 from streamproof.language.sources import definition, text
 from streamproof.language.temporal import formula, is_formula
-from streamproof.language.terms import Cases, Cell, Ref, Several, StateRef, Term, describe, is_expr, known, symbolic
+from streamproof.language.terms import (
+    Cases,
+    Cell,
+    Ref,
+    Several,
+    StateRef,
+    Term,
+    Undefined,
+    describe,
+    is_expr,
+    known,
+    symbolic,
+)
 from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
 from streamproof.system.model import Conjunct
-from streamproof.system.sorts import ArraySort, RecordSort
+from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, SetSort, is_scalar
 
 REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
     ast.While: ("'while' may not end", "loop with 'for' over a finite range and test the condition inside"),
@@ -157,12 +169,37 @@ class Lowering(Functions):
                 place = self.place(target, frame)
                 if isinstance(place, Ref):
                     places.write(self.world, place, value, loc, text(target))
+                    if not is_scalar(place.sort) and not isinstance(place.sort, OptionSort):
+                        self._replaced(place, text(target), frame)
                 else:
                     self._put(place[0], place[1], value)
             case _:
                 raise ModelError(
                     f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place of the state"
                 )
+
+    def _replaced(self, place: Ref, target: str, frame: Frame) -> None:
+        """Forgets local names of a container that an assignment has replaced: in Python they keep the old one."""
+        gone = Undefined(
+            f"stands for a container that the assignment to {target} replaced",
+            "use it before the assignment, read the state again, or copy the old elements first: list(...)",
+        )
+        for one in (frame, *self.world.callers):
+            scope: Frame | None = one
+            while scope is not None:
+                for name, value in scope.locals.items():
+                    if _refers(value, place):
+                        scope.locals[name] = gone
+                scope = scope.parent
+        for number, content in self.world.heap.items():
+            if isinstance(content, tuple):
+                kept: Any = tuple(gone if _refers(v, place) else v for v in content)
+                changed = any(v is gone for v in kept)
+            else:
+                kept = {k: gone if _refers(v, place) else v for k, v in content.items()}
+                changed = any(v is gone for v in kept.values())
+            if changed:
+                self.world.put(Cell(number), kept)
 
     def _put(self, cell: Cell, key: Any, value: Term) -> None:
         content = self.world.content(cell)
@@ -251,6 +288,7 @@ class Lowering(Functions):
         if isinstance(target, ast.Name):
             now = self.value(ast.copy_location(ast.Name(target.id, ast.Load()), target), frame)
             given = self.value(value, frame)
+            self._expect_unshared(now, op, frame, target, loc)
             if isinstance(now, Cell):
                 if not isinstance(op, ast.Add):
                     raise ModelError("a local list only has +=", loc=loc, remedy="build a new list")
@@ -278,7 +316,40 @@ class Lowering(Functions):
         given = self.value(value, frame)
         if isinstance(old, Cell):
             raise ModelError("'+=' on a list inside a list", loc=loc, remedy="use extend(...)")
+        self._expect_unshared(old, op, frame, target, loc, (cell, key))
         self._put(cell, key, operators.binary(self.world, op, old, given, loc, texts))
+
+    def _expect_unshared(
+        self, now: Term, op: ast.operator, frame: Frame, target: ast.expr, loc: Loc, at: tuple[Cell, Any] | None = None
+    ) -> None:
+        """Raises `ModelError` where an augmented assignment changes an object that has another name as well.
+
+        Python changes a set in place, while lowering gives `target` a new value. `at`: the position of a local list or
+        dict that is assigned, if any.
+        """
+        if isinstance(now, Cases) and _stands_for_a_place(now):
+            raise ModelError(
+                f"which place {text(target)!r} stands for depends on the state",
+                loc=loc,
+                remedy="assign under an 'if', once for each of them",
+            )
+        if not isinstance(op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor) or not _is_set(now):
+            return
+        scope: Frame | None = frame
+        known: list[Term] = list(frame.given)
+        while scope is not None:
+            own = target.id if isinstance(target, ast.Name) and scope is frame else None
+            known += [v for name, v in scope.locals.items() if name != own]
+            scope = scope.parent
+        for number, content in self.world.heap.items():
+            held = content.items() if isinstance(content, dict) else enumerate(content)
+            known += [v for key, v in held if at is None or (number, key) != (at[0].number, at[1])]
+        if is_expr(now) or any(_holds(v, now) for v in known):
+            raise ModelError(
+                f"{text(target)!r} is changed in place, and the set may have another name",
+                loc=loc,
+                remedy=f"make a new set: {text(target)} = {text(target)} {operators.SYMBOLS[type(op)]} ...",
+            )
 
     def _if(self, node: ast.If, frame: Frame) -> None:
         value = places.plain(self.world, self.value(node.test, frame))
@@ -297,7 +368,7 @@ class Lowering(Functions):
         loc = where(frame, node)
         if node.orelse:
             raise ModelError("'for ... else' is not part of the language", loc=loc, remedy="use a flag")
-        loop = Loop(self.world, self.value(node.iter, frame), where(frame, node.iter))
+        loop = Loop(self.world, self.value(node.iter, frame), where(frame, node.iter), in_turn=True)
         for done, (there, item) in enumerate(loop.items, 1):
             self.world.unrolled += 1
             if self.world.unrolled > UNROLL_LIMIT:
@@ -398,11 +469,49 @@ class Lowering(Functions):
 
 def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:
     """A value that is given a name; a generator is refused, since its second use would find it empty."""
-    if isinstance(value, Several) and value.once:
-        raise ModelError(
-            "a generator is empty after its first use", loc=where(frame, node), remedy="make it a list: [... for ...]"
-        )
+    refuse_used_up(value, where(frame, node))
     return value
+
+
+def _stands_for_a_place(value: Term) -> bool:
+    """Whether a value is, in some states, a place of the state or a local list or dict."""
+    if isinstance(value, Cases):
+        return _stands_for_a_place(value.then) or _stands_for_a_place(value.other)
+    return isinstance(value, Ref | Cell)
+
+
+def _refers(value: Term, place: Ref) -> bool:
+    """Whether a value is, or has inside, a place that may be `place` or lie in it."""
+    if isinstance(value, tuple):
+        return any(_refers(v, place) for v in value)
+    if isinstance(value, Cases):
+        return _refers(value.then, place) or _refers(value.other, place)
+    if not isinstance(value, Ref) or value.root != place.root or len(value.path) < len(place.path):
+        return False
+    for (_, one), (_, other) in zip(value.path, place.path, strict=False):
+        if one != other and (isinstance(one, str) or (known(one)[0] and known(other)[0])):
+            return False
+    return True
+
+
+def _is_set(value: Term) -> bool:
+    """Whether a value is a set that lies outside the state."""
+    if isinstance(value, Cases):
+        return _is_set(value.then) or _is_set(value.other)
+    if is_expr(value):
+        return isinstance(value.sort, SetSort)
+    return type(value) is frozenset or (isinstance(value, Several) and not value.once)
+
+
+def _holds(value: Term, wanted: Term) -> bool:
+    """Whether a value is `wanted`, the very object, or has it inside."""
+    if value is wanted:
+        return True
+    if isinstance(value, tuple):
+        return any(_holds(v, wanted) for v in value)
+    if isinstance(value, Cases):
+        return _holds(value.then, wanted) or _holds(value.other, wanted)
+    return isinstance(wanted, Cases) and (_holds(value, wanted.then) or _holds(value, wanted.other))
 
 
 def _nothing() -> None:

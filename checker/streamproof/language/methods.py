@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import types
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 from streamproof.language import places
 from streamproof.language.elements import unconditional
 from streamproof.language.lift import merge
 from streamproof.language.operators import equal, host, integer
-from streamproof.language.terms import Cases, Cell, Method, Ref, Several, Term, is_expr, known, simple
+from streamproof.language.terms import Cases, Cell, Method, Ref, Several, Term, describe, is_expr, known, simple
 from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
+from streamproof.system.sorts import BoolSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
 
 QUEUE = "a Queue has push, pop, clear, head, full, len, in and []"
 SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
@@ -221,14 +224,31 @@ def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc:
     for k, v in content.items():
         if is_expr(key) and not possible(k, key.sort):
             continue
-        same = equal(world, key, k, loc)
+        same = equal(world, key, _as_kind(k, key.sort) if is_expr(key) else k, loc)
         hits.append((same if is_expr(same) else b.truth(bool(same)), v))
+    if isinstance(content, Counter) or (isinstance(content, defaultdict) and content.default_factory is not None):
+        result: Term = _missing(content, loc)
+        for cond, value in reversed(hits):
+            result = merge(cond, value, result, loc)
+        return result
     operands = ((text, key),) if is_expr(key) else ()
     world.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
-    result: Term = hits[-1][1]  # where there is no hit, the check above ended the path
+    result = hits[-1][1]  # where there is no hit, the check above ended the path
     for cond, value in reversed(hits[:-1]):
         result = merge(cond, value, result, loc)
     return result
+
+
+def _missing(content: Counter[Any] | defaultdict[Any, Any], loc: Loc) -> Term:
+    """What such a dict gives for a key that it does not have."""
+    made = 0 if isinstance(content, Counter) or content.default_factory is None else content.default_factory()
+    if type(made) not in (bool, int, str, types.NoneType):
+        raise ModelError(
+            f"a missing key gets {describe(made)}, a new object each time",
+            loc=loc,
+            remedy="use a dict with every key",
+        )
+    return made
 
 
 def possible(key: object, sort: Sort) -> bool:
@@ -236,5 +256,14 @@ def possible(key: object, sort: Sort) -> bool:
     if isinstance(sort, OptionSort):
         return key is None or possible(key, sort.element)
     if isinstance(sort, RangeSort):
-        return isinstance(key, int) and not isinstance(key, bool)
-    return contains(sort, key)
+        return isinstance(key, int)
+    return contains(sort, _as_kind(key, sort))
+
+
+def _as_kind(key: object, sort: Sort) -> object:
+    """A key as a truth value or number, whichever `sort` has: for Python, True and 1 are the same key."""
+    if isinstance(sort, OptionSort):
+        return _as_kind(key, sort.element)
+    if isinstance(sort, BoolSort) and type(key) is int and key in (0, 1):
+        return bool(key)
+    return int(key) if isinstance(sort, RangeSort) and isinstance(key, bool) else key

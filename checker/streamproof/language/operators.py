@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from streamproof.language.amounts import Indices, sort_of
-from streamproof.language.elements import distinct, elements, refuse_lazy
+from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
 from streamproof.language.faithful import expect_faithful, is_faithful
 from streamproof.language.lift import lift, natural
 from streamproof.language.places import fitted, plain, present, resolved
@@ -357,6 +357,7 @@ def _equal_sets(world: World, left: Term, right: Term, loc: Loc) -> Term:
 
 def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str, str]) -> Term:
     """`needle in hay`."""
+    refuse_iterator(hay, loc)
     if not symbolic(needle) and not symbolic(hay):
         return host(world, lambda: needle in hay, loc)
     needle = plain(world, needle)

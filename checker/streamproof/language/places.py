@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from streamproof.language import faithful
 from streamproof.language.coerce import unknown_member
+from streamproof.language.faithful import expect_faithful
 from streamproof.language.lift import lift, merge
-from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known
+from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -98,6 +100,9 @@ def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) ->
             loc,
         )
         return chosen
+    if not symbolic(key) and type(key) is not bool:
+        expect_faithful(key, loc)
+        key = faithful.plain(key)
     is_known, host = known(key)
     if is_known and not is_expr(key) and type(host) is not type(default(sort.index)):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")

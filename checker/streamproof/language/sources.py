@@ -90,8 +90,8 @@ def _alone(code: types.CodeType, filename: str, lines: Sequence[str]) -> ast.Fun
     except SyntaxError:
         return None
     if len(tree.body) != 1:
-        return None  # the first line holds a lambda, and no `def` begins there
-    (outer,) = tree.body
+        return None  # no ``def``: the lines of a lambda go on with what follows it
+    outer = tree.body[0]
     node = outer.body[0] if isinstance(outer, ast.ClassDef) else outer
     return node if isinstance(node, ast.FunctionDef) and _meaning(code) in compiled else None
 

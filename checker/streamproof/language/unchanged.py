@@ -28,6 +28,10 @@ class Unchanged:
         self._model = model
         self._parts = list(parts)
         self._modules = list(modules.values())
+        owners = [type(model), *(type(part) for _, part in self._parts)]
+        self._classes = list(dict.fromkeys(c for owner in owners for c in owner.__mro__ if _is_users(c)))
+        spaces = [("self.", vars(model)), *((f"{c.__name__}.", vars(c)) for c in self._classes)]
+        self._objects = [(f"{at}{n}", v) for at, space in spaces for n, v in space.items() if _has_attributes(v)]
         self._fixed = {name: (value, _print(value, ())) for name, value in self._items() if _is_fixed(value)}
         self._before = dict(self._prints())
 
@@ -35,8 +39,12 @@ class Unchanged:
         yield from ((f"self.{n}", v) for n, v in vars(self._model).items())
         for path, part in self._parts:
             yield from ((f"self.{path}.{n}", v) for n, v in vars(part).items())
+        for cls in self._classes:
+            yield from ((f"{cls.__name__}.{n}", v) for n, v in vars(cls).items() if _own(n, v))
         for module in self._modules:
-            yield from ((n, v) for n, v in module.items() if _watched(v.__class__) and not n.startswith("__"))
+            yield from ((n, v) for n, v in module.items() if _own(n, v))
+        for name, value in self._objects:
+            yield from ((f"{name}.{n}", v) for n, v in list(vars(value).items()) if isinstance(v, _PLAIN))
 
     def _prints(self) -> Iterator[tuple[str, Any]]:
         for name, value in self._items():
@@ -48,9 +56,12 @@ class Unchanged:
         now = dict(self._prints())
         if now == self._before:
             return
+        objects = {name for name, _ in self._objects}
         for name in sorted(now.keys() | self._before.keys()):
             if name not in self._before and (not name.startswith("self.") or self._computed(name[5:])):
                 continue
+            if name not in self._before and name.rpartition(".")[0] in objects:
+                continue  # an object may remember results
             if now.get(name) != self._before.get(name):
                 raise ModelError(
                     f"reading {function.__name__}() changed {name}",
@@ -69,6 +80,24 @@ class Unchanged:
 def _watched(kind: type) -> bool:
     """Whether variables of this type are watched; remembered, because there are many types to compare with."""
     return issubclass(kind, _WATCHED)
+
+
+def _own(name: str, value: Any) -> bool:
+    """Whether a variable of a class or module is watched."""
+    return not name.startswith("__") and _watched(value.__class__)
+
+
+def _is_users(cls: type) -> bool:
+    """Whether a class of a model is written by its author."""
+    return not cls.__module__.startswith("streamproof.language") and cls is not object
+
+
+def _has_attributes(value: Any) -> bool:
+    """Whether a value is an object whose plain attributes are watched: no container, class, function or module."""
+    kind = value.__class__
+    if issubclass(kind, (*_WATCHED, type, types.FunctionType, types.ModuleType)) or not hasattr(value, "__dict__"):
+        return False
+    return not kind.__module__.startswith(("streamproof.", "_frozen_importlib"))
 
 
 class _Same:

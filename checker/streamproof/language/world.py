@@ -51,6 +51,8 @@ class Frame:
     broke: Expr = b.FALSE
     continued: Expr = b.FALSE
     depth: int = 0
+    given: tuple[Term, ...] = ()
+    """The arguments of the call: values that the caller has names for."""
     lines: dict[int, Loc] = field(init=False)
     """The places in the function."""
 
@@ -140,6 +142,8 @@ class World:
     free: frozenset[str] = frozenset()
     """The parameters that stand for every number."""
     outside: Outside = field(default_factory=Outside)
+    callers: list[Frame] = field(default_factory=list)
+    """The functions that called the one being lowered, outermost first."""
     _cells: int = 0
     _bound: int = 0
     _facts: Facts = field(default_factory=Facts)
