@@ -967,3 +967,16 @@ def test_a_parameter_that_is_no_number_is_refused() -> None:
 
     with pytest.raises(UsageError, match="mode is no number"):
         Spec(Named).parametric(("mode",))
+
+
+@pytest.mark.parametrize("name", [SAFE, "x <= 5"])
+def test_no_property_has_the_name_of_a_claim_of_the_proof(name: str) -> None:
+    """A proof has claims that nobody wrote: a property with such a name would be called proved in their place."""
+
+    @invariant
+    def false(m, s):
+        return s.n != 40
+
+    false.__name__ = name
+    with pytest.raises(ModelError, match="is not an identifier"):
+        Spec(OnlySmall, properties=(false,)).parametric(("top",))
