@@ -723,6 +723,83 @@ def test_what_the_solver_gives_up_on_is_not_proved() -> None:
     assert lines == {Cubes.fermat.__code__.co_firstlineno + 2}
 
 
+class Tally(Loose):
+    """Counts indices by what there is at them: a truth value, a field, an option."""
+
+    n: int = 2
+    limits = {"n": (0, None)}
+
+    def state(self):
+        cell = Record(many=Nat(), held=Option(Range(0, 5)), mode=Enum("IDLE", "BUSY"))
+        return State(
+            up=Array(self.n, Bool()), down=Array(self.n, Bool(init=True)), cell=Array(self.n, cell),
+            ups=Nat(), many=Nat(), held=Nat(), busy=Nat(),
+        )  # fmt: skip
+
+    @action(i="n")
+    def start(self, s, i):
+        require(not s.up[i])
+        s.up[i] = True
+        s.down[i] = False
+        s.ups += 1
+
+    @action(i="n")
+    def hold(self, s, i):
+        require(s.cell[i].held is None)
+        s.cell[i].held = 3
+        s.cell[i].many += 2
+        s.held += 1
+        s.many += 2
+
+    @action(i="n")
+    def work(self, s, i):
+        require(s.cell[i].mode == "IDLE")
+        s.cell[i].mode = "BUSY"
+        s.busy += 1
+
+    @invariant
+    def counts_truth(self, s):
+        return sum(s.up) == s.ups and (any(s.up) or s.ups >= 0)
+
+    @invariant
+    def counts_fields(self, s):
+        return sum(s.cell[i].many for i in range(self.n)) == s.many
+
+    @invariant
+    def counts_options(self, s):
+        return sum(s.cell[i].held for i in range(self.n) if s.cell[i].held is not None) == 3 * s.held
+
+    @invariant
+    def counts_names(self, s):
+        return sum(s.cell[i].mode == "IDLE" for i in range(self.n)) == self.n - s.busy
+
+    @invariant
+    def each_is_one_of_two(self, s):
+        return all(s.up[i] != s.down[i] for i in range(self.n))
+
+    @invariant
+    def counts_the_rest(self, s):
+        return sum(s.down) == self.n - s.ups
+
+    @invariant
+    def nothing_is_down(self, s):
+        return sum(s.down) == 0
+
+    @invariant
+    def everything_is_busy(self, s):
+        return sum(s.cell[i].mode == "BUSY" for i in range(self.n)) == self.n
+
+    @invariant
+    def everything_is_held(self, s):
+        return sum(s.cell[i].held is not None for i in range(self.n)) == self.n
+
+
+def test_a_sum_is_known_at_first_by_what_there_is_at_every_index() -> None:
+    """Truth values, names, options and fields of records, as well as numbers."""
+    true = ("counts_truth", "counts_fields", "counts_options", "counts_names", "each_is_one_of_two", "counts_the_rest")
+    assert prove(Tally, "n").proved == true
+
+
 # --- discovery
 
 
