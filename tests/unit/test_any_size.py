@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -721,6 +722,54 @@ def test_what_the_solver_gives_up_on_is_not_proved() -> None:
     (prop,) = parametric.system.properties
     lines = {term.loc.line for term in products(parametric, prop) if term.loc is not None}
     assert lines == {Cubes.fermat.__code__.co_firstlineno + 2}
+
+
+class Nested(Loose):
+    """Conditions three deep, whose instances make witnesses, for which there are instances again."""
+
+    n: int = 2
+    limits = {"n": (0, None)}
+
+    def state(self):
+        return State(a=Array(self.n, Nat()), ok=Bool())
+
+    @action(i="n")
+    def up(self, s, i):
+        s.a[i] += 1
+
+    @action
+    def look(self, s):
+        every = range(self.n)
+        require(any(all(any(s.a[i] < s.a[j] for i in every) or s.a[j] == k for j in every) for k in every))
+        s.ok = True
+
+    @invariant
+    def some_is_largest(self, s):
+        every = range(self.n)
+        return all(any(all(s.a[i] >= s.a[j] for i in every) for i in every) for j in every)
+
+    @invariant
+    def no_three(self, s):
+        every = range(self.n)
+        return all(all(all(s.a[i] != 0 or s.a[j] != 1 or s.a[k] != 2 for k in every) for j in every) for i in every)
+
+    @invariant
+    def one_of_two(self, s):
+        return all(v == 0 for v in s.a) == all(v <= 1 for v in s.a)
+
+    @invariant
+    def other_of_two(self, s):
+        return all(v == 0 for v in s.a) != any(v > 0 for v in s.a) and not any(v == 3 for v in s.a)
+
+
+def test_time_is_kept_while_formulas_are_made() -> None:
+    """Instances of nested conditions are many: the end of the time is noticed among them."""
+    parametric = Spec(Nested).parametric(("n",))
+    begun = time.perf_counter()
+    answer = prove_any(parametric, list(parametric.system.properties), seconds=0.5)
+    assert answer.proved == ()
+    assert answer.stopped == "out of time after 0.5 s"
+    assert time.perf_counter() - begun < 5
 
 
 class Tally(Loose):

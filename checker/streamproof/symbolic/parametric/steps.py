@@ -118,7 +118,7 @@ class Steps:
         self._formed = well_formed(parametric)
         self._universe = Universe()
         self._start = self._view(self._universe)
-        self._question = Question(self._universe)
+        self._question = Question(self._universe, budget.allowance)
         self._mention_firsts(self._question, self._start)
         self._steps = [_Step(self, i) for i in parametric.system.instances]
         for claim in claims:  # finds the witnesses, for which everything is assumed from then on
@@ -137,7 +137,7 @@ class Steps:
         universe = Universe()
         asked = Asked(universe, self._budget, None)
         view = asked.before = self._view(universe)
-        question = Question(universe)
+        question = Question(universe, self._budget.allowance)
         self._mention_firsts(question, view)
         states = {c.name: c.condition for c in self._claims if not c.step}
         for _ in range(2):  # the first time finds the witnesses that the second time speaks of
