@@ -91,7 +91,9 @@ def _alone(code: types.CodeType, filename: str, lines: Sequence[str]) -> ast.Fun
         return None
     (outer,) = tree.body
     node = outer.body[0] if isinstance(outer, ast.ClassDef) else outer
-    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:  # a lambda in a decorator is another function
+    if (
+        not isinstance(node, ast.FunctionDef) or node.name != code.co_name
+    ):  # a lambda in a decorator is another function
         return None
     return node if _meaning(code) in compiled else None
 

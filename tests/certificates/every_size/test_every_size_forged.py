@@ -277,9 +277,7 @@ class Wrong(Limited, variant="wrong"):
     assert _code(written, tmp_path, options=twice) == 161
 
 
-def test_the_model_given_is_the_model_printed(
-    written: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_model_given_is_the_model_printed(written: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With `--model` the name in the certificate is not looked at, and not printed."""
     assert _code(written, tmp_path, "--model", "reference.ewd840", model="another") == 0
     said = capsys.readouterr().out

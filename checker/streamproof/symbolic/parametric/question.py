@@ -18,7 +18,6 @@ from streamproof.system.expr import Expr
 from streamproof.system.sorts import BOOL, ArraySort, RangeSort, TermRange
 from streamproof.system.unbounded import Forall, Total
 
-
 MOST_INDICES = (96, 32, 12)
 """How many of the indices a condition is assumed for; fewer for one inside another, and inside two or more others."""
 
