@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from contextlib import contextmanager
 from functools import singledispatch
@@ -732,6 +733,131 @@ def test_what_the_solver_gives_up_on_is_not_proved() -> None:
     assert lines == {Cubes.fermat.__code__.co_firstlineno + 2}
 
 
+class Nested(Loose):
+    """Conditions three deep, whose instances make witnesses, for which there are instances again."""
+
+    n: int = 2
+    limits = {"n": (0, None)}
+
+    def state(self):
+        return State(a=Array(self.n, Nat()), ok=Bool())
+
+    @action(i="n")
+    def up(self, s, i):
+        s.a[i] += 1
+
+    @action
+    def look(self, s):
+        every = range(self.n)
+        require(any(all(any(s.a[i] < s.a[j] for i in every) or s.a[j] == k for j in every) for k in every))
+        s.ok = True
+
+    @invariant
+    def some_is_largest(self, s):
+        every = range(self.n)
+        return all(any(all(s.a[i] >= s.a[j] for i in every) for i in every) for j in every)
+
+    @invariant
+    def no_three(self, s):
+        every = range(self.n)
+        return all(all(all(s.a[i] != 0 or s.a[j] != 1 or s.a[k] != 2 for k in every) for j in every) for i in every)
+
+    @invariant
+    def one_of_two(self, s):
+        return all(v == 0 for v in s.a) == all(v <= 1 for v in s.a)
+
+    @invariant
+    def other_of_two(self, s):
+        return all(v == 0 for v in s.a) != any(v > 0 for v in s.a) and not any(v == 3 for v in s.a)
+
+
+def test_time_is_kept_while_formulas_are_made() -> None:
+    """Instances of nested conditions are many: the end of the time is noticed among them."""
+    parametric = Spec(Nested).parametric(("n",))
+    begun = time.perf_counter()
+    answer = prove_any(parametric, list(parametric.system.properties), seconds=0.5)
+    assert answer.proved == ()
+    assert answer.stopped == "out of time after 0.5 s"
+    assert time.perf_counter() - begun < 5
+
+
+class Tally(Loose):
+    """Counts indices by what there is at them: a truth value, a field, an option."""
+
+    n: int = 2
+    limits = {"n": (0, None)}
+
+    def state(self):
+        cell = Record(many=Nat(), held=Option(Range(0, 5)), mode=Enum("IDLE", "BUSY"))
+        return State(
+            up=Array(self.n, Bool()), down=Array(self.n, Bool(init=True)), cell=Array(self.n, cell),
+            ups=Nat(), many=Nat(), held=Nat(), busy=Nat(),
+        )  # fmt: skip
+
+    @action(i="n")
+    def start(self, s, i):
+        require(not s.up[i])
+        s.up[i] = True
+        s.down[i] = False
+        s.ups += 1
+
+    @action(i="n")
+    def hold(self, s, i):
+        require(s.cell[i].held is None)
+        s.cell[i].held = 3
+        s.cell[i].many += 2
+        s.held += 1
+        s.many += 2
+
+    @action(i="n")
+    def work(self, s, i):
+        require(s.cell[i].mode == "IDLE")
+        s.cell[i].mode = "BUSY"
+        s.busy += 1
+
+    @invariant
+    def counts_truth(self, s):
+        return sum(s.up) == s.ups and (any(s.up) or s.ups >= 0)
+
+    @invariant
+    def counts_fields(self, s):
+        return sum(s.cell[i].many for i in range(self.n)) == s.many
+
+    @invariant
+    def counts_options(self, s):
+        return sum(s.cell[i].held for i in range(self.n) if s.cell[i].held is not None) == 3 * s.held
+
+    @invariant
+    def counts_names(self, s):
+        return sum(s.cell[i].mode == "IDLE" for i in range(self.n)) == self.n - s.busy
+
+    @invariant
+    def each_is_one_of_two(self, s):
+        return all(s.up[i] != s.down[i] for i in range(self.n))
+
+    @invariant
+    def counts_the_rest(self, s):
+        return sum(s.down) == self.n - s.ups
+
+    @invariant
+    def nothing_is_down(self, s):
+        return sum(s.down) == 0
+
+    @invariant
+    def everything_is_busy(self, s):
+        return sum(s.cell[i].mode == "BUSY" for i in range(self.n)) == self.n
+
+    @invariant
+    def everything_is_held(self, s):
+        return sum(s.cell[i].held is not None for i in range(self.n)) == self.n
+
+
+def test_a_sum_is_known_at_first_by_what_there_is_at_every_index() -> None:
+    """Truth values, names, options and fields of records, as well as numbers."""
+    true = ("counts_truth", "counts_fields", "counts_options", "counts_names", "each_is_one_of_two", "counts_the_rest")
+    assert prove(Tally, "n").proved == true
+
+
 # --- discovery
 
 
@@ -1311,3 +1437,16 @@ class Alternating(Loose):
 def test_alternating_quantifiers_are_bounded() -> None:
     """Witnesses of witnesses are not looked at without end."""
     assert prove(Alternating, "n", "m").proved == ("caused", "least", "again")
+
+
+@pytest.mark.parametrize("name", [SAFE, "x <= 5"])
+def test_no_property_has_the_name_of_a_claim_of_the_proof(name: str) -> None:
+    """A proof has claims that nobody wrote: a property with such a name would be called proved in their place."""
+
+    @invariant
+    def false(m, s):
+        return s.n != 40
+
+    false.__name__ = name
+    with pytest.raises(ModelError, match="is not an identifier"):
+        Spec(OnlySmall, properties=(false,)).parametric(("top",))

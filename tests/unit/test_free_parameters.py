@@ -302,3 +302,16 @@ class Trap(Model):
         return not s.bad
 """
     assert proved(read(tmp_path, text), "n", checked=False) == ()
+
+
+def test_a_lambda_in_a_decorator_runs_as_it_is(tmp_path: Path) -> None:
+    """Of the two functions that begin at its line, the one that is called is read."""
+    before = """
+    def instead(of):
+        return lambda other: of
+
+    @instead(lambda self: self.n * self.n == 8281)
+    def square(self):
+        return False
+"""
+    assert proved(read(tmp_path, HEAD + before + RULE % "self.square()"), "n") == ()

@@ -141,6 +141,21 @@ def test_a_function_that_moved_is_refused(tmp_path: Path) -> None:
         definition(function)
 
 
+def test_a_lambda_in_a_decorator_is_not_the_function_below_it(tmp_path: Path) -> None:
+    """Both begin at one line; only the ``def`` has a body that is read."""
+    text = """
+def first(f):
+    return lambda g: f
+
+@first(lambda a: a == 5)
+def five(a):
+    return False
+"""
+    module = loaded(tmp_path, text)
+    with pytest.raises(ModelError, match="the source of '<lambda>' cannot be read"):
+        definition(module.five)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_texts_are_those_of_python(path: Path) -> None:
     """Every expression of the bundled models and specifications is written as `ast.unparse` writes it, on one line."""

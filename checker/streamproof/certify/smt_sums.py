@@ -9,8 +9,9 @@ Each axiom is true of the sums of every state, or step, that the other formulas 
 * *change*: let the part of an index depend, of the variables that a rule writes, only on elements of arrays of any length, at
   this index. Then only the parts at written indices change. The sum changes by their differences, each index counted once.
 * *next*: a sum that reads only the next state is a sum of that state.
-* *first*: where the initial condition gives all elements of an array the same value, which does not depend on the index, a
-  part that reads such arrays only, at the index of the sum, is the same at every index: the sum is the part times the count.
+* *first*: the initial condition may give a term, such as an element of an array or a field of it, the same value at all
+  indices, which does not depend on the index. Where a part of a sum depends on its index in such terms only, it is the same
+  at every index: the sum is the part times the count.
 
 The range of a sum depends on the free parameters only (`Conditions.ends`), so it is the same in every state of a behaviour.
 """
@@ -96,16 +97,16 @@ class Sums:
     def first(self, view: View, initial: e.Expr) -> Iterator[Term]:
         """Sums of equal parts, in an initial state."""
         s = self.script
-        starts = _equal_elements(initial)
+        starts = _equal_terms(initial)
         for total, value in list(view.totals.items()):
             sort = total.bound.sort
             if not isinstance(sort, TermRange) or not _own(total):
                 continue
-            elements: list[Any] = [t for t in e.subterms(total.body) if _at_bound(t, total)]
-            reads: dict[e.Expr, e.Expr | None] = {t: starts.get(t.array) for t in elements}
-            if None in reads.values():
-                continue
-            body = Substitution({read: start for read, start in reads.items() if start is not None})(total.body)
+            known: dict[e.Expr, e.Expr] = {}
+            for bound, term, start in starts:
+                if bound.sort == sort:
+                    known[Substitution({bound: total.bound})(term)] = start
+            body = Substitution(known)(total.body)
             if not e.variables(body) & e.variables(total.bound):
                 least, most = self.conditions.ends(view, sort)
                 count = s.op("+", INT, s.op("-", INT, most, least), number(1))
@@ -174,13 +175,25 @@ def _written_indices(view: View, updates: Iterable[tuple[str, e.Expr]]) -> list[
     return list(dict.fromkeys(found))
 
 
-def _equal_elements(initial: e.Expr) -> dict[e.Expr, e.Expr]:
-    """The arrays of any length whose elements all have one value at first."""
-    found: dict[e.Expr, e.Expr] = {}
+def _equal_terms(initial: e.Expr) -> list[tuple[e.Expr, e.Expr, e.Expr]]:
+    """Terms with one value at all indices at first: the index, the term, and the value, which does not depend on the index.
+
+    A condition for all indices is the value "true" of itself; its conjuncts are taken one by one.
+    """
+    found: list[tuple[e.Expr, e.Expr, e.Expr]] = []
     for part in initial.args if isinstance(initial, e.And) else (initial,):
-        match part:
-            case Forall(bound=bound, body=e.Eq(left=e.Select(array=e.Var() as array, index=index), right=value)):
-                whole = isinstance(array.sort, ArraySort) and array.sort.index == bound.sort
-                if whole and index is bound and not e.variables(value) & e.variables(bound):
-                    found[array] = value
+        if not isinstance(part, Forall):
+            continue
+        index = e.variables(part.bound)
+        for conjunct in part.body.args if isinstance(part.body, e.And) else (part.body,):
+            if any(isinstance(t, Forall | Total) for t in e.subterms(conjunct)):
+                continue
+            if isinstance(conjunct, e.Not):
+                found.append((part.bound, conjunct.arg, b.FALSE))
+            elif not isinstance(conjunct, e.Eq):
+                found.append((part.bound, conjunct, b.TRUE))
+            elif not e.variables(conjunct.right) & index:
+                found.append((part.bound, conjunct.left, conjunct.right))
+            elif not e.variables(conjunct.left) & index:
+                found.append((part.bound, conjunct.right, conjunct.left))
     return found

@@ -123,16 +123,28 @@ def verify_for_any(
     return tell
 
 
-def _parametric(header: Mapping[str, Any], model: str | None) -> Parametric:
-    """The parametric system that a certificate is about, from the model it names or the one given."""
+def _parametric(header: dict[str, Any], model: str | None) -> Parametric:
+    """The parametric system that a certificate is about, from the model it names or the one given.
+
+    The options must be the words of `streamproof prove`, in their one form: they are printed. A model given replaces the
+    name in the header, which nothing checks.
+    """
     given: dict[str, list[str]] = {"--variant": [], "--size": [], "-p": [], ANY: []}
-    words = [str(word) for word in header["options"]]
+    words = header["options"]
+    if type(words) is not list or not all(type(word) is str for word in (*words, header["model"])):
+        raise ValueError("its model and options are no words")
     for option, value in zip(words[::2], words[1::2], strict=True):
         given[option].append(value)
     variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
-    selection = select(model or str(header["model"]), variant, size, given["-p"])
+    selection = select(model or header["model"], variant, size, given["-p"])
     (free,) = given[ANY]
-    return selection.target.parametric(selection.variant, selection.given, [name for name in free.split(",") if name])
+    parametric = selection.target.parametric(
+        selection.variant, selection.given, [name for name in free.split(",") if name]
+    )
+    if words != [*selection.options, ANY, ",".join(f.name for f in parametric.free)]:
+        raise ValueError("its options are not those of a proof")
+    header["model"] = model or header["model"]
+    return parametric
 
 
 def write_scripts(shown: Shown, folder: Path) -> None:

@@ -290,6 +290,10 @@ class Reader:
         entries += [(f.__name__, "a property", place(f)) for f in extra]
         marks = [(n, m, f) for n, (m, f) in found.items()] + [(f.__name__, getattr(f, MARK, None), f) for f in extra]
         for n, m, f in marks:
+            if not n.isidentifier():  # proofs have claims of their own, whose names are other texts
+                raise ModelError(
+                    f"{n!r} is not an identifier", loc=place(f), remedy="name it as Python names a function"
+                )
             if isinstance(m, RefinementMark):
                 entries += [
                     (p.name, f"a property of the refinement {n}", place(f)) for p in promised(n, m) if p.name != n

@@ -93,7 +93,11 @@ def _alone(code: types.CodeType, filename: str, lines: Sequence[str]) -> ast.Fun
         return None  # no ``def``: the lines of a lambda go on with what follows it
     outer = tree.body[0]
     node = outer.body[0] if isinstance(outer, ast.ClassDef) else outer
-    return node if isinstance(node, ast.FunctionDef) and _meaning(code) in compiled else None
+    if (
+        not isinstance(node, ast.FunctionDef) or node.name != code.co_name
+    ):  # a lambda in a decorator is another function
+        return None
+    return node if _meaning(code) in compiled else None
 
 
 def _block(lines: Iterable[str], indent: str) -> Iterator[str]:

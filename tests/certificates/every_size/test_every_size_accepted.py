@@ -36,6 +36,7 @@ PROVED = [
     ("Helpers", None, False),
     ("Buffers", None, True),
     ("Unlimited", None, False),
+    ("Tally", None, False),
 ]
 
 

@@ -14,8 +14,10 @@ import pytest
 from streamproof.certify import obligations, verifier_any
 from streamproof.certify.formulas import condition_data
 from streamproof.certify.obligations import SAFE, claim_of
-from streamproof.certify.verifier import Rejected
+from streamproof.certify.verifier import Rejected, parse
 from streamproof.certify.verifier_any import verify_any
+from streamproof.certify.writing import packed
+from streamproof.cli.app import run
 from streamproof.system.errors import StreamproofError
 from streamproof.system.unbounded import Parametric
 
@@ -195,12 +197,92 @@ def test_no_obligation_can_be_left_out(ring: Any) -> None:
 
 def test_a_certificate_is_of_one_system(ring: Any, small: Any) -> None:
     """Of the same model with other limits, another variant, or fixed parameters it shows nothing."""
-    from streamproof.certify.writing import packed
-
     data = packed(ring.header, ring.evidence)
     for other in (small("TokenRing", "careless"), small("Transfers")):
         with pytest.raises(Rejected, match="it is of another"):
             verify_any(data, lambda _, other=other: other, lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Header and evidence of a certificate as the command line writes it."""
+    path = tmp_path_factory.mktemp("written") / "c"
+    words = ("prove", "reference.ewd840", "--any", "n", "-q", "--certificate", str(path), "--property", "dijkstra")
+    assert run(words) == 0
+    return parse(path.read_bytes(), verifier_any.EVIDENCE)
+
+
+def _code(written: Any, tmp_path: Path, *words: str, **changed: Any) -> int:
+    """The exit code of the verifier for a certificate with another header."""
+    header, evidence = written
+    (tmp_path / "forged").write_bytes(packed({**header, **changed}, evidence))
+    return run(("verify-certificate", str(tmp_path / "forged"), "-q", *words))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--variant", "wrong-guard", "--any", "n"],
+        ["--any", "n", "--any", "n"],
+        ["--any", "n,n"],
+        ["--any", ",n"],
+        ["--any", "n", "-p", "n=3"],
+        ["--any", "n", "--any"],
+        ["--any", ["n"]],
+        "--any n",
+    ],
+    ids=str,
+)
+def test_the_options_that_are_printed_are_those_of_the_system(written: Any, tmp_path: Path, options: Any) -> None:
+    """In another form they might choose another system on a command line."""
+    assert _code(written, tmp_path, options=["--any", "n"]) == 0
+    assert _code(written, tmp_path, options=options) in (2, 161)
+
+
+def test_an_option_is_given_once(tmp_path: Path) -> None:
+    """A command line takes the last variant of two; the certificate of the first says nothing of that one."""
+    model = """
+from streamproof import Model, Range, State, action, invariant, require
+
+class Limited(Model):
+    n: int = 3
+    limits = {"n": (0, None)}
+    check_deadlock = False
+    most = 0
+
+    def state(self):
+        return State(x=Range(0, self.n + 2))
+
+    @action
+    def up(self, s):
+        require(s.x < self.n + self.most)
+        s.x += 1
+
+    @invariant
+    def limited(self, s):
+        return s.x <= self.n
+
+class Right(Limited, variant="right"):
+    pass
+
+class Wrong(Limited, variant="wrong"):
+    most = 1
+"""
+    (tmp_path / "limited.py").write_text(model, encoding="utf-8")
+    words = [str(tmp_path / "limited.py"), "--variant", "right"]
+    assert run(("prove", *words, "--any", "n", "-q", "--certificate", str(tmp_path / "c"))) == 0
+    written = parse((tmp_path / "c").read_bytes(), verifier_any.EVIDENCE)
+    assert _code(written, tmp_path) == 0
+    twice = ["--variant", "right", "--variant", "wrong", "--any", "n"]
+    assert _code(written, tmp_path, options=twice) == 161
+
+
+def test_the_model_given_is_the_model_printed(written: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--model` the name in the certificate is not looked at, and not printed."""
+    assert _code(written, tmp_path, "--model", "reference.ewd840", model="another") == 0
+    said = capsys.readouterr().out
+    assert "reference.ewd840 --any n" in said
+    assert "another" not in said
 
 
 FALSE: list[tuple[str, str | None, tuple[str, ...]]] = [

@@ -536,7 +536,7 @@ TOO_STRONG: dict[str, Callable[[Patch], Any]] = {
     "empty sums are 1": lambda p: p.setattr(
         Sums, "empty", lambda self, view: iter([self.script.same(v, number(1)) for v in view.totals.values()])
     ),
-    "first sums are seven times the count": lambda p: p.setattr(smt_sums, "_equal_elements", _first_of_all),
+    "first sums are seven times the count": lambda p: p.setattr(smt_sums, "_equal_terms", _first_of_all),
     "the next state is read as this one": lambda p: _translate(p, e.Next, lambda v, t, of: v.names[t.name]),
     "less is less or equal": lambda p: _translate(
         p, e.LessEq, lambda v, t, of: v.script.op("<", "Bool", of[t.left], of[t.right])
@@ -558,15 +558,12 @@ TOO_STRONG: dict[str, Callable[[Patch], Any]] = {
 }  # fmt: skip
 
 
-def _first_of_all(initial: e.Expr) -> dict[e.Expr, e.Expr]:
-    found = {}
-    for part in initial.args if isinstance(initial, e.And) else (initial,):
-        match part:
-            case Forall(body=e.Eq(left=e.Select(array=e.Var() as array))):
-                found[array] = b.num(7)
-            case _:
-                pass
-    return found
+def _first_of_all(initial: e.Expr) -> list[tuple[e.Expr, e.Expr, e.Expr]]:
+    return [
+        (part.bound, part.body.left, b.num(7))
+        for part in (initial.args if isinstance(initial, e.And) else (initial,))
+        if isinstance(part, Forall) and isinstance(part.body, e.Eq) and isinstance(part.body.left, e.Select)
+    ]
 
 
 MIXED, UNCHECKED = "Mixed", "Mixed without checks of effects"

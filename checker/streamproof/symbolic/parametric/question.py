@@ -7,7 +7,7 @@ proved is proved, whatever was left out. "Possible" may be owed to what was left
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import combinations
 from typing import cast
 
@@ -21,13 +21,18 @@ from streamproof.system.unbounded import Forall, Total
 MOST = 32
 """Indices from which on witnesses of what is assumed are not instantiated for in turn: with alternating quantifiers each
 instance has witnesses of its own, and their number would be squared with every condition."""
+MOST_INDICES = (96, 32, 12)
+"""How many of the indices a condition is assumed for; fewer for one inside another, and inside two or more others."""
 
 
 class Question:
-    """Formulas about views of states that share one set of indices."""
+    """Formulas about views of states that share one set of indices. `proceed` is called often, and raises to end it."""
 
-    def __init__(self, universe: Universe) -> None:
+    def __init__(self, universe: Universe, proceed: Callable[[], object] = lambda: None) -> None:
         self.universe = universe
+        self._proceed = proceed
+        self._around = 0
+        """How many conditions on every index, all assumed, there are around the present one."""
         self.indices: list[Term] = []
         self._witnesses: dict[tuple[object, ...], Term] = {}
         self._quantified: dict[Expr, bool] = {}
@@ -95,15 +100,15 @@ class Question:
                 )
                 return z3.And(there, back)
             case Forall(bound=e.Var() as bound, body=body) if positive:
-                return self.universe.all_of(
-                    [
-                        z3.Implies(
-                            in_range(view, bound.sort, index),
-                            self._formula(view.bound(bound.name, index), body, True, (*key, at)),
-                        )
-                        for at, index in enumerate(list(self.indices))
-                    ]
-                )
+                most = MOST_INDICES[min(self._around, len(MOST_INDICES) - 1)]
+                self._around += 1
+                found = []
+                for at, index in enumerate(self.indices[:most]):
+                    self._proceed()
+                    there = self._formula(view.bound(bound.name, index), body, True, (*key, at))
+                    found.append(z3.Implies(in_range(view, bound.sort, index), there))
+                self._around -= 1
+                return self.universe.all_of(found)
             case Forall(bound=e.Var() as bound, body=body):
                 witness = self._witness((*key, bound.sort), bound)
                 inside = self._formula(view.bound(bound.name, witness), body, False, (*key, "in"))

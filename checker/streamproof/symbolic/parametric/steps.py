@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from streamproof.symbolic.parametric.claims import Claim, well_formed
@@ -14,7 +14,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
-from streamproof.system.sorts import ArraySort, Sort, TermRange
+from streamproof.system.sorts import ArraySort, TermRange
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Forall, Parametric, Total
 from streamproof.system.unbounded import total as sum_of
@@ -118,7 +118,7 @@ class Steps:
         self._formed = well_formed(parametric)
         self._universe = Universe()
         self._start = self._view(self._universe)
-        self._question = Question(self._universe)
+        self._question = Question(self._universe, budget.allowance)
         self._mention_firsts(self._question, self._start)
         self._steps = [_Step(self, i) for i in parametric.system.instances]
         for claim in claims:  # finds the witnesses, for which everything is assumed from then on
@@ -137,7 +137,7 @@ class Steps:
         universe = Universe()
         asked = Asked(universe, self._budget, None)
         view = asked.before = self._view(universe)
-        question = Question(universe)
+        question = Question(universe, self._budget.allowance)
         self._mention_firsts(question, view)
         states = {c.name: c.condition for c in self._claims if not c.step}
         for _ in range(2):  # the first time finds the witnesses that the second time speaks of
@@ -187,20 +187,10 @@ class Steps:
 
     def _first_sums(self, view: View) -> list[Term]:
         """Sums whose parts are all the same at first are so many times that part."""
-        starts: dict[tuple[str, Sort], Expr] = {}
-        parts = (
-            self.parametric.initial.args if isinstance(self.parametric.initial, e.And) else (self.parametric.initial,)
-        )
-        for part in parts:
-            match part:
-                case Forall(body=e.Eq(left=e.Select(array=e.Var(name=name), index=index), right=value), bound=bound):
-                    if index is bound and not e.variables(value) & e.variables(bound):
-                        starts[name, bound.sort] = value
-                case _:
-                    pass
+        facts = list(_uniform(self.parametric.initial))
         found = []
         for total, value in list(view.totals.items()):
-            body = _at_first(total, starts)
+            body = _at_first(total, facts)
             sort = total.bound.sort
             if body is not None and isinstance(sort, TermRange):
                 count = view.value(sort.most) - view.value(sort.least) + 1
@@ -331,18 +321,32 @@ def _local(total: Total, written: Collection[str]) -> bool:
     return not any(v.name in written for v in others)
 
 
-def _at_first(total: Total, starts: Mapping[tuple[str, Sort], Expr]) -> Expr | None:
-    """The part of a sum at first, which has no index in it; None where that is not known.
+def _uniform(initial: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """Terms that have one value at every index at first: the index, the term at it, and the value, which has no index."""
+    for part in initial.args if isinstance(initial, e.And) else (initial,):
+        if not isinstance(part, Forall):
+            continue
+        bound = part.bound
+        for fact in part.body.args if isinstance(part.body, e.And) else (part.body,):
+            match fact:
+                case e.Not(arg=term):
+                    value: Expr = b.FALSE
+                case e.Eq(left=left, right=right):
+                    term, value = (right, left) if e.variables(right) & e.variables(bound) else (left, right)
+                case term:
+                    value = b.TRUE
+            nested = any(isinstance(t, Forall | Total) for t in e.subterms(term))
+            if not nested and not e.variables(value) & e.variables(bound):
+                yield bound, term, value
 
-    `starts` has the value that an array has at first at every index of a sort."""
+
+def _at_first(total: Total, facts: Sequence[tuple[Expr, Expr, Expr]]) -> Expr | None:
+    """The part of a sum at first, which has no index in it; None where that is not known. `facts`: see `_uniform`."""
     if any(isinstance(t, Forall | Total) for t in e.subterms(total.body)):
         return None
-    reads: dict[Expr, Expr] = {}
-    for term in e.subterms(total.body):
-        if isinstance(term, e.Select) and term.index is total.bound:
-            first = starts.get((term.array.name, total.bound.sort)) if isinstance(term.array, e.Var) else None
-            if first is None:
-                return None
-            reads[term] = first
-    body = Substitution(reads)(total.body)
+    known: dict[Expr, Expr] = {}
+    for bound, term, value in facts:
+        if bound.sort == total.bound.sort:
+            known[Substitution({bound: total.bound})(term)] = value
+    body = Substitution(known)(total.body)
     return None if e.variables(body) & e.variables(total.bound) else body
