@@ -114,3 +114,49 @@ def test_a_global_failure_comes_after_the_first_tasks_were_scheduled(copied: Cal
     record = judged(run)
     assert record["verdict"] == "rejected"
     assert record["reason"].endswith("could be scheduled and was not")
+
+
+# --- speculative execution
+
+RACING = "0a448493b4782967b150582570326227_1"
+"""The task of which two attempts race."""
+READER = "bbc463b4be55a8f4cce55a339ff60677_ea632d67b7d595e5b851708ae9ad79d6_0_0"
+
+
+def first_attempt_wins(run: Path) -> None:
+    """Exchanges the two attempts from where both are RUNNING."""
+
+    def exchanged(line: str) -> str:
+        line = re.sub(rf"({RACING}_)([01])\b", lambda m: f"{m[1]}{1 - int(m[2])}", line)
+        return re.sub(r"(B \(2/3\)#)([01])\b", lambda m: f"{m[1]}{1 - int(m[2])}", line)
+
+    for name in ("jobmanager.log", "taskmanager-2.log"):
+        lines = lines_of(run / name)
+        ends = re.compile(rf"{RACING}_1\) switched from RUNNING to FINISHED")
+        at = next(n for n, line in enumerate(lines) if ends.search(line))
+        (run / name).write_text("".join([*lines[:at], *map(exchanged, lines[at:])]))
+
+
+def asks_for(run: Path, number: int) -> None:
+    """The reader asks once more for what one of the two attempts wrote."""
+    file = run / "taskmanager-2.log"
+    lines = lines_of(file)
+    at = next(n for n, line in enumerate(lines) if f"{READER}) switched from DEPLOYING" in line)
+    gate = "org.apache.flink.runtime.io.network.partition.consumer.SingleInputGate"
+    partition = f"{'a' * 32}#1@{READER[:32]}_{RACING}_{number}"
+    said = f"C (1/2)#0 ({READER}): Retriggering partition request {partition}:0."
+    file.write_text("".join([*lines[:at], f"{lines[at][:23]} DEBUG {gate} [] - {said}\n", *lines[at:]]))
+
+
+@pytest.mark.parametrize(("number", "verdict"), [(0, "inconclusive"), (1, "rejected")])
+def test_what_the_faster_attempt_wrote_is_asked_for(
+    number: int, verdict: str, copied: Callable[[str], Path]
+) -> None:
+    """Of attempts that race the one that finishes is the present one, also if it was the first."""
+    run = copied("speculative2")
+    first_attempt_wins(run)
+    asks_for(run, number)
+    record = judged(run)
+    assert record["verdict"] == verdict
+    if verdict == "rejected":
+        assert record["reason"].endswith("when C (1/2) was deployed the present one was 0")

@@ -80,6 +80,26 @@ def is_replayed(event: Event, session: Session) -> bool:
 
 
 @dataclass(slots=True)
+class _Present:
+    """The present attempts of each task of a JobMaster: one, or under speculative execution those that race, until one of
+    them has finished."""
+
+    numbers: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
+    _running: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
+
+    def see(self, event: Event, replayed: bool) -> None:
+        """Takes in a transition of an execution."""
+        task, new = (event.args["vertex"], event.args["subtask"]), event.args["new"]
+        number, running = frozenset({event.args["number"]}), self._running.get(task, frozenset())
+        if new in OVER:
+            self._running[task] = running - number
+        if new == "FINISHED" and (replayed or number <= running):
+            self.numbers[task] = number
+        elif new == "SCHEDULED":
+            self.numbers[task] = self._running[task] = running | number
+
+
+@dataclass(slots=True)
 class Attempts:
     """The attempts of one job. `complete` says that the JobManager's log of the job is there from its beginning."""
 
@@ -160,25 +180,25 @@ class Attempts:
 
     def _check_requests(self, events: Sequence[Event]) -> None:
         """A task asks for what the attempts wrote that were the present ones when it was deployed."""
-        present: dict[Session, dict[tuple[str, int], int]] = {}
-        deployed: dict[str, dict[tuple[str, int], int]] = {}
+        present: dict[Session, _Present] = {}
+        deployed: dict[str, dict[tuple[str, int], frozenset[int]]] = {}
         for event, session in in_sessions(events):
-            args, now = event.args, present.setdefault(session, {})
-            if event.event == "exec.transition" and (args["new"] == "SCHEDULED" or is_replayed(event, session)):
-                now[args["vertex"], args["subtask"]] = args["number"]
+            now = present.setdefault(session, _Present())
+            if event.event == "exec.transition":
+                now.see(event, is_replayed(event, session))
             elif event.event == "exec.deploy":
-                deployed.setdefault(args["attempt"], dict(now))
+                deployed.setdefault(event.args["attempt"], dict(now.numbers))
         for event in events:
             if event.event not in _REQUESTS:
                 continue
             reader = str(event.args.get("by") or event.args.get("attempt"))
             producer = Attempt.parse(event.args["producer"])
             then = deployed.get(reader, {}).get((producer.vertex, producer.subtask))
-            if then is not None and then != producer.number:
+            if then is not None and producer.number not in then:
                 name = self._lines[event.args["producer"]].name if event.args["producer"] in self._lines else ""
                 self._wrong[event.process, event.seq] = (
                     f"a partition of attempt {producer.number} of {name or producer} is asked for, but when "
-                    f"{self._lines[reader].name} was deployed the present one was {then}"
+                    f"{self._lines[reader].name} was deployed the present one was {' or '.join(map(str, sorted(then)))}"
                 )
 
     # --- one attempt
