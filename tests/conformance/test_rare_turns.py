@@ -160,3 +160,17 @@ def test_what_the_faster_attempt_wrote_is_asked_for(
     assert record["verdict"] == verdict
     if verdict == "rejected":
         assert record["reason"].endswith("when C (1/2) was deployed the present one was 0")
+
+
+# --- a JobMaster without a log
+
+
+def test_attempts_of_a_jobmaster_without_a_log_are_judged_alone(copied: Callable[[str], Path]) -> None:
+    """The first JobMaster's log is missing, and the end of a TaskManager's: the second one did not deploy its attempts."""
+    run = copied("ha-batch-recovery")
+    (run / "jobmanager.log").unlink()
+    file = run / "taskmanager-0.log"
+    lines = lines_of(file)
+    at = next(n for n, line in enumerate(lines) if "Received task C (1/2)#0" in line)
+    file.write_text("".join(lines[: at + 30]))
+    assert judged(run)["verdict"] == "inconclusive"

@@ -219,7 +219,7 @@ class Attempts:
         system = attempt_system(len(lines.partitions), may_cut)
         wording = AttemptWording(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
         hidden = UNSEEN
-        if own is None and not (self.complete and not lines.sessions):
+        if own is None and (not self.complete or lines.sessions or self._of_another(graph)):
             hidden |= OF_MASTER
         watched = {
             p: es
@@ -245,6 +245,10 @@ class Attempts:
             Stream([wording.replayed(es[0])]) for session, es in lines.sessions.items() if is_replayed(es[0], session)
         ]
         return Task(self.job, system, hidden=hidden, streams=tuple(streams), wording=wording)
+
+    def _of_another(self, graph: str) -> bool:
+        """Whether an execution graph is that of a JobMaster of which there is no log, as the logs tell of others."""
+        return graph not in self._built and any(self._built)
 
     def _ends(self, process: str, events: Sequence[Event]) -> bool:
         """Whether a process's log may end before the last of these events that another one logged."""
