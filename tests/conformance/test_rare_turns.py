@@ -149,9 +149,7 @@ def asks_for(run: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize(("number", "verdict"), [(0, "inconclusive"), (1, "rejected")])
-def test_what_the_faster_attempt_wrote_is_asked_for(
-    number: int, verdict: str, copied: Callable[[str], Path]
-) -> None:
+def test_what_the_faster_attempt_wrote_is_asked_for(number: int, verdict: str, copied: Callable[[str], Path]) -> None:
     """Of attempts that race the one that finishes is the present one, also if it was the first."""
     run = copied("speculative2")
     first_attempt_wins(run)
