@@ -1,7 +1,7 @@
 """Disturbs recorded runs as real logging does, and counts the verdicts of `validate`: a correct run is never rejected.
 
 Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] RUN ...``. Each copy of a
-run gets one to three disturbances: neighbouring lines of different threads change places, a clock is off, the times of
+run gets one to three disturbances: lines of different threads change places, a clock is off, the times of
 one file are later than those of the others, a file is missing, a file is rotated, the end of a file is missing.
 """
 
@@ -23,6 +23,10 @@ from streamproof.conformance.validate import validate_paths
 HEAD = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([,.]\d{3})\b")
 TASK = re.compile(rb"([0-9a-f]{32}_[0-9a-f]{32}_\d+_\d+)\)?\)? switched from \w+ to (\w+)")
 REGISTERED = re.compile(rb" Registered \w+ \w+#\d+@(\w+) ")
+CANCELLED = re.compile(rb" from (\w+) to CANCELING")
+SPEAKING = re.compile(
+    rb"\.(?:runtime\.(?:taskmanager|taskexecutor|jobmaster|executiongraph|resourcemanager|scheduler|io)\.)"
+)
 ABOUT = re.compile(rb"[0-9a-f]{32}_[0-9a-f]{32}_\d+_\d+")
 GRAPH = re.compile(rb"(?:ExecutionGraph|JobMaster) .*?([0-9a-f]{32})_[0-9a-f]{32}_\d+_\d+")
 MAIN = (b"TaskExecutor ", b"TaskSlotTableImpl ")
@@ -103,9 +107,11 @@ def may_swap(first: bytes, second: bytes) -> bool:
         return False
     mine, yours = set(ABOUT.findall(first[:2000])), set(ABOUT.findall(second[:2000]))
     if {one[0], other[0]} == {"main", "task"} and mine & yours:
-        if b"Received task " in first or b"Un-registering task" in second:
+        text = first[:2000] + second[:2000]
+        if b"Received task " in text or b"Un-registering task" in text or b"Attempting to cancel" in text:
             return False
-        return not (b"Attempting to cancel" in first and b" to CANCELED" in second)
+        cancelled = CANCELLED.search(text)
+        return not cancelled or b" to CANCELED" in text or b" to %s" % cancelled[1] in text
     return {one[0], other[0]} in ({"main", "task"}, {"task"}, {"manager", "jobmaster"}, {"jobmaster"})
 
 
@@ -120,6 +126,30 @@ def swap(copy: Copy, rng: random.Random) -> str:
                 parts[place], parts[place + 1] = parts[place + 1], parts[place]
                 made += 1
     return f"swap {made} pairs"
+
+
+def is_aside(record: bytes) -> bool:
+    """Whether a record says nothing of tasks, partitions, slots or the job: any other may stand before or after it."""
+    return not (ABOUT.search(record[:2000]) or SPEAKING.search(record.partition(b"\n")[0]))
+
+
+def linger(copy: Copy, rng: random.Random) -> str:
+    """Threads are held up before they write: up to forty records of a log come later than up to twenty of other threads."""
+    made = 0
+    for parts in copy.logs.values():
+        places = [n for n in range(len(parts) - 1) if thread(parts[n])]
+        for place in sorted(rng.sample(places, min(len(places), rng.randint(1, 40))), reverse=True):
+            passed = 0
+            for at in range(place, min(place + rng.randint(1, 20), len(parts) - 1)):
+                if is_aside(parts[at + 1]):
+                    pass
+                elif may_swap(parts[at], parts[at + 1]):
+                    passed += 1
+                else:
+                    break
+                parts[at], parts[at + 1] = parts[at + 1], parts[at]
+            made += passed > 0
+    return f"linger {made} records"
 
 
 def moved(record: bytes, by: timedelta) -> bytes:
@@ -204,8 +234,9 @@ def cut(copy: Copy, rng: random.Random) -> str:
     return f"cut {name} after {len(data)} bytes"
 
 
-DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (swap, swap, shift, delay, drop, split, cut)
-"""Swapping twice, as it is the most frequent one."""
+DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (swap, linger, shift, delay, drop, split, cut)
+HARMLESS = frozenset({"swap", "linger", "shift", "delay"})
+"""Disturbances that take nothing away: the verdict stays what it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +248,11 @@ class Outcome:
     done: tuple[str, ...]
     verdicts: tuple[str, ...]
     reasons: tuple[str, ...]
+
+    @property
+    def harmless(self) -> bool:
+        """Whether all that the undisturbed run says is still there."""
+        return all(text.partition(" ")[0] in HARMLESS for text in self.done)
 
     @property
     def rejected(self) -> bool:

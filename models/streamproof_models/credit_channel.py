@@ -502,9 +502,27 @@ class RecordedChannel(CreditChannel):
         """What reaches a released channel leaves no record."""
         return len(s.down) > 1
 
+    @action
+    def refuse(self, s: Any) -> None:
+        """The request arrives before the partition is there, and fails (Flink 1.17). The call leaves no record."""
+        require(s.requests > 0)
+        require(not s.listed)
+        s.requests -= 1
+
+    @action
+    def request_again(self, s: Any) -> None:
+        """The consumer was told that there is no such partition, and asks again. Where only one request has left a record
+        it may be this one, and the reader be there already."""
+        require(s.ready)
+        require(not s.released)
+        require(s.requests == 0)
+        require(s.expected == 0)
+        if not s.listed and not s.closed:
+            s.requests = 1
+
     def may_cancel(self, s: Any) -> Any:
         """After the release, or at any time where that is not recorded."""
-        return s.released or not self.given_up
+        return (s.opened or s.requests == 0) and (s.released or not self.given_up)
 
     def lends(self, s: Any, n: Any) -> Any:
         """The pool is shared: what it has left is not the channel's to know."""

@@ -203,7 +203,6 @@ class Producer(Model):
         """A request to cancel arrives, and takes the reader out of the queue of available ones. The consumer sends one when
         it gives the channel up, and one more for each message that reaches it later. A reader that is in the map of all
         readers is released then (`close`); of one that is not, `registered` stays as it is."""
-        require(s.opened)
         require(self.may_cancel(s))
         require(s.cancels <= len(s.down))
         s.cancels += 1
@@ -221,8 +220,8 @@ class Producer(Model):
         s.closed = True
 
     def may_cancel(self, s: Any) -> Any:
-        """Whether the consumer has reason to."""
-        return s.released
+        """Whether the consumer has asked for the subpartition and has reason to give it up."""
+        return s.opened and s.released
 
     def sends_late(self, s: Any) -> Any:
         """Whether a reader that was released goes on: one of a stored partition has nothing more to give."""

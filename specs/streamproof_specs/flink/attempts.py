@@ -80,6 +80,26 @@ def is_replayed(event: Event, session: Session) -> bool:
 
 
 @dataclass(slots=True)
+class _Present:
+    """The present attempts of each task of a JobMaster: one, or under speculative execution those that race, until one of
+    them has finished."""
+
+    numbers: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
+    _running: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
+
+    def see(self, event: Event, replayed: bool) -> None:
+        """Takes in a transition of an execution."""
+        task, new = (event.args["vertex"], event.args["subtask"]), event.args["new"]
+        number, running = frozenset({event.args["number"]}), self._running.get(task, frozenset())
+        if new in OVER:
+            self._running[task] = running - number
+        if new == "FINISHED" and (replayed or number <= running):
+            self.numbers[task] = number
+        elif new == "SCHEDULED":
+            self.numbers[task] = self._running[task] = running | number
+
+
+@dataclass(slots=True)
 class Attempts:
     """The attempts of one job. `complete` says that the JobManager's log of the job is there from its beginning."""
 
@@ -160,25 +180,25 @@ class Attempts:
 
     def _check_requests(self, events: Sequence[Event]) -> None:
         """A task asks for what the attempts wrote that were the present ones when it was deployed."""
-        present: dict[Session, dict[tuple[str, int], int]] = {}
-        deployed: dict[str, dict[tuple[str, int], int]] = {}
+        present: dict[Session, _Present] = {}
+        deployed: dict[str, dict[tuple[str, int], frozenset[int]]] = {}
         for event, session in in_sessions(events):
-            args, now = event.args, present.setdefault(session, {})
-            if event.event == "exec.transition" and (args["new"] == "SCHEDULED" or is_replayed(event, session)):
-                now[args["vertex"], args["subtask"]] = args["number"]
+            now = present.setdefault(session, _Present())
+            if event.event == "exec.transition":
+                now.see(event, is_replayed(event, session))
             elif event.event == "exec.deploy":
-                deployed.setdefault(args["attempt"], dict(now))
+                deployed.setdefault(event.args["attempt"], dict(now.numbers))
         for event in events:
             if event.event not in _REQUESTS:
                 continue
             reader = str(event.args.get("by") or event.args.get("attempt"))
             producer = Attempt.parse(event.args["producer"])
             then = deployed.get(reader, {}).get((producer.vertex, producer.subtask))
-            if then is not None and then != producer.number:
+            if then is not None and producer.number not in then:
                 name = self._lines[event.args["producer"]].name if event.args["producer"] in self._lines else ""
                 self._wrong[event.process, event.seq] = (
                     f"a partition of attempt {producer.number} of {name or producer} is asked for, but when "
-                    f"{self._lines[reader].name} was deployed the present one was {then}"
+                    f"{self._lines[reader].name} was deployed the present one was {' or '.join(map(str, sorted(then)))}"
                 )
 
     # --- one attempt
@@ -199,7 +219,7 @@ class Attempts:
         system = attempt_system(len(lines.partitions), may_cut)
         wording = AttemptWording(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
         hidden = UNSEEN
-        if own is None and not (self.complete and not lines.sessions):
+        if own is None and (not self.complete or lines.sessions or self._of_another(graph)):
             hidden |= OF_MASTER
         watched = {
             p: es
@@ -225,6 +245,10 @@ class Attempts:
             Stream([wording.replayed(es[0])]) for session, es in lines.sessions.items() if is_replayed(es[0], session)
         ]
         return Task(self.job, system, hidden=hidden, streams=tuple(streams), wording=wording)
+
+    def _of_another(self, graph: str) -> bool:
+        """Whether an execution graph is that of a JobMaster of which there is no log, as the logs tell of others."""
+        return graph not in self._built and any(self._built)
 
     def _ends(self, process: str, events: Sequence[Event]) -> bool:
         """Whether a process's log may end before the last of these events that another one logged."""

@@ -92,6 +92,9 @@ SILENT = frozenset({"c.error", "c.partition_not_found"})
 _CREATED = Move("create", optional=True)
 """The reader may have been created since the request came, when its partition was registered."""
 
+_REFUSED = Move("refuse")
+"""The partition was not there, and the call that asked for it ended with an exception, which leaves no record."""
+
 _ARRIVES = there("no message is on its way to the consumer", lambda look: bool(look("down")))
 
 
@@ -191,7 +194,8 @@ def _close(r: Reading, call: Call) -> list[Effect]:
 
 def _cancel(r: Reading, call: Call) -> list[Effect]:
     released = there("the consumer has not released", lambda look: look("released"))
-    return [Effect(call.begun, call.acted, ((Move("cancel"),),), awaits=released if r.given_up else None)]
+    ways: tuple[Way, ...] = ((Move("cancel"),), (_REFUSED, Move("cancel")))
+    return [Effect(call.begun, call.acted, ways, awaits=released if r.given_up else None)]
 
 
 # --- the consumer
@@ -207,7 +211,7 @@ def _request(r: Reading, call: Call) -> list[Effect]:
 
 
 def _retrigger(r: Reading, call: Call) -> list[Effect]:
-    return [Effect(call.begun, call.acted, ((Move("request"),),))]
+    return [Effect(call.begun, call.acted, ((Move("request_again"),), (_REFUSED, Move("request_again"))))]
 
 
 def _take(r: Reading, call: Call) -> list[Effect]:

@@ -37,7 +37,7 @@ class CreditWording:
                 return "the producer is not stopped" if not look("blocked") else None
             case "set_aside":
                 return "the channel has its exclusive buffers already"
-            case "request":
+            case "request" | "request_again":
                 return "the channel cannot ask for the subpartition (again)"
             case "take" | "take_none":
                 return self._not_taken(look)

@@ -260,21 +260,32 @@ class Translator:
             return Demand("tasks are waiting for their restart, but no line says that the job is RESTARTING", _settled)
         return Demand("", lambda look: True)
 
-    def _prompt(self) -> tuple[Demand, ...]:
-        """What can be scheduled is, in the same step in which it became so, before anything else is logged: all of it."""
+    def _prompt(self, restoring: bool = False) -> tuple[Demand, ...]:
+        """What can be scheduled is, in the same step in which it became so, before anything else is logged: all of it.
+
+        `restoring`: before a global failure, which may be that the state of tasks that were reset cannot be restored
+        (`DefaultScheduler.restartTasks`). They are not scheduled then.
+        """
         if not self.eager or self.job not in ("RUNNING", "RESTARTING"):
             return ()
-        owed = self._owed
+
+        def owed(look: Look) -> list[str]:
+            return self._owed(look, restoring)
+
         return (
             Demand(lambda look: f"{listed(owed(look))} could be scheduled and was not", lambda look: not owed(look)),
         )
 
-    def _owed(self, look: Look) -> list[str]:
-        """Attempts that Flink's scheduler would have scheduled by now, or has and the log does not show."""
+    def _owed(self, look: Look, restoring: bool) -> list[str]:
+        """Attempts that Flink's scheduler would have scheduled by now, or has and the log does not show.
+
+        `restoring`: units of tasks that were reset are left out.
+        """
         status, number, shown = look("status"), look("attempt"), self.wording.shown
         late: list[str] = []
         for unit, producers in self._units:
             ready = all(status[t] == "CREATED" for t in unit) and all(status[p] == "FINISHED" for p in producers)
+            ready = ready and not (restoring and all(number[t] > 0 for t in unit))
             for t in unit:
                 hidden = (
                     status[t] == "SCHEDULED" and shown.get((self.model.tasks[t], number[t]), "CREATED") == "CREATED"
@@ -316,7 +327,7 @@ class Translator:
         self._decided = event if self.job == "RUNNING" else None
         recovery = Recovery(event, "", None)
         self.recoveries.append(recovery)
-        before = (self._in_step(), *self._prompt())
+        before = (self._in_step(), *self._prompt(restoring=True))
         counted_all = counted(event, None, restarted)
         return Observation(event, ((Move("fail_globally"),),), (counted_all,), before, then=recovery.settle)
 
@@ -326,7 +337,8 @@ class Translator:
         old, new = event.args["old"], event.args["new"]
         if self.job is not None and self.job != old and not (old == "INITIALIZING" and self.job == "CREATED"):
             return Observation(event, impossible=f"the job was {self.job}, not {old}")
-        prompt = self._prompt() if new != "RUNNING" else ()
+        # Without a failed task the job is given up for a global failure.
+        prompt = self._prompt(new == "FAILING" and self._failure is None) if new != "RUNNING" else ()
         self.job = new
         if new in _OVER:
             return self._leave(event, new, prompt)
