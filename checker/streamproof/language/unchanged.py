@@ -95,9 +95,9 @@ def _is_users(cls: type) -> bool:
 def _has_attributes(value: Any) -> bool:
     """Whether a value is an object whose plain attributes are watched: no container, class, function or module."""
     kind = value.__class__
-    if issubclass(kind, (*_WATCHED, type, types.FunctionType, types.ModuleType)) or not hasattr(value, "__dict__"):
-        return False
-    return not kind.__module__.startswith(("streamproof.", "_frozen_importlib"))
+    if kind.__module__.startswith(("streamproof.", "_frozen_importlib")):
+        return False  # free parameters among them, which have no attributes
+    return not issubclass(kind, (*_WATCHED, type, types.FunctionType, types.ModuleType)) and hasattr(value, "__dict__")
 
 
 class _Same:
