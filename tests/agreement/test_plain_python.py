@@ -105,6 +105,7 @@ ALIKE = {
     "keys 0 and 1": "s.a = {0: 1, 1: 2}[s.p]",
     "keys False and True": "s.a = {False: 1, True: 2, 2: 0}[s.a]",
     "a key that is absent": "s.a = {None: 1, True: 2}[s.o]",
+    "None in a range": "s.p = s.o in range(3)",
     "a counter": "s.a = self.seldom[s.a]",
     "a default dict": "s.a = self.usual[s.a]",
     "the last of a set": "for v in {s.a, s.x[0]}:\n    s.o = v",

@@ -413,9 +413,12 @@ def _asked(world: World, needle: Term, hay: Any, loc: Loc) -> Term:
 def _in_range(world: World, needle: Term, hay: range, loc: Loc, text: str) -> Term:
     if not len(hay):
         return False
+    there: Expr = b.TRUE  # None is in no range, which is no mistake
+    if is_expr(needle) and isinstance(needle.sort, OptionSort):
+        there, needle = b.not_(b.is_none(needle)), b.unwrap(needle, loc)
     term = integer(world, needle, loc, text)
     low, high = min(hay[0], hay[-1]), max(hay[0], hay[-1])
-    inside = [b.less_eq(b.num(low), term), b.less_eq(term, b.num(high))]
+    inside = [there, b.less_eq(b.num(low), term), b.less_eq(term, b.num(high))]
     if abs(hay.step) != 1:
         inside.append(b.eq(b.mod(b.sub(term, b.num(low)), b.num(abs(hay.step))), b.num(0)))
     return simple(b.and_(inside, loc))
