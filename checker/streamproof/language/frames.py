@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -41,7 +42,10 @@ def is_standard(file: str) -> bool:
 
 def is_ours() -> bool:
     """Whether the function that calls the caller of this one is part of streamproof, and does not run what it is given."""
-    name = sys._getframe(2).f_code.co_filename
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename == "<frozen abc>":  # isinstance() with an abstract class
+        frame = frame.f_back
+    name = "" if frame is None else frame.f_code.co_filename
     return name.startswith(PACKAGE) and name != GUARDED
 
 
