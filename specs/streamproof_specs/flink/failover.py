@@ -17,7 +17,9 @@ from streamproof_specs.flink.scope import damage, outside
 from streamproof_specs.flink.translate import DECISIONS, HIDDEN, Translator
 from streamproof_specs.flink.wording import FailoverWording
 
-MASTER_EVENTS = frozenset({"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", *DECISIONS})
+MASTER_EVENTS = frozenset(
+    {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
+)
 """Events of a JobManager that the failover machine follows, and those that tell where a job begins."""
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
 

@@ -72,6 +72,8 @@ class Translator:
     _units: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
+    _globally: bool = False
+    """Whether a global failure was reported, and not yet what becomes of it."""
     _decided: Event | None = None
     _untrack: tuple[Move, ...] = ()
 
@@ -123,6 +125,9 @@ class Translator:
                 return self._deploy(event)
             case "failover.restart":
                 return self._decision(event, restarted or frozenset())
+            case "failover.global":
+                self._globally = True
+                return None
             case "failover.global.restart":
                 return self._unanswered(event) or self._global(event, restarted or frozenset())
             case "job.transition":
@@ -325,6 +330,7 @@ class Translator:
 
     def _global(self, event: Event, restarted: frozenset[str]) -> Observation:
         self._decided = event if self.job == "RUNNING" else None
+        self._globally = False
         recovery = Recovery(event, "", None)
         self.recoveries.append(recovery)
         before = (self._in_step(), *self._prompt(restoring=True))
@@ -337,8 +343,7 @@ class Translator:
         old, new = event.args["old"], event.args["new"]
         if self.job is not None and self.job != old and not (old == "INITIALIZING" and self.job == "CREATED"):
             return Observation(event, impossible=f"the job was {self.job}, not {old}")
-        # Without a failed task the job is given up for a global failure.
-        prompt = self._prompt(new == "FAILING" and self._failure is None) if new != "RUNNING" else ()
+        prompt = self._prompt(new == "FAILING" and self._globally) if new != "RUNNING" else ()
         self.job = new
         if new in _OVER:
             return self._leave(event, new, prompt)

@@ -131,6 +131,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("failover.restart", _MASTER, rf"(?P<count>\d+) tasks will be restarted to recover the failed task {_ATTEMPT}\."),
     ("failover.archive", _MASTER, rf"Archive local failure causing attempt {_ATTEMPT} to fail: (?P<cause>.*)"),
     # A failure of no task in particular (a coordinator, a checkpoint limit), or of the job for good.
+    ("failover.global", _MASTER, r"Trying to recover from a global failure\."),
     ("failover.global.restart", _MASTER, r"(?P<count>\d+) tasks will be restarted to recover from a global failure\."),
     ("failover.global.archive", _MASTER, r"Archive global failure\."),
     ("sched.strategy", _MASTER, r"Starting scheduling with scheduling strategy \[(?P<strategy>\S+)\]"),
