@@ -32,8 +32,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "reference.ewd998": {"n": 2, "most": 2},
 }
 """Parameters at which a model is small enough for the interpreter, where it has no size of that name."""
-LONG = {"failover", "cyclic", "reference.mattern"}
-"""Models with many variants, each of them larger: two are in the quick tests."""
+LONG = {"failover": 1, "cyclic": 1, "reference.mattern": 0, "credit_channel": -1}
+"""Models with many or large variants, and the last of these that is in the quick tests; the model itself is number 0."""
 
 
 def _variants(name: str) -> list[str | None]:
@@ -47,7 +47,7 @@ def _system(name: str, variant: str | None) -> System:
 
 
 CASES = [
-    pytest.param(name, variant, marks=[pytest.mark.long] if name in LONG and k > 1 else [], id=f"{name}-{variant}")
+    pytest.param(name, variant, marks=[pytest.mark.long] if k > LONG.get(name, k) else [], id=f"{name}-{variant}")
     for name in bundled()
     for k, variant in enumerate(_variants(name))
 ]

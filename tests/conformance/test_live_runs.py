@@ -43,7 +43,9 @@ def judged(folder: Path, model: str = "failover") -> list[dict[str, Any]]:
     return validate_paths([folder], model=model)
 
 
-@pytest.mark.parametrize("name", sorted(VERDICTS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long) if n == "tm12-kill" else n for n in sorted(VERDICTS)]
+)
 def test_runs_of_live_clusters_get_the_right_verdict(name: str, flink_live: Path) -> None:
     """Two threads in either order, a second JobManager, schedulers by job, lost files: none is a reason to reject."""
     found = sorted((r["verdict"], len(r["recoveries"]), r["reason"] or "") for r in judged(flink_live / name))
