@@ -86,7 +86,9 @@ def host(world: World, run: Callable[[], Any], loc: Loc) -> Any:
     try:
         return run()
     except Undecided as error:
-        raise error if error.loc is not None else Undecided(error.message, loc=loc, remedy=error.remedy) from None
+        if error.loc is not None and error.loc.file == loc.file:
+            raise
+        raise Undecided(error.message, loc=loc, remedy=error.remedy) from None  # no function of the user's was called
     except StreamproofError:
         raise
     except CERTAIN as error:
