@@ -9,9 +9,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -27,7 +28,7 @@ from streamproof.language.refinement import promised
 from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
-from streamproof.system.nearest import nearest
+from streamproof.system.nearest import did_you_mean
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
@@ -35,6 +36,10 @@ T = TypeVar("T")
 
 GROUP = "streamproof.models"
 """The entry-point group in which packages register their models."""
+
+
+MOST_NAMES = 16
+"""Names that a message lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +133,22 @@ class Target:
         except ModelError as error:
             if parameters and isinstance(error.__cause__, ValueError):
                 shown = ", ".join(f"{name}={value}" for name, value in given.items())
-                remedy = f"the model refuses its parameters: {shown}"
-                raise UsageError(str(error.__cause__), loc=error.loc, remedy=remedy) from error
+                message = str(error.__cause__)
+                hints = (*_meant(message, given.values()), f"the model refuses its parameters: {shown}")
+                raise UsageError(message, loc=error.loc, remedy="\n  ".join(hints)) from error
             raise
         except StreamproofError:
             raise
         except Exception as error:
             raise _of_user(error) from error
+
+
+def _meant(message: str, given: Iterable[Any]) -> Iterator[str]:
+    """What was probably meant by a text that a model refuses with a message that lists what it allows."""
+    for value in given:
+        before, _, allowed = message.partition(repr(value))
+        if isinstance(value, str) and before != message:
+            yield from filter(None, [did_you_mean(value, re.findall(r"[\w.-]*\w", allowed))])
 
 
 def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Listed]:
@@ -190,7 +204,13 @@ def find(text: str) -> Target:
     if os.sep in text or Path(text).is_file():
         what = "is a folder" if Path(text).is_dir() else "is not a Python file" if Path(text).exists() else None
         raise InputError(f"{text} {what or 'does not exist'}", remedy="name a file that ends in .py")
-    raise unknown("there is no model", text, registered, "bundled", "or give a file.py, or package.module:Name")
+    raise unknown(
+        "there is no model",
+        text,
+        registered,
+        "",
+        "streamproof models lists the bundled ones; or give a file.py, or package.module:Name",
+    )
 
 
 def titled(name: str) -> Target | None:
@@ -207,13 +227,11 @@ def titled(name: str) -> Target | None:
 
 
 def unknown(message: str, name: str, known: Collection[str], kind: str, more: str = "") -> UsageError:
-    """The error for a name that does not exist: the nearest ones, then all of them."""
+    """The error for a name that does not exist: the nearest ones, then those there are, by their `kind`, then `more`."""
     names = list(known)
-    near = nearest(name, names, 3, cutoff=0.5)
-    near += [n for n in names if name and name in n and n not in near][: 3 - len(near)]
-    hints = [f"did you mean {' or '.join(near)}?"] if near else []
-    hints.append(f"{kind}: {', '.join(names) or 'none'}")
-    return UsageError(f"{message} {name!r}", remedy="\n  ".join([*hints, *([more] if more else [])]))
+    shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    hints = (did_you_mean(name, names), f"{kind}: {shown or 'none'}" if kind else "", more)
+    return UsageError(f"{message} {name!r}", remedy="\n  ".join(filter(None, hints)))
 
 
 def first_line(doc: str | None) -> str:

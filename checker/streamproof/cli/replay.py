@@ -10,7 +10,7 @@ import click
 
 from streamproof.cli import completing
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import Selection, json_option, select
+from streamproof.cli.selection import Selection, expect_once, json_option, select
 from streamproof.cli.verbs import Verb
 from streamproof.registry import Target, titled, unknown
 from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
@@ -52,7 +52,7 @@ def command(
     with 161 when it is not.
     """
     expect_json_writable(json_to)
-    selection, claimed = chosen(trace, model, variant, parameters, prop)
+    selection, claimed = chosen(trace, model, variant, expect_once(parameters), prop)
     system = selection.system()
     stream = people(json_to)
     document: dict[str, Any] = {

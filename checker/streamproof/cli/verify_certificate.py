@@ -14,7 +14,7 @@ from streamproof.cli.certificate_any import is_for_any, verify_for_any
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option, select
-from streamproof.cli.verbs import Verb
+from streamproof.cli.verbs import Seconds, Verb
 from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
 from streamproof.system.model import System
 
@@ -35,7 +35,7 @@ from streamproof.system.model import System
 )
 @click.option(
     "--query-timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     metavar="SECONDS",
     help="Limit for one obligation of a proof with --any and one solver.  [default: 60]",
 )
