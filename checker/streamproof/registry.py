@@ -7,6 +7,7 @@ of users register theirs in the same way.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import os
 import re
@@ -22,6 +23,7 @@ import streamproof
 from streamproof import entries
 from streamproof.entries import Entry
 from streamproof.language.compile import DEADLOCK, TERMINATION
+from streamproof.language.declarations import check_constructor, check_expected, check_model
 from streamproof.language.model import Model, Spec, marked
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.refinement import promised
@@ -29,6 +31,7 @@ from streamproof.system.errors import InputError, Loc, ModelError, StreamproofEr
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
 from streamproof.system.nearest import did_you_mean
+from streamproof.system.reading import TOO_LONG, expect_file
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
@@ -40,6 +43,8 @@ GROUP = "streamproof.models"
 
 MOST_NAMES = 16
 """Names that a message lists."""
+LONGEST_LINE = 120
+"""Characters of a line of the user's file that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,12 @@ class Target:
 
     def variant(self, name: str | None) -> type[Model]:
         """The class of a variant, of the model itself for None. Raises `UsageError` for a name it does not have."""
-        if name is None:
-            return self.spec.model
-        if name not in self.spec.model.variants:
+        if name is not None and name not in self.spec.model.variants:
             raise unknown(f"{self.name} has no variant", name, self.spec.model.variants, "its variants")
-        return self.spec.model.variants[name]
+        found = self.spec.model if name is None else self.spec.model.variants[name]
+        check_model(found)
+        check_constructor(found)
+        return found
 
     def defaults(self, variant: str | None) -> dict[str, Any]:
         """The parameters at which a variant is checked unless others are asked for."""
@@ -97,6 +103,8 @@ class Target:
             )
         if self.spec.termination:
             found.append(Listed(TERMINATION, Kind.TERMINATION, "No behaviour goes on for ever."))
+        if cls.parts is Model.parts:  # which properties parts bring may depend on the parameters
+            check_expected(self.spec, variant, [one.name for one in found])
         return tuple(found)
 
     def warnings(self, variant: str | None) -> list[str]:
@@ -202,8 +210,8 @@ def find(text: str) -> Target:
     if text in registered:
         return _registered(text, registered[text])
     if os.sep in text or Path(text).is_file():
-        what = "is a folder" if Path(text).is_dir() else "is not a Python file" if Path(text).exists() else None
-        raise InputError(f"{text} {what or 'does not exist'}", remedy="name a file that ends in .py")
+        expect_file(text, "name a file that ends in .py")
+        raise InputError(f"{text} is not a Python file", remedy="name a file that ends in .py")
     raise unknown(
         "there is no model",
         text,
@@ -279,7 +287,7 @@ def _pick(text: str, place: str, module: types.ModuleType, name: str) -> Target:
             kind = type(getattr(module, name)).__name__
             raise UsageError(f"{name} in {place} is a {kind}, neither a Spec nor a Model class")
         return target
-    found = _candidates(module)
+    found = _candidates(module) or _stateless(module)
     if not found:
         raise InputError(f"{place} defines no model", remedy="define one: class MyModel(streamproof.Model)")
     if len(found) > 1:
@@ -307,13 +315,18 @@ def _candidates(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
     return {**specs, **models}
 
 
+def _stateless(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
+    """The classes of a module that would be models if they had a state."""
+    own = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Model)]
+    return {v.__name__: v for v in own if v.__module__ == module.__name__ and v.variant is None}
+
+
 def _import_file(path: Path) -> types.ModuleType:
     """Run a user's file as a module of its own name; its folder is searched for what it imports, after everything else.
 
     Compiled here rather than by the import system, whose cache would take an edit within the same second for no edit.
     """
-    if not path.is_file():
-        raise InputError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}", remedy="check the path")
+    expect_file(path)
     import hashlib
 
     full = os.path.abspath(path)
@@ -323,8 +336,7 @@ def _import_file(path: Path) -> types.ModuleType:
     module.__file__ = full
     sys.modules[name] = module
     try:
-        source = Path(full).read_bytes()
-        exec(compile(source, full, "exec", dont_inherit=True), vars(module))
+        exec(_compiled(path, full), vars(module))
     except StreamproofError:
         raise
     except OSError as error:
@@ -334,6 +346,45 @@ def _import_file(path: Path) -> types.ModuleType:
     except (Exception, SystemExit) as error:
         raise _of_user(error, full) from error
     return module
+
+
+def _compiled(path: Path, full: str) -> types.CodeType:
+    """The code of a file of Python, whose full name is `full`. Raises `InputError` or `ModelError`."""
+    source = Path(full).read_bytes()
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError as error:
+        try:
+            importlib.util.decode_source(source)
+        except (SyntaxError, UnicodeDecodeError):
+            raise InputError(
+                f"{path} is not UTF-8 text: byte {error.start} is {source[error.start]:#x}",
+                remedy="store it as UTF-8, or name its encoding in the first line",
+            ) from None
+    try:
+        return compile(source, full, "exec", dont_inherit=True)
+    except (RecursionError, MemoryError):
+        raise ModelError(
+            "an expression is nested too deeply for Python",
+            loc=Loc(full, _longest(source)),
+            remedy="give its parts names, or write a sum, a conjunction or a lookup over a list",
+        ) from None
+
+
+def _longest(source: bytes) -> int:
+    """The first line of the statement with the most tokens, which is the one that is nested too deeply."""
+    import io
+    import tokenize
+
+    counts: dict[int, int] = {}
+    first = 0
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.tokenize(io.BytesIO(source).readline):
+            first = first or token.start[0]
+            counts[first] = counts.get(first, 0) + 1
+            if token.type == tokenize.NEWLINE:
+                first = 0
+    return max(counts, key=lambda line: counts[line], default=1)
 
 
 def _import_module(name: str) -> types.ModuleType:
@@ -362,12 +413,23 @@ def _of_user(error: BaseException, file: str | None = None) -> ModelError:
     """An exception of the user's code as an error of the model, at the user's line."""
     if isinstance(error, SyntaxError):
         place = Loc(error.filename or file or "?", error.lineno or 1)
-        text = f"\n    {error.text.strip()}" if error.text else ""
+        if _is_too_long(error):
+            return ModelError(TOO_LONG, loc=place, remedy="write a smaller one")
+        shown = (error.text or "").strip()
+        shown = shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]} ..."
+        text = f"\n    {shown}" if shown else ""
         return ModelError(f"{type(error).__name__}: {error.msg}{text}", loc=place, remedy="correct the file")
     loc = _users_line(error) or (Loc(file, 1) if file else None)
+    if _is_too_long(error):
+        return ModelError(TOO_LONG, loc=loc, remedy="compute with smaller ones")
     if isinstance(error, SystemExit):
         return ModelError("the file ends the program while it is imported", loc=loc, remedy="guard its script part")
     return ModelError(f"{type(error).__name__}: {error}", loc=loc, remedy="correct the model")
+
+
+def _is_too_long(error: BaseException) -> bool:
+    """Whether Python refuses to read or write an integer because of its length."""
+    return isinstance(error, ValueError | SyntaxError) and "for integer string conversion" in str(error)
 
 
 def _users_line(error: BaseException) -> Loc | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import click
 
@@ -12,6 +12,7 @@ from streamproof.cli import completing
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import Selection, expect_once, json_option, select
 from streamproof.cli.verbs import Verb
+from streamproof.language.declarations import parameter_types
 from streamproof.registry import Target, titled, unknown
 from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
 from streamproof.system.model import Kind, Property, System
@@ -135,17 +136,16 @@ def chosen(
 def _recorded(path: Path, target: Target, variant: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
     """The file's parameters, each of the type that the model gives it."""
     cls = target.variant(variant)
-    hints, values = get_type_hints(cls), {}
+    types, values = parameter_types(cls), {}
     for name, value in found.items():
         if name not in cls.parameters():
             raise InputError(
                 f"{path}: #meta.parameters.{name}: {target.name} has no such parameter",
                 remedy=f"its parameters: {', '.join(cls.parameters()) or 'none'}",
             )
-        kind = hints.get(name)
-        if kind in (bool, int, str) and type(value) is not kind:
-            raise InputError(f"{path}: #meta.parameters.{name}: {value!r} is not of type {kind.__name__}")
-        values[name] = tuple(value) if isinstance(value, list) else value
+        if type(value) is not types[name]:
+            raise InputError(f"{path}: #meta.parameters.{name}: {value!r} is not of type {types[name].__name__}")
+        values[name] = value
     return values
 
 

@@ -12,7 +12,6 @@ are passed over, and where actions are not named, instances that lead from state
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -23,6 +22,7 @@ from streamproof.exchange.itf_values import Malformed, canonical, compact, decod
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State, System
+from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 
@@ -194,15 +194,7 @@ def _choices(instance: Instance) -> dict[str, Any]:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    text = read_text(path)
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}:{error.lineno}: not JSON: {error.msg}", remedy="give a trace in ITF, a file named *.itf.json"
-        ) from None
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"{path}: not JSON that can be read: {error}") from None
+    document = parse_json(read_text(path), str(path), "give a trace in ITF, a file named *.itf.json")
     if not isinstance(document, dict) or not isinstance(document.get("states"), list):
         raise InputError(f"{path}: not a trace in ITF: no list of states", remedy="give a file named *.itf.json")
     return document

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from typing import Any
 
 from streamproof.pipeline.inputs import Source, opened
+from streamproof.system.reading import json_problem
 from streamproof.system.records import dataclass
 
 _SMALL = 1 << 20  # a task smaller than this costs more to start than to run
@@ -116,21 +117,9 @@ def _lines(piece: Piece) -> Iterator[Found | Broken]:
                     yield Found(position, json.loads(line.rstrip(), parse_constant=_refuse))
                 position += len(line)
     except (ValueError, RecursionError) as failure:
-        yield Broken(position, f"this line is {_why(failure)}")
+        yield Broken(position, f"this line is {json_problem(failure)}")
     except (OSError, EOFError, zlib.error) as failure:
         yield Broken(-1, f"cannot be read to its end: {failure}")
-
-
-def _why(failure: Exception) -> str:
-    match failure:
-        case UnicodeDecodeError():
-            return "not UTF-8 text"
-        case json.JSONDecodeError():
-            return f"not one JSON value: {failure.msg} at column {failure.colno}"
-        case RecursionError():
-            return "nested too deeply"
-        case _:
-            return f"not JSON: {failure}"
 
 
 def _refuse(constant: str) -> None:

@@ -7,7 +7,6 @@ of `/jobs/:id` will do. The plan states ship strategies, not distribution patter
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +15,8 @@ from typing import Any, Final
 
 from streamproof.conformance.flink.graph import Edge, JobGraph, Vertex, gaps, pattern_of, same_connections
 from streamproof.conformance.flink.identifiers import HEX
-from streamproof.system.errors import InputError, Loc
+from streamproof.system.errors import InputError
+from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
 
 _REMEDY: Final = "Give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)."
@@ -127,13 +127,11 @@ def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_bytes())
+        data = parse_json(path.read_text(encoding="utf-8"), str(path), _REMEDY)
     except OSError as error:
         raise _refusal(str(path), f"cannot be read: {error.strerror or error}", "Check the path.") from error
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, json.JSONDecodeError):
-            raise InputError(f"not JSON: {error.msg}", loc=Loc(str(path), error.lineno), remedy=_REMEDY) from error
-        raise _refusal(str(path), f"not JSON ({error})", _REMEDY) from error
+    except UnicodeDecodeError as error:
+        raise _refusal(str(path), f"not UTF-8 text: byte {error.start}", _REMEDY) from error
     answers: dict[str, Any] = _expect(data, dict, "the whole", str(path))
     return answers
 
