@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from streamproof.language.faithful import plain
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.nearest import did_you_mean
 
@@ -124,7 +125,7 @@ def _values(values: Mapping[Any, Any], types: Mapping[str, type]) -> Wrong:
     for name, value in values.items():
         if name not in types:
             return f"{name!r}, which is not a parameter", _known(name, types, "its parameters")
-        if type(value) is not types[name]:
+        if type(plain(value)) is not types[name]:
             return f"{name} to {value!r}", f"{name} is of type {types[name].__name__}"
     return None
 

@@ -6,6 +6,7 @@ starts at its sort's default (False, the lower end, the first member, None, empt
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -186,16 +187,24 @@ def Int(init: Any = None) -> Decl:
 
 
 def Enum(*members: str, init: Any = None) -> Decl:
-    """One of the named members; the first is the default."""
+    """One of the named members, or of those of a `StrEnum`; the first is the default."""
+    members = _of_class(members)
     for m in members:
         if not isinstance(m, str):
             remedy = "write Enum(*names)" if isinstance(m, list | tuple | set) else 'write Enum("IDLE", "BUSY")'
+            remedy = "derive the class from StrEnum" if isinstance(m, enum.Enum) else remedy
             raise ModelError(f"Enum members are strings, got {m!r}", loc=caller(), remedy=remedy)
     try:
         sort = EnumSort(_plain(members))
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     return _decl(sort, init, [sort.members[0]])
+
+
+def _of_class(members: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The members of an enumeration that is given as a class; what is given otherwise as it is."""
+    only = members[0] if len(members) == 1 else None
+    return tuple(only) if isinstance(only, enum.EnumType) else members
 
 
 def Symmetric(*members: str | int, init: Any = None) -> Decl:
@@ -205,7 +214,7 @@ def Symmetric(*members: str | int, init: Any = None) -> Decl:
     ``Symmetric(3, "worker")`` for worker1, worker2, worker3. The names may be used as those of an `Enum` are; a check with
     symmetry reduction first verifies that exchanging any two of them changes nothing.
     """
-    names: tuple[Any, ...] = members
+    names: tuple[Any, ...] = _of_class(members)
     if members and isinstance(members[0], int) and not isinstance(members[0], bool):
         count, rest = members[0], members[1:]
         if count < 1 or len(rest) > 1 or not all(isinstance(name, str) for name in rest):
@@ -307,6 +316,11 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
         return sort_of(index)
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
         return index.sort
+    if isinstance(index, enum.EnumType):
+        index = _plain(index)
+        numbers = index if all(isinstance(m, int) for m in index) else ()
+        if numbers and list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))):
+            return RangeSort(numbers[0], numbers[-1])
     expect_faithful(index, loc)
     if isinstance(index, int) and not isinstance(index, bool) and index > 0:
         return RangeSort(0, plain(index) - 1)

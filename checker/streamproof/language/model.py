@@ -24,6 +24,7 @@ from streamproof.language.declarations import (
     parameter_types,
 )
 from streamproof.language.declare import State
+from streamproof.language.faithful import plain
 from streamproof.language.frames import caller, ordinary
 from streamproof.language.guarded import called
 from streamproof.language.primitives import MARK, ActionMark, PropertyMark
@@ -112,10 +113,10 @@ class Model:
         for name, value in given.items():
             if name not in parameters:
                 known = ", ".join(parameters) or "none"
-                plain = hasattr(type(self), name) and name not in RESERVED
-                remedy = f"give it a type to make it one: {name}: int = ..." if plain else f"its parameters: {known}"
+                untyped = hasattr(type(self), name) and name not in RESERVED
+                remedy = f"give it a type to make it one: {name}: int = ..." if untyped else f"its parameters: {known}"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
-            kind = types[name]
+            kind, value = types[name], plain(value)
             if kind is int and type(value) is Amount:
                 setattr(self, name, value)
                 continue
@@ -181,10 +182,10 @@ class Model:
                         loc=attribute_place(c, name),
                         remedy="give it one: n: int = 2",
                     )
-                found[name] = getattr(cls, name)
+                found[name] = plain(getattr(cls, name))
             for name in c.__dict__:
                 if name in found:
-                    found[name] = getattr(cls, name)
+                    found[name] = plain(getattr(cls, name))
         return found
 
     @classmethod
@@ -213,7 +214,7 @@ class Model:
 
     def settings(self) -> dict[str, Any]:
         """The parameters of this instance with their values."""
-        return {name: getattr(self, name) for name in type(self).parameters()}
+        return {name: plain(getattr(self, name)) for name in type(self).parameters()}
 
     @classmethod
     def system(cls, variant: str | None = None, **parameters: Any) -> System:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import operator
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -362,6 +363,12 @@ def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str,
     refuse_iterator(hay, loc)
     if not symbolic(needle) and not symbolic(hay):
         return host(world, lambda: needle in hay, loc)
+    if isinstance(hay, enum.EnumType):
+        raise ModelError(
+            f"Python 3.11 refuses to look for a plain value in the enumeration {hay.__name__}",
+            loc=loc,
+            remedy=f"write {texts[0]} in list({hay.__name__})",
+        )
     needle = plain(world, needle)
     refuse_lazy(hay, loc)
     if not symbolic(hay) and not is_faithful(hay):
