@@ -181,8 +181,10 @@ def _member(world: World, kind: enum.EnumType, args: list[Term], kwargs: dict[st
     if len(args) != 1 or kwargs:
         return UNKNOWN
     term = places.plain(world, args[0])
-    expect_faithful(next(iter(kind), None), loc)
-    members = {plain(member) for member in kind}
+    every: list[Any] = list(kind)
+    for member in every[:1]:
+        expect_faithful(member, loc)
+    members = {plain(member) for member in every}
     other = next((v for v in _possible(term) if plain(v) not in members), ABSENT)
     if other is ABSENT:
         return term
