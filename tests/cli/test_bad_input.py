@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +204,47 @@ def test_former_names_of_options_work(streamproof: Any, words: tuple[str, ...], 
     assert done.code != 2, done.err
     assert f"reproduce: streamproof {same}" in done.out
     assert not {"--time-limit", "--jobs"} & set(streamproof(words[0], "--help").out.split())
+
+
+def test_a_trace_from_standard_input(streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe is read once; `-` stands for it."""
+    streamproof("check", "counter.py", "-q")
+    text = (folder / "streamproof-out" / "counter" / "low.itf.json").read_text()
+    for name in ("-", "/dev/stdin"):
+        done = subprocess.run(
+            [sys.executable, "-m", "streamproof", "replay", name, "--model", "counter.py", "-q"],
+            input=text, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        shown = "standard input" if name == "-" else name
+        assert (done.returncode, done.stdout) == (0, f"{shown}: replayed, 3 steps; it violates low\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("9" * 5000, "low.itf.json:{line}: an integer has more than 4,300 digits"),
+        ("[" * 100_000 + "]" * 100_000, "low.itf.json:{line}: values are nested too deeply"),
+        ('{"#bigint": "3"}, "once": 1, "once": 2', "low.itf.json:{line}: the key 'once' occurs twice in one object"),
+        ('{"#bigint": "3"}, "n": 2', "low.itf.json: the key 'n' occurs twice in one object"),
+    ],
+    ids=["digits", "nesting", "twice", "somewhere twice"],
+)
+def test_json_that_python_cannot_read(streamproof: Any, folder: Path, value: str, message: str) -> None:
+    """The message names the line where it is certain, in words of ours; a byte order mark is no mistake."""
+    streamproof("check", "counter.py", "-q")
+    text = (folder / "streamproof-out" / "counter" / "low.itf.json").read_text()
+    (folder / "low.itf.json").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert streamproof("replay", "low.itf.json", "--model", "counter.py", "-q").code == 0
+    last = '{"#bigint": "3"}'
+    before, _, after = text.rpartition(last)
+    (folder / "low.itf.json").write_text(before + value + after)
+    done = streamproof("replay", "low.itf.json", "--model", "counter.py", "-q")
+    line = before.count("\n") + 1
+    assert (done.code, done.err.splitlines()[0]) == (2, f"streamproof: error: {message.format(line=line)}")
+
+
+def test_counterexamples_in_a_folder_that_is_missing(streamproof: Any, folder: Path) -> None:
+    """Nothing is searched first."""
+    done = streamproof("counterexamples", "--check", "--out", "nope")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("streamproof: error: the folder nope does not exist\n")

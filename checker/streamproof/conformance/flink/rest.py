@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from streamproof.conformance.flink.graph import Edge, JobGraph, Vertex, gaps, pattern_of, same_connections
 from streamproof.conformance.flink.identifiers import HEX
+from streamproof.conformance.flink.records import Problem
 from streamproof.system.errors import InputError
 from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
@@ -103,18 +104,24 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     )
 
 
-def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
+def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], None]) -> dict[str, Path]:
     """The REST answers that lie in a folder (`rest-*.json`), by job.
 
     A file that cannot be read as an answer counts for the job of `jobs` that its name begins, so that reading it says
     what is wrong; a readable one of the same job takes its place. Where the API did not answer there is none.
+    An answer about a job of which the logs know nothing is reported.
     """
     known = sorted(jobs)
     found: dict[str, Path] = {}
     unreadable: dict[str, Path] = {}
     for file in sorted(folder.glob("rest-*.json")):
         try:
-            found.setdefault(read_rest(file).job, file)
+            about = read_rest(file).job
+            found.setdefault(about, file)
+            if known and about not in known:
+                report(
+                    Problem(str(file), 0, f"the answer is about job {about}, which is not in the logs; it is left out")
+                )
         except NoAnswer:
             continue
         except InputError:
