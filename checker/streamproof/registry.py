@@ -305,7 +305,7 @@ def _candidates(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
     every = {id(v): (n, v) for n, v in vars(module).items() if isinstance(v, Spec)}.values()
     own = [(n, v) for n, v in every if v.model.__module__ == module.__name__]
     specs: dict[str, Spec | type[Model]] = dict(own or every)
-    covered = tuple(v.model for v in specs.values() if isinstance(v, Spec))
+    covered = tuple(c for v in specs.values() if isinstance(v, Spec) for c in (v.model, *_refined(v)))
     models = {
         n: v
         for n, v in vars(module).items()
@@ -313,6 +313,16 @@ def _candidates(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
         if v.variant is None and v.state is not Model.state and not any(issubclass(c, v) for c in covered)
     }
     return {**specs, **models}
+
+
+def _refined(spec: Spec) -> Iterator[type[Model]]:
+    """The models that the properties of a specification say its model refines."""
+    for function in (*spec.properties, *(f for c in spec.model.__mro__ for f in vars(c).values())):
+        mark = getattr(function, MARK, None)
+        if isinstance(mark, RefinementMark):
+            model = mark.spec.model if isinstance(mark.spec, Spec) else mark.spec
+            if isinstance(model, type):
+                yield model
 
 
 def _stateless(module: types.ModuleType) -> dict[str, Spec | type[Model]]:

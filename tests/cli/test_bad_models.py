@@ -193,3 +193,51 @@ def test_what_is_no_regular_file(streamproof: Any, folder: Path) -> None:
     ):
         done = streamproof("check", name)
         assert (done.code, done.out, done.err) == (2, "", f"streamproof: error: {name} {why}\n  check the path\n")
+
+
+def test_a_range_around_zero_has_to_say_where_it_starts(streamproof: Any, folder: Path) -> None:
+    """Neither 0 nor the least value is taken for granted, in arrays and records too; what starts empty needs no value."""
+    for sort in ("Range(-9, 3)", "Array(2, Range(-9, 3))", "Record(k=Range(-9, 3))"):
+        text = HEAD.replace("Range(0, 2))", f"Range(0, 2), x={sort})").replace("import ", "import Array, Record, ", 1)
+        (folder / "m.py").write_text(text)
+        done = streamproof("check", "m.py")
+        assert (done.code, done.out) == (150, "")
+        assert done.err.startswith("streamproof: error: m.py:8: x has no init, and the least value of ")
+        assert done.err.endswith("  say where it starts: init=0, or the least value\n")
+    for sort in ("Range(-9, 3, init=-9)", "Queue(Range(-9, 3), capacity=1)", "Array(2, Range(-9, 3), init=0)"):
+        text = HEAD.replace("Range(0, 2))", f"Range(0, 2), x={sort})").replace("import ", "import Array, Queue, ", 1)
+        (folder / "m.py").write_text(text)
+        assert streamproof("check", "m.py", "--property", "low").code == 0
+
+
+def test_a_promise_beside_its_one_specification(streamproof: Any, folder: Path) -> None:
+    """The model that the only Spec of a file refines is not a second model to choose from."""
+    (folder / "m.py").write_text(
+        f"from streamproof import refines\n{HEAD}\n\nclass Promise(Counts):\n    pass\n\n\n"
+        "@refines(Promise)\ndef keeps(m, s):\n    return {'a': s.a}\n\n\nSPEC = Spec(Counts, properties=(keeps,))\n"
+    )
+    assert streamproof("check", "m.py", "--property", "keeps").code == 0
+
+
+def test_a_value_of_a_narrower_enum(streamproof: Any, folder: Path) -> None:
+    """A wider Enum takes it, and is compared with it; one that lacks a name refuses it."""
+    model = """from streamproof import Enum, Model, State, action, reachable
+class Wide(Model):
+    check_deadlock = False
+    def state(self):
+        return State(narrow=Enum("A", "B"), wide=Enum("C", "B", "A", init="A"))
+    @action
+    def change(self, s):
+        s.narrow = "B"
+    @action
+    def copy(self, s):
+        TARGET
+    @reachable
+    def both(self, s):
+        return s.wide == "B" and s.narrow == s.wide
+"""
+    (folder / "m.py").write_text(model.replace("TARGET", "s.wide = s.narrow"))
+    assert streamproof("check", "m.py", "-q").code == 0
+    (folder / "m.py").write_text(model.replace("TARGET", "s.narrow = s.wide"))
+    done = streamproof("check", "m.py", "-q")
+    assert (done.code, "m.py:11: an Enum('C', 'B', 'A') is not a value of Enum('A', 'B')" in done.err) == (150, True)

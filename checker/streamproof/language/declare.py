@@ -30,7 +30,7 @@ from streamproof.language.frames import caller
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
@@ -97,6 +97,8 @@ class Decl:
     sort: Sort
     first: tuple[Value, ...]
     loc: Loc | None = None
+    guessed: bool = False
+    """Whether it starts at the least value of a range that 0 is inside of, because nothing else is said."""
 
     def __iter__(self) -> Iterator[Value]:
         """Every value of the sort, in order, so that a rule may loop over a sort that the model keeps."""
@@ -156,7 +158,8 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
         sort = RangeSort(lo, hi)
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
-    return _decl(sort, init, [lo])
+    decl = _decl(sort, init, [lo])
+    return replace(decl, guessed=True) if init is None and lo < 0 <= hi else decl
 
 
 def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
@@ -248,7 +251,8 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
             raise ModelError(f"field {name!r} is no name", loc=loc, remedy="use letters, digits and _")
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
-    return _decl(sort, init, product(*(d.first for d in decls.values())))
+    decl = _decl(sort, init, product(*(d.first for d in decls.values())))
+    return replace(decl, guessed=init is None and any(d.guessed for d in decls.values()))
 
 
 def Option(element: Decl, init: Any = None) -> Decl:
@@ -281,7 +285,7 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
             raise _too_many(sort, _LIMIT.get(), loc)
         one = inner.first[0] if inner.first else default(inner.sort)
         every = product(inner.first, repeat=count) if len(inner.first) > 1 else iter([(one,) * count])
-        return _decl(sort, None, every)
+        return replace(_decl(sort, None, every), guessed=inner.guessed)
     return _decl(sort, init, ())
 
 
@@ -372,7 +376,12 @@ class State:
                 )
             if not name.isidentifier():
                 raise ModelError(f"state variable {name!r} is no name", loc=loc, remedy="use letters, digits and _")
-            _element(given, loc)
+            if _element(given, loc).guessed:
+                raise ModelError(
+                    f"{name} has no init, and the least value of {given.sort} is not 0",
+                    loc=given.loc or loc,
+                    remedy="say where it starts: init=0, or the least value",
+                )
         self._variables = variables
         self.loc = loc
 
