@@ -33,6 +33,7 @@ class Stop(Enum):
     INTERRUPTED = "interrupted"
     MISTAKE = "evaluation error"
     DECIDED = "every property decided"
+    VIOLATIONS = "max_violations"
     HANDOVER = "larger than this tier is for"
 
 

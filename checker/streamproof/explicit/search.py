@@ -12,7 +12,7 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.cycles import Graph, find_cycle
-from streamproof.explicit.found import Event
+from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.small_graph import is_small
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
@@ -68,7 +68,8 @@ class Search:
     """Of `system`; those of kind deadlock and termination are decided from `stuck` and `edges`."""
     budget: Budget
     on_progress: Callable[[Progress], None] | None
-    stop_when_decided: bool
+    early: Callable[[Found], Stop | None]
+    """Called at the end of every level but the last; gives a reason to end the search."""
     handover: Handover | None = None
     """When to leave the search to a faster tier; None: never."""
     seen: dict[State, int] = field(default_factory=dict)
@@ -212,11 +213,9 @@ class Search:
 
     def _levels(self, level: list[State]) -> None:
         while level and not self.stopped:
-            if self._all_decided():
-                self.stopped = Stop.DECIDED
-            elif self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth:
-                self.stopped = Stop.DEPTH
-            else:
+            at_end = self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth
+            self.stopped = self.early(self) or (Stop.DEPTH if at_end else None)
+            if not self.stopped:
                 level = self._level(level)
 
     def _level(self, level: list[State]) -> list[State]:
@@ -310,17 +309,6 @@ class Search:
                 and self.handover.due(len(self.seen), len(self.seen) - self.expanded, self._begun)
                 else None
             )
-
-    def _all_decided(self) -> bool:
-        """Whether the search was asked to end once every property is decided, and they are."""
-        return (
-            self.stop_when_decided
-            and bool(self.properties)
-            and all(
-                number in self.events or (p.kind is Kind.DEADLOCK and self.stuck >= 0)
-                for number, p in enumerate(self.properties)
-            )
-        )
 
     def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:
         return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.reductions.plan import Plan
@@ -48,13 +49,17 @@ class Task:
     properties: Sequence[Property]
     budget: Budget
     on_progress: Callable[[Progress], None] | None
-    stop_when_decided: bool
+    early: EarlyEnd
     plan: Plan
     threads: int | None = None
     """Of the compiled tier, from its first level on; None: as many as the machine has, when they are worth it."""
     checkpoint: Storage | None = None
     spill: Path | None = None
     """Where the search goes on when memory is used up."""
+
+    def after_level(self, search: Found) -> Stop | None:
+        """What the searches call at the end of a level."""
+        return self.early.after_level(search, self.plan)
 
 
 def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
@@ -94,7 +99,7 @@ def _reduced(task: Task) -> Found:
         task.properties,
         task.budget,
         task.on_progress,
-        task.stop_when_decided,
+        task.after_level,
         plan=task.plan,
     )
     search.run()
@@ -108,7 +113,7 @@ def _python(task: Task, handover: Handover | None) -> Search:
         task.properties,
         task.budget,
         task.on_progress,
-        task.stop_when_decided,
+        task.after_level,
         handover,
     )
     search.run()
@@ -127,7 +132,7 @@ def _compiled(task: Task) -> Found:
         raise SystemFailure(
             f"compiled code needs llvmlite: {error}", remedy="pip install llvmlite, or --tier python"
         ) from None
-    given = (task.scalarised, task.system, task.properties, task.budget, task.on_progress, task.stop_when_decided)
+    given = (task.scalarised, task.system, task.properties, task.budget, task.on_progress, task.after_level)
     if task.spill is not None:
         from streamproof.explicit.compiled.spill import SpillingSearch
 
