@@ -12,6 +12,7 @@ from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.search import Handover, Search
 from streamproof.system.errors import SystemFailure, TooLarge
+from streamproof.system.expr import Expr, subterms
 from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
@@ -27,7 +28,7 @@ OWN_WORKERS = 8
 """More are not made unless they are asked for."""
 COMPILER_BYTES = 100 << 20
 """What the process holds when it has loaded the compiler, and tables of some use."""
-HANDOVER = Handover(states=5_000, seconds=0.15, growing=500)
+SMALL_STATES, SMALL_WORK, GROWING = 5_000, 3_000_000, 500
 """Below this, generated Python is done before the compiler has been loaded, which takes a tenth of a second."""
 
 
@@ -74,7 +75,7 @@ def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
     if tier == COMPILED or task.checkpoint is not None:
         return _finished(_compiled(task)), COMPILED
     faster = tier == AUTO and (task.budget.max_bytes or COMPILER_BYTES) >= COMPILER_BYTES
-    search = _python(task, HANDOVER if faster else None)
+    search = _python(task, _handover(task.system) if faster else None)
     if search.stopped is not Stop.HANDOVER:
         return search, PYTHON
     del search
@@ -83,6 +84,15 @@ def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
     except (SystemFailure, TooLarge):
         return _python(task, None), PYTHON
     return _finished(compiled), COMPILED
+
+
+def _handover(system: System) -> Handover:
+    """When generated Python leaves a search of `system` to compiled code."""
+    terms: list[Expr] = []
+    for i in system.instances:
+        terms += [c.expr for c in i.guard] + [term for _, term in i.updates]
+        terms += [check.condition for check in (*i.guard_checks, *i.effect_checks)]
+    return Handover(SMALL_STATES, SMALL_WORK, GROWING, sum(1 for _ in subterms(*terms)))
 
 
 def _finished(search: Found) -> Found:
