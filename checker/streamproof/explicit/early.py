@@ -30,7 +30,7 @@ class EarlyEnd:
     report: Callable[[Finding], None] | None = None
     """Called once with each violation, after the interpreter has replayed it."""
     violated: dict[str, Finding] = field(default_factory=dict)
-    _seen: tuple[int, bool] = (0, False)
+    _seen: tuple[int, int, bool] = (0, 0, False)
 
     @property
     def enough(self) -> bool:
@@ -46,7 +46,7 @@ class EarlyEnd:
 
     def after_level(self, search: Found, plan: Plan) -> Stop | None:
         """At the end of a level: report what it has decided; gives the reason to end the search, if there is one."""
-        seen = len(search.events), search.stuck >= 0
+        seen = id(search), len(search.events), search.stuck >= 0
         if seen != self._seen:
             from streamproof.explicit.findings import violations
 

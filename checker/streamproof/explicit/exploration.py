@@ -169,7 +169,7 @@ def _explore(
     reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
     task = Task(scalarised, simple, properties, budget, on_progress, early, reduced, workers, storage, spill)
     prepared = time.perf_counter() - begun
-    search, used = run_tiers(task, tier)
+    search, used, reduced = run_tiers(task, tier)
     if not search.known and search.stopped is None:
         raise ModelError(
             f"{system.name} has no initial state", remedy="no choice of initial values satisfies its initial condition"

@@ -191,7 +191,7 @@ def advice(search: Found) -> str:
             return f"stopped {so_far}: every property was decided"
         case Stop.VIOLATIONS:
             return f"stopped {so_far}: as many violations were found as were asked for"
-        case Stop.MISTAKE | Stop.HANDOVER | None:
+        case Stop.MISTAKE | Stop.HANDOVER | Stop.PAUSE | None:
             return f"ended {so_far}"
 
 

@@ -34,6 +34,7 @@ class Stop(Enum):
     MISTAKE = "evaluation error"
     DECIDED = "every property decided"
     VIOLATIONS = "max_violations"
+    PAUSE = "goes on later"
     HANDOVER = "larger than this tier is for"
 
 

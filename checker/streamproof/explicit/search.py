@@ -233,12 +233,16 @@ class Search:
             self._look(after)
             self._stop(batch)
             seconds = time.perf_counter() - begun
-            size = max(1, min(LARGEST_BATCH, 2 * size, int(size * BATCH_SECONDS / max(seconds, 1e-6))))
+            size = self._next_size(size, seconds)
             self._report(len(level) - done + len(after))
         if not after:
             self.levels.pop()
         self._settle()
         return after
+
+    def _next_size(self, size: int, seconds: float) -> int:
+        """How many states to expand next, after so many that took so long."""
+        return max(1, min(LARGEST_BATCH, 2 * size, int(size * BATCH_SECONDS / max(seconds, 1e-6))))
 
     def _batch(self, states: list[State], after: list[State]) -> Batch:
         assert self._expand is not None

@@ -82,7 +82,7 @@ def _searched(system: System, claim: Formula, prop: Property, search: Found, wit
     simple = simplify(scalarised.system)
     early = EarlyEnd()
     whole = plan(scalarised, simple, simple.properties, symmetry=False, por=False)
-    noted, _ = run_tiers(Task(scalarised, simple, simple.properties, search.budget, None, early, whole), AUTO)
+    noted, _, _ = run_tiers(Task(scalarised, simple, simple.properties, search.budget, None, early, whole), AUTO)
     found = judge(noted, whole, early).findings[0]
     if found.verdict is Verdict.HOLDS:
         return noted.known
