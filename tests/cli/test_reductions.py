@@ -132,7 +132,10 @@ def test_a_reduction_that_loses_is_given_up(
     streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     """The full search has its turn after some work, and where it is done with less, its answer is taken; both say so."""
-    words = {"--por": ("credit", "--property", "conservation"), "--symmetry": ("reference.two_phase_commit", "--size", "medium")}[option]
+    words = {
+        "--por": ("credit", "--property", "conservation"),
+        "--symmetry": ("reference.two_phase_commit", "--size", "medium"),
+    }[option]
     full = json.loads(streamproof("check", *words, "-q", "--json", "-").out)
     reduced = json.loads(streamproof("check", *words, "-q", option, "--json", "-").out)
     assert reduced["reductions"][0]["applied"]

@@ -11,7 +11,7 @@ from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.findings import Mistake, judge
 from streamproof.explicit.found import Found
-from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget
+from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, resident_bytes
 from streamproof.explicit.reductions.plan import Plan, plan
 from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
 from streamproof.system.assume import simplify
@@ -20,6 +20,7 @@ from streamproof.system.memory import peak_bytes
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
+from streamproof.system.sizes import bytes_about
 from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress, Reduction
 
 
@@ -141,6 +142,12 @@ def explore(
         max_bytes=memory,
         spills=spill is not None,
     )
+    held = resident_bytes()
+    if memory is not None and memory <= held:
+        raise UsageError(
+            f"memory of {bytes_about(memory)} is not enough: this process holds {bytes_about(held)} already",
+            remedy="allow more with --memory, or leave it out for a share of the machine's",
+        )
     chosen = _chosen(system, properties, deadlock)
     if max_violations is not None and max_violations < 1:
         raise UsageError(f"max_violations must be positive, got {max_violations}", remedy="leave it out for no limit")

@@ -111,6 +111,11 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def memory_of_machine() -> int | None:
     """The memory that this process can have at most: the machine's, or less where a container sets less."""
     known: list[int] = []

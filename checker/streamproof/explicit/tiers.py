@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.found import Found
-from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.limits import Budget, Stop, processors
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.search import Handover, Search
 from streamproof.system.errors import SystemFailure, TooLarge
@@ -156,7 +155,7 @@ def _python(task: Task, handover: Handover | None) -> Search:
 
 def _own_workers() -> int:
     """How many threads there are when nobody says."""
-    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, OWN_WORKERS)
+    return min(processors(), OWN_WORKERS)
 
 
 def _compiled(task: Task, early: Callable[[Found], Stop | None] | None = None) -> Found:
