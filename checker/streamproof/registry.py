@@ -170,6 +170,11 @@ def bundled() -> Mapping[str, Entry]:
     return entries.every(GROUP)
 
 
+def is_registered(name: str) -> bool:
+    """Whether an installed package registers a model of this name."""
+    return entries.quick(GROUP, name) is not None or name in bundled()
+
+
 def find(text: str) -> Target:
     """The model that `text` names: a bundled name, ``path/to/file.py``, ``file.py:Name`` or ``package.module:Name``.
 

@@ -17,6 +17,7 @@ from streamproof.registry import first_line
 from streamproof.report.console import print_check
 from streamproof.report.model import CheckReport, Result, Seconds
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.system.foreign import visible
 from streamproof.system.measure import Measured
 from streamproof.system.memory import peak_bytes
 from streamproof.system.model import System
@@ -88,7 +89,7 @@ class Request:
         """
         stream = people(self.json_to)
         for warning in self._warnings():
-            sys.stderr.write(f"streamproof: warning: {warning}\n")
+            sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
         mistake = outcome.mistake
         shortest = outcome.shortest
         if mistake is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +12,7 @@ import click
 from streamproof import __version__
 from streamproof.cli.verbs import TRACEBACK, Verbs
 from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.foreign import visible_output
 
 NAME = "streamproof"
 COMPLETE = "_STREAMPROOF_COMPLETE"
@@ -62,6 +64,7 @@ cli = Verbs(
 cli = click.version_option(__version__, "-V", "--version", prog_name=NAME, message="%(prog)s %(version)s")(cli)
 
 
+@visible_output()
 def run(arguments: Sequence[str]) -> int:
     """Run the command line `arguments`; returns the exit code, having written every error to standard error."""
     if os.environ.get(COMPLETE):
@@ -126,5 +129,7 @@ def message_of(error: StreamproofError) -> str:
 
 
 def _complain(message: str, remedy: str = "") -> None:
+    # Text of others in a message may have line breaks: what follows one never looks like a line of our own.
+    message, remedy = (re.sub(r"\n(?!\s)", "\n  ", text) for text in (message, remedy))
     text = f"{NAME}: error: {message}\n" + (f"  {remedy}\n" if remedy else "")
     sys.stderr.write(text.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8"))

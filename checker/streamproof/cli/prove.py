@@ -15,7 +15,6 @@ from streamproof.cli.certificate import (
     certificate_json,
     certificate_option,
     certify_proved,
-    expect_certificate,
     tell_certificate,
 )
 from streamproof.cli.discovered import AUTO, Evidence, discovered_json, discovered_lines, engine_option, explored
@@ -27,6 +26,7 @@ from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import Verb
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.files import CERTIFICATE, expect_writable
 from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
 from streamproof.system.unbounded import Unbounded
@@ -141,7 +141,7 @@ def command(
         )
     expect_json_writable(json_to)
     if certificate is not None:
-        expect_certificate(certificate)
+        expect_writable(certificate, CERTIFICATE)
     names = tuple(name for text in free for name in text.split(",") if name)
     given = {
         "--k": (k, DEFAULT_K),
@@ -194,7 +194,7 @@ def command(
         raise
     tell_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, outcome, json_to)
+        tell_certificate(written, selection, outcome, json_to)
     return code
 
 

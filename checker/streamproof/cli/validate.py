@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
-from streamproof.cli.outputs import expect_json_writable, expect_writable, people, write_json
+from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError
+from streamproof.system.files import expect_writable
 from streamproof.traces.lines import BLANK, Line, Span, Style, line
 
 SCHEMA = "streamproof.validate/1"
@@ -76,7 +77,7 @@ def command(
 
     expect_json_writable(json_to)
     if events is not None:
-        expect_writable(events, folder=True)
+        expect_writable(events, None)
     one = partial(_one, model=model, job_graph=job_graph, events_dir=events, events_format=form)
     with Status() as status:
         records = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
