@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from streamproof import __version__
+from streamproof import __version__, interrupts
 from streamproof.cli.verbs import TRACEBACK, Verbs
 from streamproof.system.errors import Exit, StreamproofError
 
@@ -74,6 +74,8 @@ def run(arguments: Sequence[str]) -> int:
         except click.exceptions.Exit as done:
             code = done.exit_code
         sys.stdout.flush()
+        if interrupts.requested() and code != Exit.INTERRUPTED:  # it came too late to stop anything, and is answered
+            raise KeyboardInterrupt
         return int(code or 0)
     except BaseException as error:
         if context is not None and context.meta.get(TRACEBACK):
@@ -98,6 +100,9 @@ def _explain(error: BaseException) -> int:
         case KeyboardInterrupt() | click.Abort():
             _complain("interrupted")
             return Exit.INTERRUPTED
+        case interrupts.TimeUp():
+            _complain(f"time limit of {interrupts.limit():g} s reached", "nothing was decided; raise the limit")
+            return Exit.INCONCLUSIVE
         case StreamproofError():
             _complain(message_of(error), error.remedy)
             return error.exit_code

@@ -10,7 +10,7 @@ from streamproof.cli.outputs import Folder
 from streamproof.cli.progress import Status
 from streamproof.system.errors import ModelError
 from streamproof.system.records import dataclass
-from streamproof.system.version import VERSION
+from streamproof.version import VERSION
 
 if TYPE_CHECKING:
     from streamproof.pipeline.sweeps.deciding import Record
