@@ -50,6 +50,7 @@ def supervised(work: Callable[[], int]) -> int:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
             return work()
         except KeyboardInterrupt:  # before the program could catch it, or after
+            _say("streamproof: error: interrupted\n")
             os._exit(INTERRUPTED)
     os.close(telling)
     os.close(alive)

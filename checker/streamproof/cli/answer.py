@@ -114,8 +114,6 @@ class Request:
         if self.json_to is not None:
             write_json(self._document(report, code, more or {}), self.json_to)
         print_check(report, stream, detailed=self.detailed)
-        if outcome.interrupted:
-            sys.stderr.write("streamproof: interrupted; what was found until then is above\n")
         return code
 
     def _document(self, report: CheckReport, code: Exit, more: Mapping[str, Any]) -> dict[str, Any]:

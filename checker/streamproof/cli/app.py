@@ -74,7 +74,9 @@ def run(arguments: Sequence[str]) -> int:
         except click.exceptions.Exit as done:
             code = done.exit_code
         sys.stdout.flush()
-        if interrupts.requested() and code != Exit.INTERRUPTED:  # it came too late to stop anything, and is answered
+        if code == Exit.INTERRUPTED:
+            sys.stderr.write(f"{NAME}: interrupted; what was found until then is above\n")
+        elif interrupts.requested():  # it came too late to stop anything, and is answered
             raise KeyboardInterrupt
         return int(code or 0)
     except BaseException as error:
