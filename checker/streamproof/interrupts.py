@@ -55,6 +55,12 @@ def requested() -> bool:
     return _run.requested
 
 
+def answering() -> None:
+    """What was known at an interrupt is about to be shown, which may take its time."""
+    if _run.requested:
+        _tell("gentle")
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     again, _run.requested = _run.requested, True
     if not _run.gentle or again:

@@ -17,7 +17,7 @@ from types import FrameType
 
 from streamproof import interrupts
 
-GRACE = 10.0
+GRACE = 5.0
 """Seconds for a worker that is to end now, and for what it leaves behind."""
 LONG = 2.0
 """Seconds of computing after which the supervisor says what is being done."""

@@ -31,12 +31,16 @@ class M(Model):
     def go(self, s, i):
         require(s.x == i)
         {body}
+    @invariant
+    def small(self, s):
+        return s.x < 4
 """
 
 
 ENDLESS = {
     "at import": HEAD + "while True:\n    pass\n",
-    "at import, swallowing": HEAD + "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n",
+    "at import, swallowing": HEAD
+    + "while True:\n    try:\n        while True: pass\n    except BaseException:\n        pass\n",
     "at import, in native code": HEAD + "sum(itertools.count())\n",
     "in setup": model("s.x = 0", setup="self.sum = sum(iter(int, 1))"),
     "in a helper": model("s.x = forever()") + "def forever():\n    while True:\n        pass\n",
@@ -89,7 +93,7 @@ def test_a_time_limit_is_told_to_machines(tmp_path: Path) -> None:
 def test_what_takes_long_is_said(tmp_path: Path) -> None:
     """A model that is read for some seconds is no silent program."""
     (tmp_path / "m.py").write_text(ENDLESS["at import"])
-    done = program(tmp_path, "check", "m.py", "--time-limit", "15")
+    done = program(tmp_path, "check", "m.py", "--time-limit", "5")
     assert done.stderr.startswith("streamproof: reading the model ...\n")
 
 
@@ -99,7 +103,7 @@ def test_domains_have_a_largest_size(tmp_path: Path, domain: str) -> None:
     (tmp_path / "m.py").write_text(model("s.x = 0", domain=domain))
     done = program(tmp_path, "check", "m.py")
     assert (done.returncode, done.stdout) == (150, "")
-    assert "m.py:9: the domain of go(i) has more than 200,000 values" in done.stderr
+    assert "m.py:10: the domain of go(i) has more than 200,000 values" in done.stderr
 
 
 @pytest.mark.parametrize("size", ["10**7", "10**12"])
@@ -108,7 +112,7 @@ def test_the_size_of_a_variable_is_checked_before_it_is_built(tmp_path: Path, si
     (tmp_path / "m.py").write_text(model("s.x[0] = 0", state=f"x=Array({size}, Bool())"))
     done = program(tmp_path, "check", "m.py")
     assert done.returncode == 152
-    assert "m.py:8: a variable of Array(Range(0, " in done.stderr
+    assert "m.py:9: a variable of Array(Range(0, " in done.stderr
 
 
 @pytest.mark.parametrize("seconds", ["1", "3"])

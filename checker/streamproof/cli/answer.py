@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamproof import interrupts
 from streamproof.cli.engines import Outcome
 from streamproof.cli.evidence import MISTAKE, Evidence, behaviour, confirm
 from streamproof.cli.outputs import Folder, people, write_json
@@ -81,6 +82,7 @@ class Request:
 
         Raises `Unconfirmed` when the interpreter does not confirm a trace, and `SystemFailure`.
         """
+        interrupts.answering()
         stream = people(self.json_to)
         for warning in self._warnings():
             sys.stderr.write(f"streamproof: warning: {warning}\n")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from streamproof import interrupts
 from streamproof.cli.outputs import Folder
 from streamproof.cli.progress import Status
 from streamproof.system.errors import ModelError
@@ -73,6 +74,7 @@ class Run:
                         tally.take(record, keeper)
                 except KeyboardInterrupt:
                     interrupted = True
+                    interrupts.answering()
                 if not (self.full or interrupted):
                     dropped |= self._refuted(points, tally.records)
         if tally.changed:
