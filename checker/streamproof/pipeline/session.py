@@ -117,13 +117,16 @@ def reporting(spark: SparkSession, progress: Progress | None, doing: str, *, eve
 
 @contextmanager
 def _quiet_py4j() -> Iterator[None]:
-    """Keep out of the console the stack traces that Py4J gives the root logger when a call is interrupted."""
-    root = logging.getLogger()
+    """Keep out of the console the stack traces that Py4J gives its own and the root logger when a call is interrupted."""
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    before = own.level
     root.addFilter(_not_py4j)
+    own.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
         root.removeFilter(_not_py4j)
+        own.setLevel(before)
 
 
 @contextmanager
