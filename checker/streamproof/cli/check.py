@@ -16,15 +16,23 @@ from streamproof.cli.certificate import (
     certificate_json,
     certificate_option,
     certify,
-    expect_certificate,
     tell_certificate,
 )
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
-from streamproof.cli.outputs import expect_json_writable, expect_writable
+from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.resources import Resources, resource_options
-from streamproof.cli.selection import Selection, json_option, model_options, property_option, select, timeout_option
+from streamproof.cli.selection import (
+    Selection,
+    json_option,
+    limited_by,
+    model_options,
+    property_option,
+    select,
+    timeout_option,
+)
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
 from streamproof.system.measure import Measured
 
 
@@ -45,6 +53,8 @@ from streamproof.system.measure import Measured
 )
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many distinct states.")
 @click.option("--max-depth", type=click.IntRange(min=1), hidden=True, help="Stop after N breadth-first levels.")
+@click.option("--max-violations", type=click.IntRange(min=1), metavar="N", help="Stop after N violated properties.")
+@click.option("--first", is_flag=True, help="Stop at the first violation: --max-violations 1.")
 @click.option(
     "--depth",
     type=click.IntRange(min=0),
@@ -70,6 +80,7 @@ from streamproof.system.measure import Measured
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
+@limited_by("time_limit")
 def command(
     model: str,
     variant: str | None,
@@ -79,6 +90,8 @@ def command(
     engine: str,
     max_states: int | None,
     max_depth: int | None,
+    max_violations: int | None,
+    first: bool,
     depth: int | None,
     time_limit: float | None,
     out: Path | None,
@@ -110,7 +123,10 @@ def command(
         raise UsageError("--max-depth is an older name of --depth", remedy="leave out --max-depth")
     if engine != BMC and depth is not None:
         max_depth, depth = depth + 1, None  # levels: the initial states are the first
-    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources)
+    if first and max_violations is not None:
+        raise UsageError("--first is --max-violations 1", remedy="leave out one of the two")
+    most = 1 if first else max_violations
+    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources, most)
     expect_json_writable(json_to)
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
@@ -122,15 +138,23 @@ def command(
             remedy=f"leave out {'--coverage' if coverage else '--dot'}, or --symmetry and --por",
         )
     if dot is not None:
-        expect_writable(dot)
+        expect_writable(dot, DOT)
     if certificate is not None:
-        expect_certificate(certificate)
+        expect_writable(certificate, CERTIFICATE)
     folder = trace_folder(out, selection)
     words = (*limits.words, "--coverage") if coverage else limits.words
     request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, detailed=coverage)
     try:
         system = selection.system()
-        outcome = run_engine(limits, system, selection.properties, quiet=quiet, detailed=coverage)
+        outcome = run_engine(
+            limits,
+            system,
+            selection.properties,
+            quiet=quiet,
+            detailed=coverage,
+            when_decided=selection.properties is not None and not coverage and dot is None,
+            on_violation=lambda finding: request.report(system, finding),
+        )
         decided = {finding.property for finding in outcome.findings}
         left_out = [p.name for p in selection.listed() if p.name not in decided]
         written = None if certificate is None else certify(certificate, selection, system, outcome)
@@ -142,7 +166,7 @@ def command(
         raise
     tell_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, outcome, json_to)
+        tell_certificate(written, selection, outcome, json_to)
     if dot is not None:
         _draw(outcome, dot)
     return code
@@ -180,7 +204,6 @@ def _measured(selection: Selection, outcome: Outcome) -> tuple[Measured, ...]:
 
 def _draw(outcome: Outcome, path: Path) -> None:
     from streamproof.exchange.dot import MAX_STATES
-    from streamproof.exchange.files import write_text
 
     if outcome.graph is None or outcome.counts is None:
         raise AssertionError("drawing is refused for engines without a graph")
@@ -190,4 +213,4 @@ def _draw(outcome: Outcome, path: Path) -> None:
             f" {MAX_STATES} that make a picture\n"
         )
         return
-    write_text(path, outcome.graph(MAX_STATES))
+    write(path, outcome.graph(MAX_STATES), DOT)

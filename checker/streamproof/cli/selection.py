@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from streamproof import interrupts
 from streamproof.cli import completing
 from streamproof.cli.verbs import Option, Seconds
 from streamproof.registry import Listed, Target, find, unknown
@@ -120,6 +121,21 @@ def expect_once(parameters: Sequence[str]) -> Sequence[str]:
         if count > 1:
             raise UsageError(f"the parameter {name} is given {count} times", remedy="give it once")
     return parameters
+
+
+def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:
+    """Holds a verb, from reading the model on, to the seconds that an option gives; `usual` where it is not given."""
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def called(*args: Any, **given: Any) -> Any:
+            seconds = usual if given[option] is None else given[option]
+            with interrupts.limited(None if seconds is None or math.isinf(seconds) else seconds):
+                return function(*args, **given)
+
+        return cast(F, called)
+
+    return decorate
 
 
 def topology_option(function: F) -> F:

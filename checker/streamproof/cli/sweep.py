@@ -85,7 +85,7 @@ TIMEOUT = 300.0
     default=PROCESSES,
     show_default=True,
     metavar="N",
-    help="Processes at a time.",
+    help="Processes at a time, at most one for each processor.",
 )
 @click.option("--spark", is_flag=True, help="One Spark task for each point instead.")
 @click.option("--master", metavar="URL", help="With --spark: where.  [default: local[*]]")
@@ -192,7 +192,7 @@ def _written(report: SweepReport, folder: Folder) -> SweepReport:
 
     files = {shows: name for shows, name in FILES.items() if shows != "map" or not report.sizes}
     report = replace(report, files={shows: str(folder.path / name) for shows, name in files.items()})
-    folder.write_bytes(FILES["table"], parquet(report), "table")
+    folder.write(FILES["table"], parquet(report), "table")
     folder.write(FILES["page"], render_page(report), "page")
     if "map" in files:
         folder.write(FILES["map"], render_sweep(report), "map")

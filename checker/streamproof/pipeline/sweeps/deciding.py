@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from streamproof.interrupts import limited, requested
 from streamproof.language.compile import TERMINATION
 from streamproof.pipeline.sweeps.points import Job
 from streamproof.registry import Target, find, stated_by
-from streamproof.system.errors import ModelError, StreamproofError, TooLarge, UsageError
+from streamproof.system.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.model import Kind, System
 from streamproof.system.verdict import Finding, Verdict
-from streamproof.system.version import VERSION
+from streamproof.version import VERSION
 
 SCHEMA = "streamproof.sweep-point/1"
 
@@ -43,10 +44,11 @@ def decide(job: Job) -> Record:
         "properties": {},
     }
     try:
-        target = find(job["model"])
-        system = (_narrowed(target, job["properties"]) if job["narrow"] else target).system(
-            job["variant"], job["parameters"]
-        )
+        with limited(job["limits"]["timeout"]):
+            target = find(job["model"])
+            system = (_narrowed(target, job["properties"]) if job["narrow"] else target).system(
+                job["variant"], job["parameters"]
+            )
         record["fingerprint"] = fingerprint(system, VERSION, SCHEMA)
         if record["fingerprint"] == job["known"]:
             return {**record, "outcome": "unchanged"}
@@ -54,6 +56,8 @@ def decide(job: Job) -> Record:
         record |= _searched(system, names, job)
     except UsageError as refusal:
         record |= {"outcome": "refused", "because": refusal.message}
+    except OutOfTime as late:
+        record |= {"outcome": "lost", "because": late.message}
     except ModelError as mistake:
         record |= {"outcome": "malformed", "because": mistake.told}
     return {**record, "seconds": round(time.monotonic() - begun, 3)}
@@ -67,6 +71,7 @@ def _narrowed(target: Target, names: Sequence[str]) -> Target:
 
 def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
     from streamproof.explicit import explore
+    from streamproof.explicit.limits import Stop
 
     limits: Mapping[str, Any] = job["limits"]
     try:
@@ -82,13 +87,17 @@ def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
         because = limit.told if isinstance(limit, StreamproofError) else "out of memory"
         open_ = [Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names]
         return {"properties": {finding.property: _verdict(finding) for finding in open_}}
-    if found.stopped == "interrupted":
+    if found.stopped == "interrupted" or requested():
         return {"outcome": "interrupted"}
     counts = found.counts
+    findings = found.findings
+    if found.stopped == Stop.MEMORY.value:
+        because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
+        findings = tuple(replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings)
     return {
         "because": None if found.mistake is None else found.mistake.error.told,
         "states": {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth},
-        "properties": {finding.property: _verdict(finding) for finding in found.findings},
+        "properties": {finding.property: _verdict(finding) for finding in findings},
     }
 
 
