@@ -59,7 +59,6 @@ class Limits:
             "--max-states": self.max_states,
             "--max-depth": self.max_depth,
             "--depth": self.depth,
-            "--max-violations": self.max_violations,
             "--time-limit": None if self.time_limit is None else f"{self.time_limit:g}",
         }
         flags = {"--symmetry": self.symmetry, "--por": self.por}

@@ -92,10 +92,10 @@ def _full(task: Task, tier: str) -> tuple[Found, str]:
 
 def _handover(system: System) -> Handover:
     """When generated Python leaves a search of `system` to compiled code."""
-    return Handover(SMALL_STATES, SMALL_WORK, GROWING, _terms(system))
+    return Handover(SMALL_STATES, SMALL_WORK, GROWING, terms_of(system))
 
 
-def _terms(system: System) -> int:
+def terms_of(system: System) -> int:
     """How many terms its rules are made of: those that are evaluated for a state, at most."""
     terms: list[Expr] = []
     for i in system.instances:
@@ -113,7 +113,7 @@ def _reduced(task: Task, tier: str) -> tuple[Found, str, Plan]:
     from streamproof.explicit.reductions.rival import Rival
     from streamproof.explicit.reductions.search import ReducedSearch
 
-    terms = _terms(task.system)
+    terms = terms_of(task.system)
     full = replace(task, plan=Plan(), on_progress=None)
 
     def begin(early: Callable[[Found], Stop | None]) -> Found:
