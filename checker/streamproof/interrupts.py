@@ -156,16 +156,16 @@ def limit() -> float:
 
 
 @contextmanager
-def doing(what: str) -> Iterator[None]:
-    """Break off the block with `TimeUp` at the end of the time limit. The supervisor says that it takes long.
+def doing(what: str, *, silent: bool = True) -> Iterator[None]:
+    """Break off the block with `TimeUp` at the end of the time limit.
 
-    Within another such block it is part of that one.
+    Unless `silent`, the supervisor says that it takes long. Within another such block it is part of that one.
     """
     if _run.busy or not _in_main_thread():
         yield
         return
     deadline = _run.deadline
-    _tell(f"doing\t{'' if deadline is None else deadline}\t{_run.seconds}\t{what}")
+    _tell(f"doing\t{'' if deadline is None else deadline}\t{_run.seconds}\t{what}\t{'silent' if silent else ''}")
     _run.busy = True
     try:
         with _alarm(deadline):

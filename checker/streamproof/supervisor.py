@@ -140,8 +140,8 @@ class _Supervisor:
             match line.decode("utf-8", "replace").split("\t"):
                 case ["gentle"] if self.asked == 1:
                     self.kill_at = float("inf")
-                case ["doing", deadline, seconds, what] if not self.asked:
-                    self.doing, self.since = what, (time.monotonic(), self.computed())
+                case ["doing", deadline, seconds, what, silent] if not self.asked:
+                    self.doing, self.since = "" if silent else what, (time.monotonic(), self.computed())
                     self.kill_at = float(deadline) + GRACE if deadline else float("inf")
                     self.why = (f"time limit of {float(seconds):g} s reached while {what}", INCONCLUSIVE)
                 case ["done"] if not self.asked:
