@@ -13,6 +13,7 @@ from streamproof.explicit.found import Found
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget
 from streamproof.explicit.reductions.plan import Plan, plan
 from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
+from streamproof.interrupts import patiently
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, SystemFailure, UsageError
 from streamproof.system.memory import peak_bytes
@@ -138,7 +139,7 @@ def explore(
         spills=spill is not None,
     )
     chosen = _chosen(system, properties, deadlock)
-    with budget.listening():
+    with patiently():
         return _explore(
             system, chosen, budget, on_progress, stop_when_decided, tier, symmetry, por, workers, storage, spill
         )
@@ -167,7 +168,8 @@ def _explore(
         scalarised, simple, properties, budget, on_progress, stop_when_decided, reduced, workers, storage, spill
     )
     prepared = time.perf_counter() - begun
-    search, used = run_tiers(task, tier)
+    with budget.listening():
+        search, used = run_tiers(task, tier)
     if not search.known and search.stopped is None:
         raise ModelError(
             f"{system.name} has no initial state", remedy="no choice of initial values satisfies its initial condition"

@@ -7,10 +7,10 @@ from typing import assert_never
 from streamproof.explicit.coverage import antecedents
 from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Stop
-from streamproof.explicit.liveness.findings import Temporal
+from streamproof.explicit.liveness.findings import Temporal, ended
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
-from streamproof.interrupts import limit
+from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
 from streamproof.system.errors import EvaluationError, TooLarge
 from streamproof.system.interpreter import Interpreter
@@ -45,7 +45,7 @@ def judge(search: Found, plan: Plan) -> Judgement:
     temporal = Temporal(search, plan, witnesses)
     judges = _Judge(search, plan, witnesses, Interpreter(search.scalarised.original), temporal)
     mistake = Mistake(*witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
-    findings = tuple(judges.finding(k, originals[p.name], mistake) for k, p in enumerate(search.properties))
+    findings = tuple(judges.unhurried(k, originals[p.name], mistake) for k, p in enumerate(search.properties))
     return Judgement(findings, mistake, temporal.seconds)
 
 
@@ -57,6 +57,15 @@ class _Judge:
     interpreter: Interpreter
     temporal: Temporal
 
+    def unhurried(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
+        """The finding, unless the user interrupts: then the others are still told."""
+        try:
+            return self.finding(number, prop, mistake)
+        except KeyboardInterrupt:
+            self.search.budget.interrupt()
+            because = "interrupted while it was decided on the graph of states; run it again to the end"
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+
     def finding(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
         event = self.search.events.get(number)
         if event is not None:
@@ -65,8 +74,13 @@ class _Judge:
             trace = self.witnesses.stuck(self.search.stuck)
             return _violated(prop, trace, f"nothing is enabled after {_count(len(trace) - 1, 'step')}")
         if prop.kind is Kind.TERMINATION:
+            if self.search.stopped is None and self.search.budget.interrupted:
+                return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.INTERRUPTED))
             try:
-                cycle = self.search.cycle()
+                with alarm():
+                    cycle = self.search.cycle()
+            except TimeUp:
+                return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.TIME))
             except TooLarge as limit:
                 because = str(limit) if self.search.stopped is None else advice(self.search)
                 return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
