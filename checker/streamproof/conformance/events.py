@@ -20,6 +20,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from streamproof.system.bounded import LINE, bounded_lines
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, PARQUET, write
 from streamproof.system.records import dataclass
@@ -157,11 +158,13 @@ def _iterate(file: Path) -> Iterator[Event]:
         ) from error
 
 
-def _ndjson_events(stream: Iterable[bytes], file: Path) -> Iterator[Event]:
+def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path) -> Iterator[Event]:
     name = str(file)
-    for number, raw in enumerate(stream, 1):
+    for number, raw in enumerate(bounded_lines(stream), 1):
         if raw.isspace():
             continue
+        if len(raw) > LINE:
+            raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))
         try:
             data = json.loads(raw, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, cast
 from urllib.parse import unquote
 
+from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.records import dataclass
 
@@ -229,7 +230,7 @@ def _not_json(path: str, head: bytes, reason: str) -> Skipped:
 
 
 def _first_line(file: BinaryIO) -> bytes:
-    return next(line for line in file if line.strip())
+    return next(line for line in bounded_lines(file) if line.strip())
 
 
 def _parquet(path: str, size: int) -> Source | Skipped:
