@@ -166,29 +166,34 @@ def _moved_trace(data: bytes, nanos: int) -> bytes:
     return re.sub(rb'"(ns0?)":(\d+)', lambda m: b'"%s":%d' % (m[1], max(0, int(m[2]) + nanos)), data)
 
 
+def process(name: str) -> str:
+    """The process that wrote a file: the parts of a rotated log are one process's."""
+    return name.partition(".")[0]
+
+
+def _later(copy: Copy, name: str, seconds: int) -> None:
+    """Moves all that the process of a file wrote to a later time."""
+    for log in copy.logs:
+        if process(log) == process(name):
+            copy.logs[log] = [moved(r, timedelta(seconds=seconds)) for r in copy.logs[log]]
+    if name in copy.others:
+        copy.others[name] = _moved_trace(copy.others[name], seconds * 10**9)
+
+
 def shift(copy: Copy, rng: random.Random) -> str:
     """The clock of one process is off, by up to two hours either way."""
-    seconds = rng.choice((-1, 1)) * rng.choice((1, 20, 600, 7200)) * rng.uniform(0.1, 1)
+    seconds = round(rng.choice((-1, 1)) * rng.choice((1, 20, 600, 7200)) * rng.uniform(0.1, 1))
     name = rng.choice(sorted(copy.logs) + copy.traces)
-    process = name.partition(".")[0]
-    for log in copy.logs:
-        if log.partition(".")[0] == process:
-            copy.logs[log] = [moved(r, timedelta(seconds=round(seconds))) for r in copy.logs[log]]
-    if name in copy.others:
-        copy.others[name] = _moved_trace(copy.others[name], int(seconds * 1e9))
-    return f"shift {process} by {seconds:.0f} s"
+    _later(copy, name, seconds)
+    return f"shift {process(name)} by {seconds} s"
 
 
 def delay(copy: Copy, rng: random.Random) -> str:
-    """One file arrives late: all its records have later times than those of its process's other files. A clock that is set
-    while the process runs, right before the log is cut, is left out: then nothing tells when the log ends."""
+    """One process's log arrives late: a collector has written its own times over those of the process."""
     name = rng.choice(sorted(copy.logs) or copy.traces)
     seconds = round(rng.uniform(1, 90))
-    if name in copy.logs:
-        copy.logs[name] = [moved(r, timedelta(seconds=seconds)) for r in copy.logs[name]]
-    else:
-        copy.others[name] = _moved_trace(copy.others[name], seconds * 10**9)
-    return f"delay {name} by {seconds} s"
+    _later(copy, name, seconds)
+    return f"delay {process(name)} by {seconds} s"
 
 
 def drop(copy: Copy, rng: random.Random) -> str:
@@ -221,11 +226,14 @@ def split(copy: Copy, rng: random.Random) -> str:
 
 
 def cut(copy: Copy, rng: random.Random) -> str:
-    """The end of a file is missing, from within a line or behind one."""
+    """The end of a file is missing, from within a line or behind one; of an older part of a rotated log from within one:
+    where a part ends with a line, nothing tells what is missing from what Flink did not write."""
     name = rng.choice(sorted(copy.logs) + copy.traces)
     data = b"".join(copy.logs[name]) if name in copy.logs else copy.others[name]
     data = data[: rng.randint(len(data) // 4, len(data))]
-    if rng.random() < 0.5:
+    if name in copy.logs and name[-1].isdigit():
+        data = data.rstrip(b"\n")[:-1]
+    elif rng.random() < 0.5:
         data = data[: data.rfind(b"\n") + 1]
     if name in copy.logs:
         copy.logs[name] = records(data)

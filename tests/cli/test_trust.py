@@ -96,6 +96,19 @@ def test_engines_agree_and_the_exit_code_is_the_verdict(streamproof: Any) -> Non
     assert {a["verdict"] for p in told["properties"] if p["name"] == "low" for a in p["answers"]} == {"violated"}
 
 
+def test_a_row_is_printed_when_an_engine_has_answered(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first engines have said is there while another one still thinks, and stays when the user ends that."""
+
+    def endless(*given: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("streamproof.agree.panel.referee", endless)
+    done = streamproof("check", "counter.py", "--agree")
+    assert done.code == 130
+    rows = [line.split()[0] for line in done.out.splitlines()[4:]]
+    assert rows == ["compiled", "compiled,", "python"]
+
+
 def test_a_difference_is_told_with_a_state(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """One engine forgets a condition: exit code 162, which engines, on which level, and a state that one has."""
     from streamproof.explicit import writer

@@ -9,6 +9,8 @@ other.
 
 from __future__ import annotations
 
+import shutil
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -78,3 +80,77 @@ def test_a_thousand_disturbed_copies_of_all_runs_are_not_rejected(
     # Parts begin at different runs, so that all come up equally often.
     turn = part * 100 % len(runs)
     assert wrong(tool, runs[turn:] + runs[:turn], 100, 10_000 + 100 * part) == []
+
+
+def changed(run: Path, folder: Path) -> Path:
+    """A copy of a run to be changed."""
+    return Path(shutil.copytree(run, folder / run.name))
+
+
+def verdicts(run: Path) -> list[str]:
+    """The verdicts of the jobs or channels of a run, sorted."""
+    return sorted(r["verdict"] for r in validate_paths([run]))
+
+
+def test_an_older_part_of_a_jobmanagers_log_that_ends_within_a_line_leaves_the_job_open(
+    flink_logs: Path, tmp_path: Path
+) -> None:
+    """What is missing between two parts is no mistake of Flink's; the reason says where the log has its gap."""
+    run = changed(flink_logs / "c-disjoint-1", tmp_path)
+    lines = (run / "jobmanager.log").read_bytes().splitlines(keepends=True)
+    middle = next(n for n, line in enumerate(lines) if b"to SCHEDULED" in line) + 3
+    (run / "jobmanager.log.1").write_bytes(b"".join(lines[:middle])[:-20])
+    (run / "jobmanager.log").write_bytes(b"".join(lines[middle + 40 :]))
+    (verdict,) = validate_paths([run])
+    assert verdict["verdict"] == "inconclusive"
+    assert f"a part of the JobManager's rotated log is cut (line {middle} of jobmanager.log.1)" in verdict["reason"]
+
+
+def test_attempts_within_a_gap_of_a_taskmanagers_log_are_not_missed(flink_logs: Path, tmp_path: Path) -> None:
+    """The lines of an attempt are all in the part of a rotated log that is missing; its neighbours have theirs."""
+    run = changed(flink_logs / "b-delfile-1", tmp_path)
+    lines = (run / "taskmanager-1.log").read_bytes().splitlines(keepends=True)
+    gone = [n for n, line in enumerate(lines) if b"D -> D-sink: Writer (1/2)#0" in line]
+    (run / "taskmanager-1.log.1").write_bytes(b"".join(lines[: gone[0]])[:-20])
+    (run / "taskmanager-1.log").write_bytes(b"".join(lines[gone[-1] + 1 :]))
+    assert verdicts(run) == ["accepted"]
+    # In one file the same gap is a lie.
+    (run / "taskmanager-1.log").write_bytes(b"".join([*lines[: gone[0]], *lines[gone[-1] + 1 :]]))
+    (run / "taskmanager-1.log.1").unlink()
+    assert verdicts(run) == ["rejected"]
+
+
+def test_a_clock_that_no_message_bounds_is_not_compared(flink_logs: Path, tmp_path: Path, tool: ModuleType) -> None:
+    """The JobManager's log ends before the first task of a TaskManager whose clock is behind."""
+    run = changed(flink_logs / "m-job-failed-1", tmp_path)
+    master, worker = run / "jobmanager.log", run / "taskmanager-1.log"
+    first = worker.read_bytes().split(b"Received task ")[1].partition(b"#")[0]
+    head = master.read_bytes().partition(b"Deploying " + first)[0]
+    head = head[: head.rindex(b"%s" % first)]
+    master.write_bytes(head[: head.rindex(b"\n") + 1])
+    late = (tool.moved(record, timedelta(seconds=-5)) for record in tool.records(worker.read_bytes()))
+    worker.write_bytes(b"".join(late))
+    assert "rejected" not in verdicts(run)
+
+
+@pytest.mark.parametrize("name", ["x-agent-credit-1", "n-agent"])
+def test_one_end_of_a_channel_says_nothing_of_it(name: str, flink_logs: Path, flink_live: Path, tmp_path: Path) -> None:
+    """A process's trace is missing, in two files, or without its first half."""
+    source = flink_logs / name if name.startswith("x") else flink_live / name.removeprefix("n-")
+    run = changed(source, tmp_path)
+    trace = next(
+        f
+        for f in sorted(run.iterdir())
+        if ("trace" in f.name and b"addCredit" in f.read_bytes()) or b'"p.credit_add"' in f.read_bytes()
+    )
+    whole = verdicts(run)
+    lines = trace.read_bytes().splitlines(keepends=True)
+    stem, _, ending = trace.name.partition(".")
+    later = run / f"{stem}-later.{ending}"
+    trace.write_bytes(b"".join(lines[: len(lines) // 2]))
+    later.write_bytes(b"".join(lines[len(lines) // 2 :]))
+    assert verdicts(run) == whole
+    trace.unlink()
+    assert "rejected" not in verdicts(run)
+    later.unlink()
+    assert set(verdicts(run)) == {"accepted", "inconclusive"}

@@ -46,6 +46,10 @@ from streamproof.system.measure import Measured
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many distinct states.")
 @click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop after so many breadth-first levels.")
 @click.option(
+    "--max-violations", type=click.IntRange(min=1), metavar="N", help="Stop after so many violated properties."
+)
+@click.option("--first", is_flag=True, help="Stop at the first violation: --max-violations 1.")
+@click.option(
     "--depth", type=click.IntRange(min=0), metavar="N", help=f"Steps that bmc looks ahead.  [default: {DEFAULT_DEPTH}]"
 )
 @click.option(
@@ -78,6 +82,8 @@ def command(
     engine: str,
     max_states: int | None,
     max_depth: int | None,
+    max_violations: int | None,
+    first: bool,
     depth: int | None,
     time_limit: float | None,
     out: Path | None,
@@ -105,7 +111,10 @@ def command(
         return run_agree(selection, limits_of(agree_limits, depth, time_limit), json_to, quiet=quiet)
     if agree_limits:
         raise UsageError("--agree-limit is of --agree", remedy="add --agree")
-    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources)
+    if first and max_violations is not None:
+        raise UsageError("--first is --max-violations 1", remedy="leave out one of the two")
+    most = 1 if first else max_violations
+    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources, most)
     expect_json_writable(json_to)
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
@@ -125,7 +134,15 @@ def command(
     request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, detailed=coverage)
     try:
         system = selection.system()
-        outcome = run_engine(limits, system, selection.properties, quiet=quiet, detailed=coverage)
+        outcome = run_engine(
+            limits,
+            system,
+            selection.properties,
+            quiet=quiet,
+            detailed=coverage,
+            when_decided=selection.properties is not None and not coverage and dot is None,
+            on_violation=lambda finding: request.report(system, finding),
+        )
         decided = {finding.property for finding in outcome.findings}
         left_out = [p.name for p in selection.listed() if p.name not in decided]
         written = None if certificate is None else certify(certificate, selection, system, outcome)

@@ -24,10 +24,14 @@ class Status:
             inner(sys.stderr).write(f"\r\x1b[2K{visible(text)[: max(width - 1, 1)]}")
             sys.stderr.flush()
 
+    def clear(self) -> None:
+        """Remove the line, so that what is written next starts on a clean one."""
+        if self._live:
+            inner(sys.stderr).write("\r\x1b[2K")
+            sys.stderr.flush()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._live:
-            inner(sys.stderr).write("\r\x1b[2K")
-            sys.stderr.flush()
+        self.clear()

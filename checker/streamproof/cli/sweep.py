@@ -83,7 +83,12 @@ TIMEOUT = 300.0
     help="Stop at a point after so long.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=PROCESSES, show_default=True, metavar="N", help="Processes at a time."
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=PROCESSES,
+    show_default=True,
+    metavar="N",
+    help="Processes at a time, at most one for each processor.",
 )
 @click.option("--spark", is_flag=True, help="One Spark task for each point instead.")
 @click.option("--master", metavar="URL", help="With --spark: where.  [default: local[*]]")

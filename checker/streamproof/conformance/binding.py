@@ -188,6 +188,8 @@ class Case:
     unjudged: tuple[str, ...] = ()
     damage: tuple[Loc, ...] = ()
     """Lines that could not be read and may have been events: a rejection further down in the same file proves nothing."""
+    partial: str | None = None
+    """What is missing from the records, where any rejection may be due to it: then it proves nothing either."""
     notes: Callable[[], Sequence[str]] = tuple
     recoveries: Callable[[], list[dict[str, Any]]] = list
 

@@ -155,6 +155,8 @@ class _Judge:
             if damaged is not None:
                 where = f"{damaged.file}:{damaged.line}"
                 return "inconclusive", f"{where} could not be read, and then {first.message}", None
+            if self.case.partial is not None:
+                return "inconclusive", f"{self.case.partial}, and then {first.message}", None
             until = self.place(first.event) if first.event else ends
             prefix = len({self.place(e) for t in outcomes for e in t.events if self.place(e) < until})
             return "rejected", first.message, first.record(prefix)

@@ -37,6 +37,12 @@ _COLOURS: dict[Style, str] = {
     "faint": "dim",
 }
 
+EARLY = {
+    "every property decided": "every property asked about is decided",
+    "max_violations": "as many violations were found as were asked for",
+}
+"""Reasons to end a search that need not show in a property's row."""
+
 _VERDICTS: dict[Verdict, Style] = {
     Verdict.HOLDS: "good",
     Verdict.VIOLATED: "failed",
@@ -100,6 +106,8 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.append(line(_shape(report.counts, report.seconds.explore)))
         if detailed:
             lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
+    if report.stopped in EARLY:
+        lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.stopped]}"))
     lines.extend(line(note) for note in report.notes)
     for reduction in report.reductions:
         made = Span(
@@ -214,23 +222,25 @@ def _coverage(coverage: Coverage) -> Iterator[Line]:
     for name, generated, distinct in counted:
         never = (Span("  <- never enabled", "failed"),) if name in coverage.never else ()
         yield line(row(name, generated, distinct), *never, indent=2)
-        yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage.expanded)
+        yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage)
     if coverage.conditions is None:
         yield line("the conditions of guards were not counted: the search had no time or memory left", indent=2)
 
 
-def _conditions(conditions: list[Condition], expanded: int) -> Iterator[Line]:
+def _conditions(conditions: list[Condition], coverage: Coverage) -> Iterator[Line]:
     wide = max((len(str(c.states)) for c in conditions), default=0)
     for condition in conditions:
-        never = (Span("  <- never true", "failed"),) if expanded and not condition.states else ()
-        count = f"{condition.states:>{wide}} of {expanded}"
+        never = (Span("  <- never true", "failed"),) if coverage.complete and not condition.states else ()
+        count = f"{condition.states:>{wide}} of {coverage.expanded}"
         yield line(Span(f"{count}  ", "faint"), condition.text, *never, indent=6, hang=6 + len(count) + 2)
 
 
 def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
     never = coverage.never
-    taken = len(coverage.generated) - len(never)
-    if never:
+    taken = sum(count > 0 for count in coverage.generated.values())
+    if taken < len(coverage.generated) and not coverage.complete:
+        yield line(f"{taken} of {len(coverage.generated)} actions were taken in the part that was searched")
+    elif never:
         names = Span(", ".join(never), "failed")
         yield line(f"{taken} of {len(coverage.generated)} actions were taken; never enabled: ", names)
     else:

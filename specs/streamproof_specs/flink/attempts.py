@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import inf
 
 from streamproof import System
 from streamproof.conformance.binding import Observation, Stream, Task
@@ -119,6 +120,9 @@ class Attempts:
     _built: dict[str, Session] = field(default_factory=dict)
     """The JobMaster that built an execution graph."""
     _clocks: Clocks = field(default_factory=Clocks)
+    _begun: dict[str, int] = field(default_factory=dict)
+    """The place in each TaskManager's log by which all tasks that begin later were received: where it turns to the job's
+    JobMaster, or where a task is at work that was received."""
 
     def tasks(self) -> Iterator[Task]:
         """One behaviour per attempt, in the order in which the attempts appear."""
@@ -129,7 +133,14 @@ class Attempts:
     # --- gathering
 
     def _gather(self) -> None:
+        received: set[tuple[str, str]] = set()
         for event in self.run.events:
+            args = event.args
+            if event.event == "tm.submit":
+                received.add((event.process, args["attempt"]))
+            known = (event.process, args.get("attempt")) in received and args.get("new") == "INITIALIZING"
+            if known or (event.event == "tm.estjm" and args["job"] == self.job):
+                self._begun.setdefault(event.process, event.seq)
             self._speaks.setdefault(event.process, set()).add(event.event)
             if event.args.get("new") == "FAILED":
                 self._speaks[event.process].add(f"{event.event} FAILED")
@@ -212,7 +223,7 @@ class Attempts:
         if not lines.sessions and graph in self._built:
             own = self._built[graph]
         masters = [] if own is None else lines.sessions.get(own, [])
-        if self._may_lack(masters):
+        if self._may_lack(masters) or not (self.complete or (masters and masters[0].args.get("old") == "CREATED")):
             own, masters = None, []
         took_over = own is not None and (own in self._suspended or own != self._last)
         may_cut = place is None or place in self._lost or not self.complete or took_over
@@ -260,11 +271,14 @@ class Attempts:
             return False
         return len({e.file for e in events}) > 1 or events[-1].args.get("new") not in OVER
 
-    @staticmethod
-    def _from_start(process: str, events: Sequence[Event]) -> bool:
+    def _from_start(self, process: str, events: Sequence[Event]) -> bool:
         """Whether a TaskManager's account begins with the attempt, not in the middle of it."""
         first = next((e for e in events if e.event in TASK_LINES), None)
-        return first is None or first.event == "tm.submit" or first.args.get("old") == "CREATED"
+        if first is None or first.event == "tm.submit":
+            return True
+        # Where the log begins with tasks at work, the line of the first of them may be in a part that is missing.
+        begun = self._begun.get(process, inf) < first.seq or "tm.submit" not in self._speaks[process]
+        return first.args.get("old") == "CREATED" and begun
 
     def _silent_on_failures(self, process: str) -> bool:
         """Whether a log leaves out that tasks fail, which Flink says at WARN; a log of INFO lines alone lacks them all."""
@@ -287,8 +301,7 @@ class Attempts:
         return any(
             process.tm == place
             and "tm.transition" in self._speaks.get(name, ())
-            and self._clocks.begin(name) <= deployed
-            and received <= self._clocks.end(name)
+            and self._clocks.covers(name, deployed, received)
             for name, process in self.run.processes.items()
         )
 

@@ -19,10 +19,12 @@ class Clocks:
 
     Messages bound the offset: a task is received after it was deployed, and the JobManager holds it for RUNNING after the
     TaskManager has logged so. Where messages in one direction are missing, the clocks are taken to agree if they can; where
-    the bounds exclude each other, the clock has jumped, and was ahead by either.
+    the bounds exclude each other, the clock has jumped, and was ahead by either. Of a TaskManager that had tasks nothing is
+    known where the JobManager's log speaks of none of them.
     """
 
-    _spans: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _files: dict[str, dict[str | None, tuple[float, float]]] = field(default_factory=dict)
+    """By process and file."""
     _least: dict[str, float] = field(default_factory=dict)
     _most: dict[str, float] = field(default_factory=dict)
 
@@ -37,8 +39,9 @@ class Clocks:
             if second is None:
                 continue
             args = event.args
-            first, last = clocks._spans.get(event.process, (second, second))
-            clocks._spans[event.process] = min(first, second), max(last, second)
+            files = clocks._files.setdefault(event.process, {})
+            first, last = files.get(event.file, (second, second))
+            files[event.file] = min(first, second), max(last, second)
             match event.event:
                 case "exec.deploy":
                     master.setdefault((args["attempt"], "DEPLOYING"), second)
@@ -56,20 +59,26 @@ class Clocks:
                 clocks._most[process] = min(ahead, clocks._most.get(process, inf))
             else:
                 clocks._least[process] = max(ahead, clocks._least.get(process, -inf))
+        for process in {process for process, *_ in tasks} - clocks._most.keys() - clocks._least.keys():
+            clocks._least[process], clocks._most[process] = -inf, inf
         return clocks
 
-    def begin(self, process: str) -> float:
-        """The latest moment at which a log may begin; never for one without times."""
-        return self._spans.get(process, (inf, inf))[0] - self._at_least(process)
+    def covers(self, process: str, first: float, last: float) -> bool:
+        """Whether one file of a log begins before a moment and ends after another, so that no part is missing between."""
+        ahead, at_most = self._at_least(process), self._at_most(process)
+        return any(begin - ahead <= first and last <= end - at_most for begin, end in self._spans(process))
 
     def end(self, process: str) -> float:
         """The earliest moment at which a log may end."""
-        return self._spans.get(process, (-inf, -inf))[1] - self._at_most(process)
+        return max((end for _, end in self._spans(process)), default=-inf) - self._at_most(process)
 
     def latest(self, events: Iterable[Event]) -> float:
         """The latest moment at which the last of some events may have been logged."""
         times = ((_second(e), self._at_least(e.process)) for e in events)
         return max((second - ahead for second, ahead in times if second is not None), default=-inf)
+
+    def _spans(self, process: str) -> Iterable[tuple[float, float]]:
+        return self._files.get(process, {}).values()
 
     def _at_least(self, process: str) -> float:
         least = self._least.get(process, min(0.0, self._most.get(process, 0.0)))

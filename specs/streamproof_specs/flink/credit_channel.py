@@ -20,6 +20,7 @@ from streamproof_models.credit_channel import URGENT, RecordedChannel
 from streamproof_specs.flink.credit_calls import Call, Reading, spans
 from streamproof_specs.flink.credit_outline import is_outline, outlines
 from streamproof_specs.flink.credit_records import (
+    ONE_END,
     Nesting,
     Recorded,
     Recording,
@@ -37,6 +38,9 @@ AMPLE = 1 << 40
 
 ARRIVING = frozenset({"c.buffer_taken", "c.recv", "c.recv_empty", "c.backlog", "c.blocked"})
 """Calls that are made in the network's thread."""
+
+FIRST_CALLS = frozenset({"c.excl_request", "c.request"})
+"""What a consumer calls first."""
 
 UNRECORDED = "no process recorded the calls of credit-based flow control; start Flink with the agent"
 
@@ -81,7 +85,7 @@ class _Channel:
             if not _is_whole(records)
         }
         task = Task(self.id, rules.system, spans=accounts, ends=ends, grounding=rules.instances, wording=wording)
-        return Case(self.id, title, (task,), damage=self._damage())
+        return Case(self.id, title, (task,), damage=self._damage(), partial=self._partial(reading))
 
     def _in_order(self) -> list[tuple[str, Sequence[Recorded]]]:
         """The producer's process first: it goes as far as it can before the consumer is asked."""
@@ -133,9 +137,19 @@ class _Channel:
         if self.of("p.enqueue") and urgent.count("p.send") > urgent.count("p.enqueue"):
             return "a barrier has overtaken what was queued before it at the producer, which is not followed"
         if not self.of("p.") and self.of("c.recv"):
-            return "the producer's end is not recorded: give the traces of all processes"
+            return ONE_END.format("producer")
         if not self.of("c.") and self.of("p.request"):
-            return "the consumer's end is not recorded: give the traces of all processes"
+            return ONE_END.format("consumer")
+        return None
+
+    def _partial(self, reading: Reading) -> str | None:
+        """Whether a process's record may lack the channel's first calls: not where one begins with the request for it, unless
+        the producer has a queue, which is filled before."""
+        for process, records in self.records.items():
+            first = min(records, key=lambda r: r.begun).name
+            asked = first in FIRST_CALLS or (first == "p.request" and not reading.pipelined)
+            if not asked and self.recording.begins_late(process):
+                return f"the record of {process} does not go back to its first call"
         return None
 
     def _damage(self) -> tuple[Loc, ...]:

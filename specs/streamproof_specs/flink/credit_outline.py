@@ -25,7 +25,7 @@ from streamproof.conformance.flink.records import Problem
 from streamproof.language.grounding import Rules
 from streamproof_models.credit_channel import BLOCKING, DATA, RecordedChannel
 from streamproof_specs.flink.credit_demands import head, says, there
-from streamproof_specs.flink.credit_records import Recorded
+from streamproof_specs.flink.credit_records import ONE_END, Recorded
 
 CONSUMER = "RemoteInputChannel."
 PRODUCER = "CreditBasedSequenceNumberingViewReader."
@@ -98,54 +98,94 @@ def outlines(files: Sequence[Path]) -> tuple[list[Case], list[Event], list[Probl
     problems: list[Problem] = []
     records: dict[str, list[Recorded]] = {}
     initial: dict[str, int] = {}
+    numbers: dict[str, range] = {}
     for file in files:
-        for record in _read(file, problems):
+        for record in _read(file, problems, numbers):
             records.setdefault(record.channel, []).append(record)
             if "initial" in record.event.args:
                 initial.setdefault(record.channel, record.event.args["initial"])
-    cases = [_case(channel, calls, initial.get(channel, 0)) for channel, calls in records.items()]
+    cases = [_case(channel, calls, initial.get(channel, 0), numbers) for channel, calls in records.items()]
     events = [r.event for r in sorted((r for rs in records.values() for r in rs), key=lambda r: (r.ns, r.done))]
     return cases, events, problems
 
 
-def _read(file: Path, problems: list[Problem]) -> Iterator[Recorded]:
+def _read(file: Path, problems: list[Problem], numbers: dict[str, range]) -> Iterator[Recorded]:
+    """The calls of a file. `numbers` gets those of all its lines, between which no other file of the process has any."""
     process = file.name.partition(".")[0]
     with closing(read_lines(file, problems.append)) as lines:
         for number, raw in enumerate(lines, 1):
             try:
                 line = json.loads(raw)
-            except ValueError:
-                problems.append(Problem(str(file), number, "the line is not a JSON object"))
+                seq, at = int(line["seq"]), int(line["ts"])
+                given, phase = line["args"], line["ph"]
+            except (ValueError, TypeError, KeyError, RecursionError):
+                problems.append(Problem(str(file), number, "the line is not a record of a call"))
                 continue
-            if isinstance(line, dict) and is_outline(line):
+            before = numbers.get(process, range(seq, seq))
+            numbers[process] = range(min(before.start, seq), max(before.stop, seq + 1))
+            if is_outline(line):
                 found = dict(re.findall(r"(\w+)=(\w+)", str(line.get("self"))))
                 channel = found.get("id") or found.get("receiver", "")
                 args: dict[str, Any] = {
                     k: int(v) for k, v in found.items() if k in ("unannounced", "initial", "credits")
                 }
-                args |= {"given": line["args"], "at": line["ph"]}
+                args |= {"given": given, "at": phase}
                 task = re.search(r"owner=(.*?)#", str(line.get("self")))
                 if task:
                     args["task"] = task[1]
-                event = Event(channel, process, int(line["seq"]), line["ev"], args, file=str(file), line=number)
-                yield Recorded(event, channel, "", 2 * event.seq, event.seq, int(line["ts"]))
+                event = Event(channel, process, seq, line["ev"], args, file=str(file), line=number)
+                yield Recorded(event, channel, "", 2 * seq, seq, at)
 
 
-def _case(channel: str, records: Sequence[Recorded], exclusive: int) -> Case:
-    ends: dict[str, _End] = {}
+def _accounts(records: Sequence[Recorded], numbers: Mapping[str, range]) -> list[list[Recorded]]:
+    """What each process recorded of a channel. An end lives in one process: files that speak of the same end, each with
+    numbers of its own, are parts of one record, whatever their names."""
+    sides: dict[str, set[bool]] = {}
     for record in records:
-        end = ends.setdefault(record.event.process, _End())
+        sides.setdefault(record.event.process, set()).add(record.name.startswith(PRODUCER))
+    accounts: list[list[str]] = []
+    for file in sorted(sides, key=lambda f: numbers[f].start):
+        joined = next(
+            (
+                a
+                for a in accounts
+                if numbers[a[-1]].stop <= numbers[file].start and any(sides[f] & sides[file] for f in a)
+            ),
+            None,
+        )
+        if joined is None:
+            accounts.append([file])
+        else:
+            joined.append(file)
+    return [sorted((r for r in records if r.event.process in files), key=lambda r: r.done) for files in accounts]
+
+
+def _case(channel: str, records: Sequence[Recorded], exclusive: int, numbers: Mapping[str, range]) -> Case:
+    """The channel as one behaviour."""
+    title = (
+        f"to {next((str(r.event.args['task']) for r in records if 'task' in r.event.args), 'a consumer')}, in outline"
+    )
+    for other, missing in ((CONSUMER, "producer"), (PRODUCER, "consumer")):
+        if all(r.name.startswith(other) for r in records):
+            return Case(channel, title, (), False, (ONE_END.format(missing),))
+    accounts = _accounts(records, numbers)
+    ends = [_End() for _ in accounts]
+    for end, record in ((e, r) for e, account in zip(ends, accounts, strict=True) for r in account):
         if record.name.startswith(PRODUCER):
             _producer(end, record, exclusive)
         else:
             _consumer(end, record, exclusive)
-    title = next((str(r.event.args["task"]) for r in records if "task" in r.event.args), "a consumer")
     rules = outline_rules(exclusive)
-    accounts = tuple(tuple(end.spans) for end in ends.values())
-    released = {r.event.process for r in records if r.name.endswith(".releaseAllResources")}
-    early = {number: AMPLE for number, process in enumerate(ends) if process not in released}
-    task = Task(channel, rules.system, spans=accounts, ends=early, grounding=rules.instances)
-    return Case(channel, f"to {title}, in outline", (task,))
+    early = {
+        number: AMPLE
+        for number, account in enumerate(accounts)
+        if not any(r.name.endswith(".releaseAllResources") for r in account)
+    }
+    spans = tuple(tuple(end.spans) for end in ends)
+    task = Task(channel, rules.system, spans=spans, ends=early, grounding=rules.instances)
+    late = next((a[0].event.process for a in accounts if numbers[a[0].event.process].start > 0), None)
+    partial = None if late is None else f"the record of {late} does not go back to its first call"
+    return Case(channel, title, (task,), partial=partial)
 
 
 def _with(record: Recorded, **args: Any) -> Recorded:

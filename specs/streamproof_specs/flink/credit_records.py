@@ -27,6 +27,14 @@ ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 ENDS = ("p.", "c.", "g.")
 """What the names of events begin with: the producer's end of a channel, the consumer's, a gate."""
 
+
+ONE_END = "the {}'s end is not recorded: give the traces of all processes"
+"""Why a channel is not judged."""
+
+FIRST = 4
+"""The number with which the record of a process begins at the latest. Each call draws one when it begins and one when it
+returns, from 0; a call that ends with an exception leaves its two unused."""
+
 _FLAT = frozenset({"ns", "ns0", "q", "q0", "proc", "th", "ev", "ch"})
 _CUT = "TRUNCATED"
 UNRETURNED = 200
@@ -88,6 +96,10 @@ class Recording:
         last = max(used, default=0)
         unused = [n for n in range(max(last - UNRETURNED, 0), last) if n not in used]
         return unused[0] if unused else last
+
+    def begins_late(self, process: str) -> bool:
+        """Whether the first calls of a process are missing in its record."""
+        return min((r.begun for r in self.processes.get(process, ())), default=0) > FIRST
 
     def damage(self) -> tuple[Loc, ...]:
         """Lines that may have been events."""

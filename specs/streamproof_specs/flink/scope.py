@@ -12,6 +12,7 @@ from pathlib import Path
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, read_rest
 from streamproof.conformance.flink.logfiles import read_lines
+from streamproof.conformance.flink.reader import TORN
 from streamproof.system.errors import InputError, Loc
 
 _DAMAGED = ("the line looks like", "the line seems to be cut", "a line was cut", "the line has zero bytes")
@@ -52,9 +53,15 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
             f"the JobManager's log begins in the middle of the job (line {first.line} of {Path(first.file or '').name})"
         )
         return Outside((where,), True)
-    missing = _missing_part(run.processes[first.process].files)
+    files = run.processes[first.process].files
+    missing = _missing_part(files)
     if missing:
         return Outside((f"a part of the JobManager's rotated log is missing ({missing})",), True)
+    torn = next((p for p in run.problems if p.file in files and p.text == TORN), None)
+    if torn:
+        return Outside(
+            (f"a part of the JobManager's rotated log is cut (line {torn.line} of {Path(torn.file).name})",), True
+        )
     if _overlapping(master) and _speculates(run, first.process):
         why = "tasks have several attempts at a time (speculative execution), which the machine does not follow"
         return Outside((why,), False)

@@ -38,6 +38,7 @@ _ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
 }
 _UNCLOSED: Final = re.compile(r"[(\[{][^()\[\]{}]*$")
 _FIRM: Final = (".", ")", "]", "}")
+TORN: Final = "the file ends within a line although a later part of the log follows it: lines are missing between them"
 _FAILURES: Final = ("exec.transition", "tm.transition", "job.transition")
 
 
@@ -70,6 +71,7 @@ class _Reader:
     seq: int = 0
     role: Role = "unknown"
     tm: str | None = None
+    newest: str = ""
 
     def read(self) -> FlinkRun:
         logs = by_process(self.source, self.problems.append)
@@ -108,6 +110,7 @@ class _Reader:
         self.seq = 0
         self.role = "unknown"
         self.tm = None
+        self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
         for record in read_records(files, self.problems.append):
             whole.add(record.file)
@@ -172,10 +175,14 @@ class _Reader:
 
     def _cut(self, record: Record) -> bool:
         """Whether the head of the record may go on where the file ends. An open end is reported, a firm one is not."""
-        if record.open_end is None or (not record.detail and record.head.message.endswith(_FIRM)):
+        if record.open_end is None:
             return False
-        self.problems.append(Problem(record.file, record.open_end, "the last line has no end; it may be cut"))
-        return not record.detail
+        firm = not record.detail and record.head.message.endswith(_FIRM)
+        if record.file != self.newest:
+            self.problems.append(Problem(record.file, record.open_end, TORN))
+        elif not firm:
+            self.problems.append(Problem(record.file, record.open_end, "the last line has no end; it may be cut"))
+        return not record.detail and not firm
 
     def _report(self, record: Record, text: str) -> None:
         self.problems.append(Problem(record.file, record.line, text))
