@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Final
 from streamproof.system.bounded import LINE, bounded_lines
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, PARQUET, write
+from streamproof.system.foreign import visible_json
 from streamproof.system.records import dataclass
 
 SCHEMA: Final = "streamproof.events"
@@ -99,7 +100,8 @@ def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
         packed = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") if target.suffix == ".gz" else None
         sink = packed or stream
         for event in events:
-            sink.write(json.dumps(_record(event), ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            line = json.dumps(_record(event), ensure_ascii=False, separators=(",", ":"))
+            sink.write(visible_json(line).encode() + b"\n")
             count += 1
         if packed:
             packed.close()
