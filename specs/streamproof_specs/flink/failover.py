@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,9 @@ class FlinkFailover:
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
-        attempts = tuple(Attempts(run, job, not reasons.beginning).tasks())
         graph, origin = self._graph(run, job, given)
+        outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
+        attempts = tuple(Attempts(run, job, not reasons.beginning, outputs).tasks())
         title = run.jobs[job]
         try:
             recorded = recorded_graph(graph)
