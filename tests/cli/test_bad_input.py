@@ -82,7 +82,11 @@ CASES = [
     # places
     ("check counter.py --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
     ("check counter.py --out notes.txt/x", 153, "notes.txt/x cannot be written: "),
-    ("check counter.py --json notes.txt", 153, "notes.txt exists and is not JSON\n  name another file, or remove it"),
+    (
+        "check counter.py --json notes.txt",
+        153,
+        "notes.txt exists and was not written by streamproof as JSON",
+    ),
     ("check counter.py --json ./", 153, ". is a folder\n  name a file"),
     ("check counter.py --dot ./", 153, ". is a folder\n  name a file"),
     ("report trace.json --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
@@ -109,7 +113,7 @@ CASES = [
     (
         "export counter.py --format promela --out notes.txt",
         153,
-        "notes.txt exists and is not Promela\n  name another file",
+        "notes.txt exists and was not written by streamproof as Promela\n  name another place",
     ),
     (
         "export counter.py --format promela --out c.pml --property low",
@@ -131,7 +135,11 @@ CASES = [
         2,
         "--format tla writes the whole model and searches nothing",
     ),
-    ("export counter.py --format dot --out notes.txt", 153, "notes.txt exists and is not DOT\n  name another file"),
+    (
+        "export counter.py --format dot --out notes.txt",
+        153,
+        "notes.txt exists and was not written by streamproof as DOT",
+    ),
 ]
 
 

@@ -80,8 +80,8 @@ def test_a_file_of_somebody_else_is_never_replaced(streamproof: Any, folder: Pat
     done = streamproof("check", "counter.py", "--out", "mine")
     assert (done.code, done.out) == (153, "")
     assert done.err == (
-        "streamproof: error: mine/low.txt exists and was not written by streamproof\n"
-        "  name another folder with --out, or remove it\n"
+        "streamproof: error: mine/low.txt exists and was not written by streamproof as a trace\n"
+        "  name another place, or remove it\n"
     )
     assert [p.name for p in (folder / "mine").iterdir()] == ["low.txt"]
     assert (folder / "mine" / "low.txt").read_text() == "my notes"

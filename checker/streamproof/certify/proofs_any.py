@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamproof import interrupts
 from streamproof.certify.any_values import refuted
 from streamproof.certify.evidence import Written
 from streamproof.certify.formulas import NoFormula, condition_data, condition_of, simplified
@@ -13,8 +14,8 @@ from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, e
 from streamproof.certify.smt_script import Outside
 from streamproof.certify.verifier_any import Disagreement, named, system_fingerprint
 from streamproof.certify.writing import packed
-from streamproof.exchange.files import write_bytes
 from streamproof.system.errors import ModelError
+from streamproof.system.files import CERTIFICATE, write
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Verdict
@@ -55,7 +56,7 @@ def certify_any(
     if not header["claims"]:
         return None, without
     data = packed(header, evidence)
-    write_bytes(path, data)
+    write(path, data, CERTIFICATE)
     return Written(path, len(data), header["claims"], without), without
 
 
@@ -178,7 +179,7 @@ def _core(obligation: Obligation) -> tuple[str, set[str]]:
     solver.set("timeout", PATIENCE)
     solver.from_string(script.text(formulas))
     assumed = {switch.text: owner for owner, switch in switches.items()}
-    answer = solver.check(*(z3.Bool(name, solver.ctx) for name in assumed))
+    answer = interrupts.answer(solver, *(z3.Bool(name, solver.ctx) for name in assumed))
     core = {assumed[str(term)] for term in solver.unsat_core()} if answer == z3.unsat else set()
     return str(answer), core
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 import click
 
-from streamproof import __version__
+from streamproof import __version__, interrupts
 from streamproof.cli.verbs import TRACEBACK, Verbs
 from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.foreign import visible_output
 
 NAME = "streamproof"
 COMPLETE = "_STREAMPROOF_COMPLETE"
@@ -62,6 +64,7 @@ cli = Verbs(
 cli = click.version_option(__version__, "-V", "--version", prog_name=NAME, message="%(prog)s %(version)s")(cli)
 
 
+@visible_output()
 def run(arguments: Sequence[str]) -> int:
     """Run the command line `arguments`; returns the exit code, having written every error to standard error."""
     if os.environ.get(COMPLETE):
@@ -74,6 +77,10 @@ def run(arguments: Sequence[str]) -> int:
         except click.exceptions.Exit as done:
             code = done.exit_code
         sys.stdout.flush()
+        if code == Exit.INTERRUPTED:
+            sys.stderr.write(f"{NAME}: interrupted; what was found until then is above\n")
+        elif interrupts.requested():  # it came too late to stop anything, and is answered
+            raise KeyboardInterrupt
         return int(code or 0)
     except BaseException as error:
         if context is not None and context.meta.get(TRACEBACK):
@@ -98,6 +105,9 @@ def _explain(error: BaseException) -> int:
         case KeyboardInterrupt() | click.Abort():
             _complain("interrupted")
             return Exit.INTERRUPTED
+        case interrupts.TimeUp():
+            _complain(f"time limit of {interrupts.limit():g} s reached", "nothing was decided; raise the limit")
+            return Exit.INCONCLUSIVE
         case StreamproofError():
             _complain(message_of(error), error.remedy)
             return error.exit_code
@@ -126,5 +136,7 @@ def message_of(error: StreamproofError) -> str:
 
 
 def _complain(message: str, remedy: str = "") -> None:
+    # Text of others in a message may have line breaks: what follows one never looks like a line of our own.
+    message, remedy = (re.sub(r"\n(?!\s)", "\n  ", text) for text in (message, remedy))
     text = f"{NAME}: error: {message}\n" + (f"  {remedy}\n" if remedy else "")
     sys.stderr.write(text.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8"))

@@ -16,15 +16,15 @@ from streamproof.cli.certificate import (
     certificate_json,
     certificate_option,
     certify,
-    expect_certificate,
     tell_certificate,
 )
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
-from streamproof.cli.outputs import expect_json_writable, expect_writable
+from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.resources import Resources, resource_options
-from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
+from streamproof.cli.selection import Selection, json_option, limited_by, model_options, property_option, select
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
 from streamproof.system.measure import Measured
 
 
@@ -73,6 +73,7 @@ from streamproof.system.measure import Measured
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
+@limited_by("time_limit")
 def command(
     model: str,
     variant: str | None,
@@ -126,9 +127,9 @@ def command(
             remedy=f"leave out {'--coverage' if coverage else '--dot'}, or --symmetry and --por",
         )
     if dot is not None:
-        expect_writable(dot)
+        expect_writable(dot, DOT)
     if certificate is not None:
-        expect_certificate(certificate)
+        expect_writable(certificate, CERTIFICATE)
     folder = trace_folder(out, selection)
     words = (*limits.words, "--coverage") if coverage else limits.words
     ending = () if most is None else ("--first",) if most == 1 else ("--max-violations", str(most))
@@ -155,7 +156,7 @@ def command(
         raise
     tell_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, outcome, json_to)
+        tell_certificate(written, selection, outcome, json_to)
     if dot is not None:
         _draw(outcome, dot)
     return code
@@ -193,7 +194,6 @@ def _measured(selection: Selection, outcome: Outcome) -> tuple[Measured, ...]:
 
 def _draw(outcome: Outcome, path: Path) -> None:
     from streamproof.exchange.dot import MAX_STATES
-    from streamproof.exchange.files import write_text
 
     if outcome.graph is None or outcome.counts is None:
         raise AssertionError("drawing is refused for engines without a graph")
@@ -203,4 +203,4 @@ def _draw(outcome: Outcome, path: Path) -> None:
             f" {MAX_STATES} that make a picture\n"
         )
         return
-    write_text(path, outcome.graph(MAX_STATES))
+    write(path, outcome.graph(MAX_STATES), DOT)

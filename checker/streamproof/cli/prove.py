@@ -15,18 +15,18 @@ from streamproof.cli.certificate import (
     certificate_json,
     certificate_option,
     certify_proved,
-    expect_certificate,
     tell_certificate,
 )
 from streamproof.cli.discovered import AUTO, Evidence, discovered_json, discovered_lines, engine_option, explored
 from streamproof.cli.engines import DEFAULT_DEPTH, Outcome
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
-from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
+from streamproof.cli.selection import Selection, json_option, limited_by, model_options, property_option, select
 from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import Verb
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.files import CERTIFICATE, expect_writable
 from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
 from streamproof.system.unbounded import Unbounded
@@ -104,6 +104,7 @@ MAX_SHOWN = 2
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no counterexamples, only the outcome.")
 @json_option
+@limited_by("timeout", SECONDS)
 def command(
     model: str,
     variant: str | None,
@@ -141,7 +142,7 @@ def command(
         )
     expect_json_writable(json_to)
     if certificate is not None:
-        expect_certificate(certificate)
+        expect_writable(certificate, CERTIFICATE)
     names = tuple(name for text in free for name in text.split(",") if name)
     given = {
         "--k": (k, DEFAULT_K),
@@ -194,7 +195,7 @@ def command(
         raise
     tell_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, outcome, json_to)
+        tell_certificate(written, selection, outcome, json_to)
     return code
 
 

@@ -222,7 +222,7 @@ def _written(report: SweepReport, folder: Folder) -> SweepReport:
 
     files = {shows: name for shows, name in FILES.items() if shows != "map" or not report.sizes}
     report = replace(report, files={shows: str(folder.path / name) for shows, name in files.items()})
-    folder.write_bytes(FILES["table"], parquet(report), "table")
+    folder.write(FILES["table"], parquet(report), "table")
     folder.write(FILES["page"], render_page(report), "page")
     if "map" in files:
         folder.write(FILES["map"], render_sweep(report), "map")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from streamproof.cli.outputs import expect_json_writable, expect_writable, people, write_json
+from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError
+from streamproof.system.files import expect_writable
 from streamproof.traces.lines import BLANK, Line, Span, Style, line
 
 SCHEMA = "streamproof.validate/1"
@@ -76,7 +78,7 @@ def command(
 
     expect_json_writable(json_to)
     if events is not None:
-        expect_writable(events, folder=True)
+        expect_writable(events, None)
     one = partial(_one, model=model, job_graph=job_graph, events_dir=events, events_format=form)
     with Status() as status:
         records = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
@@ -106,7 +108,13 @@ def _on_spark(
     from streamproof.pipeline.session import LOCAL
     from streamproof.pipeline.validate import validate_many
 
-    return validate_many([path.absolute() for path in paths], one, master or LOCAL, status)
+    return validate_many(paths, partial(_from, Path.cwd(), one), master or LOCAL, status)
+
+
+def _from(folder: Path, one: partial[list[dict[str, Any]]], path: Path) -> list[dict[str, Any]]:
+    """On a worker: the records of a path as it was given, which is relative to the folder of the program."""
+    with chdir(folder):
+        return one(path)
 
 
 def _code(records: Sequence[Mapping[str, Any]]) -> Exit:

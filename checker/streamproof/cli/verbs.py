@@ -19,6 +19,13 @@ class Verb(click.Command):
             click.Option(["--traceback"], is_flag=True, hidden=True, expose_value=False, callback=_ask_traceback)
         )
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; standard output is for its answer alone."""
+        from streamproof.cli.outputs import reserved_output
+
+        with reserved_output():
+            return super().invoke(ctx)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The example, never wrapped."""
         with formatter.section("Example"):

@@ -14,15 +14,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, BinaryIO, Final
 
-from streamproof.system.errors import InputError, Loc, SystemFailure
+from streamproof.system.errors import InputError, Loc
+from streamproof.system.files import EVENTS, PARQUET, write
 from streamproof.system.records import dataclass
 
 SCHEMA: Final = "streamproof.events"
@@ -88,29 +87,30 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
 def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     """Write events as newline-delimited JSON, compressed if the name ends in `.gz`; returns how many.
 
-    The file appears whole or not at all. Raises `SystemFailure` if the folder cannot be written.
+    The file appears whole or not at all. Raises `SystemFailure` if it cannot be written, or is no older event log.
     """
     target = Path(path)
+    count = 0
 
-    def fill(stream: IO[bytes]) -> int:
+    def fill(stream: BinaryIO) -> None:
+        nonlocal count
         # mtime 0: the same events give the same bytes.
         packed = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") if target.suffix == ".gz" else None
         sink = packed or stream
-        count = 0
         for event in events:
             sink.write(json.dumps(_record(event), ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
             count += 1
         if packed:
             packed.close()
-        return count
 
-    return _atomically(target, fill)
+    write(target, fill, EVENTS)
+    return count
 
 
 def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     """Write events as Parquet (columns as in `Event`; `args`, `clock`, `state` are JSON text); returns how many.
 
-    The file appears whole or not at all. Raises `SystemFailure` if the folder cannot be written.
+    The file appears whole or not at all. Raises `SystemFailure` if it cannot be written, or is no older event log.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -122,16 +122,17 @@ def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
         ],
         metadata={"schema": SCHEMA, "version": str(VERSION)},
     )
+    count = 0
 
-    def fill(stream: IO[bytes]) -> int:
-        count = 0
+    def fill(stream: BinaryIO) -> None:
+        nonlocal count
         with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
             for batch in _batches(events, 65_536):
                 writer.write_table(pa.Table.from_pylist([_row(event) for event in batch], schema=schema))
                 count += len(batch)
-        return count
 
-    return _atomically(Path(path), fill)
+    write(Path(path), fill, PARQUET)
+    return count
 
 
 def _iterate(file: Path) -> Iterator[Event]:
@@ -333,28 +334,3 @@ def _batches(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
             batch = []
     if batch:
         yield batch
-
-
-def _atomically(target: Path, fill: Callable[[IO[bytes]], int]) -> int:
-    """Let `fill` write a temporary file beside `target`, then put it in its place."""
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise SystemFailure(f"cannot write {target}: {error.strerror or error}", remedy="Check the folder.") from error
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            count = fill(stream)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except OSError as error:
-        raise SystemFailure(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-    return count
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

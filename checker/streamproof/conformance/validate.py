@@ -14,8 +14,10 @@ from streamproof.conformance.binding import Binding, Case, Plan, Task
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.tracker import Steps, Tracked, Tracker
-from streamproof.system import StreamproofError, SystemFailure, UsageError
+from streamproof.system import StreamproofError, UsageError
 from streamproof.system.errors import Loc
+from streamproof.system.files import plain_name
+from streamproof.system.foreign import visible
 
 SCHEMA = "streamproof.verdict/1"
 GROUP = "streamproof.bindings"
@@ -65,8 +67,6 @@ def validate_paths(
         for name in [model] if model is not None else models_for(path) if job_graph is None else [DEFAULT]:
             binding = binding_for(name)
             found += [(name, binding, run) for run in binding.runs(path)]
-    if events_dir is not None:
-        _prepare(events_dir)
     several = len({name for name, *_ in found}) > 1
     records: list[dict[str, Any]] = []
     for name, binding, run in found:
@@ -74,7 +74,7 @@ def validate_paths(
         if on_progress is not None:
             on_progress(plan.name)
         for problem in plan.problems[:DAMAGE_SHOWN]:
-            print(f"streamproof: damaged log: {problem}", file=sys.stderr)
+            print(f"streamproof: damaged log: {visible(str(problem))}", file=sys.stderr)
         records += judge(plan, name)
         if events_dir is not None:
             _write_events(plan, events_dir, events_format, f".{name}" if several and name != DEFAULT else "")
@@ -188,16 +188,9 @@ def _base(plan: Plan, model: str, trace: str, read: int) -> dict[str, Any]:
     }
 
 
-def _prepare(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SystemFailure(f"cannot write to {folder}: {error.strerror}", remedy="choose another folder") from None
-
-
 def _write_events(plan: Plan, folder: Path, form: str, kind: str) -> None:
     # The file is called as the run: those who read it take one for the other.
-    stem = re.sub(r"[/\0]", "_", plan.name) + kind
+    stem = plain_name(re.sub(r"[/\\]|^\.", "_", visible(plan.name)) + kind)
     if form == "parquet":
         write_parquet(plan.events, folder / f"{stem}.parquet")
     else:

@@ -18,9 +18,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from streamproof.exchange.files import read_text, write_text
+from streamproof.exchange.files import read_text
 from streamproof.exchange.itf_values import Malformed, canonical, compact, decode, encode, encode_plain, some, type_text
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
+from streamproof.system.files import ITF, write
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State, System
 from streamproof.system.records import dataclass
@@ -50,7 +51,7 @@ class Meta:
 
 def write_itf(path: Path | str, system: System, trace: Trace, prop: Property | None = None) -> None:
     """Write `trace` to `path`, whole or not at all. Raises `SystemFailure` when the file cannot be written."""
-    write_text(Path(path), itf_text(system, trace, prop))
+    write(Path(path), itf_text(system, trace, prop), ITF)
 
 
 def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:

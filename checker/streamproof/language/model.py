@@ -23,6 +23,8 @@ from streamproof.language.primitives import MARK, ActionMark, PropertyMark
 from streamproof.language.sources import place
 from streamproof.language.sweeping import Sweep
 from streamproof.system.errors import Loc, ModelError, UsageError
+from streamproof.system.files import is_plain
+from streamproof.system.foreign import visible
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
@@ -79,6 +81,13 @@ class Model:
                     f"{cls.__name__}.{name} has the name of something every model has",
                     loc=place(member) or _annotation(cls, name) or class_place(cls),
                     remedy="choose another name",
+                )
+        for title in (variant, cls.__dict__.get("name")):
+            if isinstance(title, str) and title and not is_plain(title):
+                raise ModelError(
+                    f"{cls.__name__}: the name {visible(title)!r} cannot be part of a path",
+                    loc=class_place(cls),
+                    remedy="choose one without / and control characters that does not start with a dot",
                 )
         if variant is None:
             cls.variants = {}

@@ -14,6 +14,7 @@ from typing import TextIO
 
 from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
+from streamproof.system.foreign import inner
 from streamproof.system.measure import Measured
 from streamproof.system.model import Property, System
 from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
@@ -60,7 +61,7 @@ def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    console = Console(file=inner(stream), highlight=False, markup=False, emoji=False)
     for row in wrap(lines, console.width):
         console.print(Text.assemble(*((span.text, _COLOURS[span.style]) for span in row)), soft_wrap=True)
 
@@ -306,7 +307,7 @@ class ProgressPrinter:
             import shutil
 
             # Erase the line, write the new one without ending it; too long a line would wrap and could not be erased.
-            self._stream.write(f"\r\x1b[2K{written[: max(shutil.get_terminal_size().columns - 1, 1)]}")
+            inner(self._stream).write(f"\r\x1b[2K{written[: max(shutil.get_terminal_size().columns - 1, 1)]}")
         else:
             self._stream.write(written + "\n")
         self._stream.flush()
@@ -315,7 +316,7 @@ class ProgressPrinter:
     def close(self) -> None:
         """Remove the line from the terminal, so that the outcome starts on a clean one."""
         if self._live and self._shown:
-            self._stream.write("\r\x1b[2K")
+            inner(self._stream).write("\r\x1b[2K")
             self._stream.flush()
         self._shown = False
 

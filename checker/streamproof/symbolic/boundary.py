@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 import z3
 
+from streamproof import interrupts
 from streamproof.system.errors import UsageError
 from streamproof.system.records import dataclass
 
@@ -273,7 +274,7 @@ class _Effort:
             return z3.unknown
         before = _spent(solver)
         solver.set("rlimit", min(self.left, QUESTION))
-        answer = solver.check()
+        answer = interrupts.answer(solver)
         self.left -= _spent(solver) - before
         return answer
 
