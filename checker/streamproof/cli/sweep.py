@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import time
 from collections.abc import Sequence
@@ -16,10 +17,10 @@ from streamproof.cli import completing
 from streamproof.cli.answer import DEFAULT_OUT
 from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import json_option, property_option, topology_option
+from streamproof.cli.selection import json_option, property_option, timeout_option, topology_option
 from streamproof.cli.sweep_bounds import bound_options
 from streamproof.cli.sweep_run import POINTS, Run
-from streamproof.cli.verbs import Verb
+from streamproof.cli.verbs import Option, Verb
 from streamproof.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,16 +76,12 @@ TIMEOUT = 300.0
     metavar="N",
     help="Stop at a point after so many states.",
 )
+@timeout_option("Stop at a point after SECONDS.", default=TIMEOUT)
 @click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=TIMEOUT,
-    show_default=True,
-    metavar="SECONDS",
-    help="Stop at a point after so long.",
-)
-@click.option(
-    "--jobs",
+    "--workers",
+    "jobs",
+    cls=Option,
+    former=("--jobs",),
     type=click.IntRange(min=1),
     default=PROCESSES,
     show_default=True,
@@ -133,6 +130,8 @@ def command(
     from streamproof.report.sweep_console import closing_lines, opening_lines
 
     begun = time.perf_counter()
+    if math.isinf(timeout):
+        raise UsageError("a sweep limits the time of each point", remedy="give --timeout a number of seconds")
     if master is not None and not spark:
         raise UsageError("--master is of --spark", remedy="add --spark")
     variants = (*variants, *(listed.split(",") if listed else ()))
