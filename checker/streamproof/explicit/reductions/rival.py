@@ -68,8 +68,7 @@ class Rival:
             case Stop.PAUSE:
                 return False
             case Stop.INTERRUPTED:
-                self.budget.interrupted = True
-                return False
+                raise KeyboardInterrupt
             case _:
                 self._give_up()
                 return False
