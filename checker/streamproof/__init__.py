@@ -27,66 +27,77 @@ must hold.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from streamproof.language.declare import (
-    ANY,
-    Array,
-    Bool,
-    Decl,
-    Enum,
-    Int,
-    Nat,
-    Option,
-    Queue,
-    Range,
-    Record,
-    Set,
-    State,
-    Symmetric,
-    any_of,
-)
-from streamproof.language.model import Model, Spec
-from streamproof.language.primitives import (
-    NONE,
-    STRONG,
-    WEAK,
-    action,
-    choose,
-    initially,
-    invariant,
-    lemma,
-    measure,
-    reachable,
-    require,
-    step,
-    temporal,
-    terminal,
-)
-from streamproof.language.refinement import refines
-from streamproof.language.sweeping import Generated, Sample, Sweep
-from streamproof.language.temporal import always, eventually, leads_to, until
-from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
-from streamproof.system.model import System
-from streamproof.system.version import VERSION
+from streamproof.version import VERSION
 
 if TYPE_CHECKING:
     from streamproof.language.composition import Parts, each, part
+    from streamproof.language.declare import (
+        ANY,
+        Array,
+        Bool,
+        Decl,
+        Enum,
+        Int,
+        Nat,
+        Option,
+        Queue,
+        Range,
+        Record,
+        Set,
+        State,
+        Symmetric,
+        any_of,
+    )
+    from streamproof.language.model import Model, Spec
     from streamproof.language.native import Native
+    from streamproof.language.primitives import (
+        NONE,
+        STRONG,
+        WEAK,
+        action,
+        choose,
+        initially,
+        invariant,
+        lemma,
+        measure,
+        reachable,
+        require,
+        step,
+        temporal,
+        terminal,
+    )
+    from streamproof.language.refinement import refines
+    from streamproof.language.sweeping import Generated, Sample, Sweep
+    from streamproof.language.temporal import always, eventually, leads_to, until
+    from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
+    from streamproof.system.model import System
 
 __version__ = VERSION
 
-
-_LATER = {
-    "Native": "streamproof.language.native",
-    "Parts": "streamproof.language.composition",
-    "each": "streamproof.language.composition",
-    "part": "streamproof.language.composition",
+_MODULES = {
+    "streamproof.language.composition": "Parts each part",
+    "streamproof.language.declare": (
+        "ANY Array Bool Decl Enum Int Nat Option Queue Range Record Set State Symmetric any_of"
+    ),
+    "streamproof.language.model": "Model Spec",
+    "streamproof.language.native": "Native",
+    "streamproof.language.primitives": (
+        "NONE STRONG WEAK action choose initially invariant lemma measure reachable require step temporal terminal"
+    ),
+    "streamproof.language.refinement": "refines",
+    "streamproof.language.sweeping": "Generated Sample Sweep",
+    "streamproof.language.temporal": "always eventually leads_to until",
+    "streamproof.system.errors": "EvaluationError ModelError StreamproofError UsageError",
+    "streamproof.system.model": "System",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    """What most checks do not need is loaded when it is used."""
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    """Names are loaded when they are used: the program handles Ctrl-C before it loads anything."""
+    if name in _HOMES:
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

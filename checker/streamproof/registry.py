@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import streamproof
 from streamproof import entries
 from streamproof.entries import Entry
+from streamproof.interrupts import TimeUp
 from streamproof.language.compile import DEADLOCK, TERMINATION
 from streamproof.language.model import Model, Spec, marked
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
@@ -29,12 +30,14 @@ from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
 from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
+from streamproof.system.timely import timely
 from streamproof.system.unbounded import Parametric
 
 T = TypeVar("T")
 
 GROUP = "streamproof.models"
 """The entry-point group in which packages register their models."""
+READING = "reading the model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +127,17 @@ class Target:
         self.variant(variant)
         given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}
         try:
-            return make()
+            with timely(READING):
+                return make()
         except ModelError as error:
             if parameters and isinstance(error.__cause__, ValueError):
                 shown = ", ".join(f"{name}={value}" for name, value in given.items())
                 remedy = f"the model refuses its parameters: {shown}"
                 raise UsageError(str(error.__cause__), loc=error.loc, remedy=remedy) from error
             raise
-        except StreamproofError:
+        except (StreamproofError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise _of_user(error) from error
 
 
@@ -178,9 +182,14 @@ def is_registered(name: str) -> bool:
 def find(text: str) -> Target:
     """The model that `text` names: a bundled name, ``path/to/file.py``, ``file.py:Name`` or ``package.module:Name``.
 
-    Raises `UsageError` (with the nearest names) or `InputError` when there is no such model, and `ModelError` with file
-    and line when the user's file cannot be imported.
+    Raises `UsageError` (with the nearest names) or `InputError` when there is no such model, `ModelError` with file and
+    line when the user's file cannot be imported, and `OutOfTime`.
     """
+    with timely(READING):
+        return _find(text)
+
+
+def _find(text: str) -> Target:
     entry = entries.quick(GROUP, text)
     if entry is not None:
         return _registered(text, entry)
@@ -318,7 +327,9 @@ def _import_file(path: Path) -> types.ModuleType:
         if error.filename != full:
             raise _of_user(error) from error
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, TimeUp):
+        raise
+    except BaseException as error:
         raise _of_user(error, full) from error
     return module
 
@@ -336,7 +347,9 @@ def _import_module(name: str) -> types.ModuleType:
                 remedy=f"checked the working folder {os.getcwd()} and what is installed",
             ) from None
         raise _of_user(error) from error
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, TimeUp):
+        raise
+    except BaseException as error:
         raise _of_user(error) from error
 
 

@@ -25,6 +25,10 @@ def _source(path: Path) -> Source:
     return discover([path]).sources[0]
 
 
+def _event(kind: str, seq: int = 1) -> dict[str, Any]:
+    return {"trace": "t", "process": "p", "seq": seq, "event": kind}
+
+
 def _values(pieces: list[Piece]) -> list[Any]:
     items = [item for piece in pieces for item in objects(piece)]
     assert all(isinstance(item, Found) for item in items)
@@ -39,7 +43,7 @@ def _values(pieces: list[Piece]) -> list[Any]:
 )
 def test_every_line_belongs_to_exactly_one_piece(texts: list[str], ending: str, parts: int) -> None:
     """However a file is cut, also inside lines and characters, its pieces hold each line once and in order."""
-    records = [{"event": text, "seq": number} for number, text in enumerate(texts)]
+    records = [_event(text, number) for number, text in enumerate(texts)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.ndjson")
         path.write_text(
@@ -53,7 +57,7 @@ def test_every_line_belongs_to_exactly_one_piece(texts: list[str], ending: str, 
 
 def test_large_files_are_cut_and_small_ones_put_together(tmp_path: Path) -> None:
     """Tasks are of one size: a file of 3 MiB makes three, ten files of a few bytes make one."""
-    line = json.dumps({"event": "x" * 100}) + "\n"
+    line = json.dumps(_event("x" * 100)) + "\n"
     large = tmp_path / "large.ndjson"
     large.write_text(line * (3 * 2**20 // len(line) + 1))
     for number in range(10):
@@ -88,15 +92,18 @@ def test_row_groups_of_parquet_are_read_apart(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_broken_line_ends_the_reading_with_its_place(
+def test_a_broken_line_is_named_with_its_place_and_the_next_is_read(
     tmp_path: Path, line: bytes, reason: str, pack: Callable[[bytes], bytes]
 ) -> None:
     """Two values in a line, half a value and text that is none are found, in plain and in compressed files."""
     path = tmp_path / "a.ndjson"
-    path.write_bytes(pack(b'{"event": "first"}\n\n' + line + b'\n{"event": "last"}\n'))
+    one, other = (json.dumps(_event(kind)).encode() for kind in ("first", "last"))
+    path.write_bytes(pack(one + b"\n\n" + line + b"\n" + other + b"\n"))
     source = _source(path)
-    first, broken = objects(Piece(source, 0, source.extent))
-    assert first == Found(0, {"event": "first"})
+    first, broken, last = objects(Piece(source, 0, source.extent))
+    assert first == Found(0, _event("first"))
+    assert isinstance(last, Found)
+    assert last.data == _event("last")
     assert isinstance(broken, Broken)
     assert broken.reason == reason
     assert line_of(source, broken.position) == 3

@@ -295,51 +295,52 @@ _GOOD = '{"trace": "t", "process": "p", "seq": 1, "event": "e"}\n'
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content", "message", "events"),
     [
-        ("x.ndjson", _GOOD + "\n" + _GOOD[:-9], "x.ndjson:3: this line is not one JSON value: Unterminated string"),
-        ("x.ndjson", _GOOD + _GOOD.strip() + _GOOD, "x.ndjson:2: this line is not one JSON value: Extra data"),
-        ("x.ndjson", _GOOD + '{"event": "e"}\n', "x.ndjson:2: the event has no `trace`"),
-        ("x.json", _DOCUMENT + '{"run": "r"}]}', "x.json, verdicts[0]: the verdict has no `model`"),
-        ("x.json", '{"schema": "streamproof.validate/1"}', "x.json: the document has no list `verdicts`"),
-        ("x.json", _DOCUMENT, "x.json: not a JSON document: Expecting value: line 3"),
+        ("x.ndjson", _GOOD + "\n" + _GOOD[:-9], "x.ndjson:3: this line is not one JSON value: Unterminated string", 1),
+        ("x.ndjson", _GOOD + _GOOD.strip() + _GOOD, "x.ndjson:2: this line is not one JSON value: Extra data", 1),
+        ("x.ndjson", _GOOD + '{"event": "e"}\n', "x.ndjson:2: the event has no `trace`", 1),
+        ("x.json", _DOCUMENT + '{"run": "r"}]}', "x.json, verdicts[0]: the verdict has no `model`", 0),
+        ("x.json", '{"schema": "streamproof.validate/1"}', "x.json: the document has no list `verdicts`", 0),
+        ("x.json", _DOCUMENT, "x.json: not a JSON document: Expecting value: line 3", 0),
     ],
 )  # fmt: skip
-def test_input_that_is_not_understood_is_named_and_nothing_written(
-    tmp_path: Path, name: str, content: str, message: str
+def test_what_is_not_understood_is_named_and_left_out(
+    tmp_path: Path, name: str, content: str, message: str, events: int
 ) -> None:
-    """File and line, or the record's place, in one sentence; the earlier report stays as it was."""
+    """File and line, or the record's place, in one sentence; everything else is in the report."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "good.ndjson").write_text(_GOOD)
     (tmp_path / "in" / name).write_text(content)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "report.html").write_text("earlier")
-    with pytest.raises(InputError) as refused:
-        build_report([tmp_path / "in"], tmp_path / "out")
-    assert str(refused.value).startswith(f"{tmp_path}/in/{message}")
-    assert [(path.name, path.read_text()) for path in (tmp_path / "out").iterdir()] == [("report.html", "earlier")]
+    result = build_report([tmp_path / "in"], tmp_path / "out")
+    assert next(f"{item.path}: {item.reason}" for item in result.skipped).startswith(f"{tmp_path}/in/{message}")
+    assert len(result.skipped) == 1
+    assert result.events == 1 + events
+    assert message.partition(": ")[0] in result.html.read_text()
 
 
-def test_the_first_bad_line_is_found_behind_other_pieces_and_compression(tmp_path: Path) -> None:
+def test_bad_lines_are_counted_behind_other_pieces_and_compression(tmp_path: Path) -> None:
     """Line numbers count from the start of the file, also when it was read in pieces or is compressed."""
-    text = _GOOD * 60_000 + "no event\n" + _GOOD
+    text = _GOOD * 60_000 + "no event\n" + _GOOD + "neither\n"
     (tmp_path / "large.ndjson").write_text(text)
-    with pytest.raises(InputError) as refused:
-        build_report([tmp_path / "large.ndjson"], tmp_path / "out")
-    assert (refused.value.loc and refused.value.loc.line) == 60_001
     (tmp_path / "packed.ndjson.gz").write_bytes(gzip.compress(text.encode()))
-    with pytest.raises(InputError) as refused:
-        build_report([tmp_path / "packed.ndjson.gz"], tmp_path / "out")
-    assert (refused.value.loc and refused.value.loc.line) == 60_001
+    result = build_report([tmp_path / "large.ndjson", tmp_path / "packed.ndjson.gz"], tmp_path / "out")
+    assert [item.path for item in result.skipped] == [
+        f"{tmp_path}/large.ndjson:60001",
+        f"{tmp_path}/packed.ndjson.gz:60001",
+    ]
+    assert all(item.reason.endswith(" (and 1 more)") for item in result.skipped)
+    assert result.events == 2 * 60_001
 
 
 def test_a_file_cut_off_in_the_middle_is_named(tmp_path: Path, event: Any) -> None:
-    """A compressed log whose end is missing looks sound at its beginning."""
+    """Of a compressed log whose end is missing, what can be read is in the report."""
     text = "".join(json.dumps(event(f"e{number * 7919 % 10007}")) + "\n" for number in range(20_000))
     (tmp_path / "a.ndjson.gz").write_bytes(gzip.compress(text.encode())[:-9])
-    with pytest.raises(InputError) as refused:
-        build_report([tmp_path / "a.ndjson.gz"], tmp_path / "out")
-    assert refused.value.message.startswith(f"{tmp_path}/a.ndjson.gz: cannot be read to its end: ")
+    result = build_report([tmp_path / "a.ndjson.gz"], tmp_path / "out")
+    assert [item.path for item in result.skipped] == [f"{tmp_path}/a.ndjson.gz"]
+    assert result.skipped[0].reason.startswith("cannot be read to its end: ")
+    assert 0 < result.events <= 20_000
 
 
 def test_relative_paths_are_shown_as_given_and_read_from_here(
@@ -356,9 +357,9 @@ def test_relative_paths_are_shown_as_given_and_read_from_here(
 def test_a_bad_row_of_parquet_is_named(tmp_path: Path, write: Any, event: Any) -> None:
     """Rows count from 1, as lines do."""
     path = write(tmp_path / "x.parquet", [event("start"), event("start"), event(None)])
-    with pytest.raises(InputError) as refused:
-        build_report([path], tmp_path / "out")
-    assert refused.value.message == f"{path}, row 3: the event has no `event`"
+    result = build_report([path], tmp_path / "out")
+    assert [item.path for item in result.skipped] == [f"{path}, row 3"]
+    assert result.events == 2
 
 
 def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,22 @@ def test_a_run_that_raises_becomes_an_error_and_costs_no_other(tmp_path: Path) -
     assert good == {"run": "good", "verdict": "accepted"}
     assert (bad["run"], bad["verdict"], bad["reason"]) == ("bad", "error", "ValueError: no job in this log")
     assert verdict_row(bad)[0] == "bad"
+
+
+def test_a_killed_worker_is_started_again_and_costs_no_other_run(tmp_path: Path) -> None:
+    """A run on which a worker dies once is validated again; one on which it always dies has an error that says so."""
+
+    def judge(path: Path) -> dict[str, Any]:
+        (path.parent / f"{path.name}-{os.getpid()}").touch()
+        tries = len(list(path.parent.glob(f"{path.name}-*")))
+        if path.name == "always" or (path.name == "once" and tries == 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"run": path.name, "verdict": "accepted"}
+
+    records = validate_many([tmp_path / name for name in ("a", "always", "once", "b")], judge)
+    assert [record["run"] for record in records] == ["a", "always", "once", "b"]
+    assert [record["verdict"] for record in records] == ["accepted", "error", "accepted", "accepted"]
+    assert records[1]["reason"] == "the process that validated it died 3 times; it may have run out of memory"
 
 
 def test_wrong_input_is_the_callers_mistake_and_no_record(tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ def test_the_budget_says_what_is_spent() -> None:
     budget = Budget(time_limit=0.01, max_bytes=1)
     time.sleep(0.02)
     assert budget.spent() is Stop.TIME
-    budget.interrupted = True
+    budget._asked = lambda: True
     assert budget.spent() is Stop.INTERRUPTED
     assert Budget(max_bytes=1).spent() is Stop.MEMORY
     assert Budget().spent() is None

@@ -10,9 +10,9 @@ from streamproof.agree.panel import Agreement
 from streamproof.exchange.itf import plain
 from streamproof.system.model import Property, System
 from streamproof.system.verdict import Verdict
-from streamproof.system.version import VERSION
 from streamproof.traces.lines import BLANK, Line, Span, Style, line
 from streamproof.traces.render import parameters_text
+from streamproof.version import VERSION
 
 SCHEMA = "streamproof.agree/1"
 HASH_SHOWN = 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from streamproof import interrupts
 from streamproof.certify.obligations import SAFE, Obligation, formed
 from streamproof.certify.smt_script import Shape, Term
 from streamproof.certify.smt_terms import field_position
@@ -136,7 +137,7 @@ def refuted(parametric: Parametric, obligation: Obligation) -> str | None:
         term = constants.get(obligation.before.names[free.name].text)
         if term is not None:
             solver.add(term <= SMALL, term >= -SMALL)
-    if solver.check() != z3.sat:
+    if interrupts.answer(solver) != z3.sat:
         return None
     model = solver.model()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamproof import interrupts
 from streamproof.certify.any_values import refuted
 from streamproof.certify.evidence import Written
 from streamproof.certify.formulas import NoFormula, condition_data, condition_of, simplified
@@ -178,7 +179,7 @@ def _core(obligation: Obligation) -> tuple[str, set[str]]:
     solver.set("timeout", PATIENCE)
     solver.from_string(script.text(formulas))
     assumed = {switch.text: owner for owner, switch in switches.items()}
-    answer = solver.check(*(z3.Bool(name, solver.ctx) for name in assumed))
+    answer = interrupts.answer(solver, *(z3.Bool(name, solver.ctx) for name in assumed))
     core = {assumed[str(term)] for term in solver.unsat_core()} if answer == z3.unsat else set()
     return str(answer), core
 

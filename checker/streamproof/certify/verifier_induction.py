@@ -14,6 +14,7 @@ from typing import Any
 
 import z3
 
+from streamproof import interrupts
 from streamproof.certify.verifier import reject
 from streamproof.system import expr as e
 from streamproof.system.model import Check, Instance, Kind, Property, System
@@ -68,7 +69,7 @@ class Induction:
         solver.add(facts)
         for n in range((begin or self.k - 1) + 1):
             for name, claim in self.said(n, begin > 0 and self.proof["distinct"]):
-                if name and n >= begin and (answer := solver.check(z3.Not(claim))) != z3.unsat:
+                if name and n >= begin and (answer := interrupts.answer(solver, z3.Not(claim))) != z3.unsat:
                     reject(f"{name} {'is not always true' if answer == z3.sat else 'could not be decided'} {where}")
                 solver.add(claim)
 

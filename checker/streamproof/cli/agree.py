@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from streamproof import interrupts
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import Selection
@@ -68,7 +69,7 @@ def run_agree(selection: Selection, limits: Limits, json_to: str | None, *, quie
         system = replace(system, properties=tuple(p for p in system.properties if p.name in selection.properties))
     stream = people(json_to)
     print_lines(heading_lines(system), stream)
-    with Status(live=not quiet) as status:
+    with Status(live=not quiet) as status, interrupts.unlimited():  # each engine has its own limit
 
         def answered(opinion: Opinion) -> None:
             status.clear()

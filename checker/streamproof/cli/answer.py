@@ -9,6 +9,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from streamproof import interrupts
 from streamproof.cli.engines import Outcome
 from streamproof.cli.evidence import MISTAKE, Evidence, behaviour, confirm
 from streamproof.cli.outputs import Folder, people, write_json
@@ -87,6 +88,7 @@ class Request:
 
         Raises `Unconfirmed` when the interpreter does not confirm a trace, and `SystemFailure`.
         """
+        interrupts.answering()
         stream = people(self.json_to)
         for warning in self._warnings():
             sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
@@ -128,8 +130,6 @@ class Request:
         if self.json_to is not None:
             write_json(self._document(report, code, more or {}), self.json_to)
         print_check(report, stream, detailed=self.detailed)
-        if outcome.interrupted:
-            sys.stderr.write("streamproof: interrupted; what was found until then is above\n")
         return code
 
     def _document(self, report: CheckReport, code: Exit, more: Mapping[str, Any]) -> dict[str, Any]:

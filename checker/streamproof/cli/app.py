@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from streamproof import __version__
+from streamproof import __version__, interrupts
 from streamproof.cli.verbs import TRACEBACK, Verbs
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.foreign import visible_output
@@ -77,6 +77,10 @@ def run(arguments: Sequence[str]) -> int:
         except click.exceptions.Exit as done:
             code = done.exit_code
         sys.stdout.flush()
+        if code == Exit.INTERRUPTED:
+            sys.stderr.write(f"{NAME}: interrupted; what was found until then is above\n")
+        elif interrupts.requested():  # it came too late to stop anything, and is answered
+            raise KeyboardInterrupt
         return int(code or 0)
     except BaseException as error:
         if context is not None and context.meta.get(TRACEBACK):
@@ -101,6 +105,9 @@ def _explain(error: BaseException) -> int:
         case KeyboardInterrupt() | click.Abort():
             _complain("interrupted")
             return Exit.INTERRUPTED
+        case interrupts.TimeUp():
+            _complain(f"time limit of {interrupts.limit():g} s reached", "nothing was decided; raise the limit")
+            return Exit.INCONCLUSIVE
         case StreamproofError():
             _complain(message_of(error), error.remedy)
             return error.exit_code

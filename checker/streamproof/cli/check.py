@@ -21,7 +21,7 @@ from streamproof.cli.certificate import (
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.resources import Resources, resource_options
-from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
+from streamproof.cli.selection import Selection, json_option, limited_by, model_options, property_option, select
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
@@ -73,6 +73,7 @@ from streamproof.system.measure import Measured
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
+@limited_by("time_limit")
 def command(
     model: str,
     variant: str | None,

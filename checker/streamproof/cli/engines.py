@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from streamproof import interrupts
 from streamproof.cli.progress import Status
 from streamproof.cli.resources import DEFAULTS, Resources
 from streamproof.system.errors import EvaluationError, UsageError
@@ -170,7 +171,7 @@ def _explicit(
         counts=found.counts,
         coverage=found.detailed_coverage() if detailed else found.coverage,
         mistake=None if mistake is None else (mistake.trace, mistake.error),
-        interrupted=found.stopped == "interrupted",
+        interrupted=found.stopped == "interrupted" or interrupts.requested(),
         compile_seconds=found.compile_seconds,
         explore_seconds=found.explore_seconds,
         graph=lambda limit: _graph(found, limit),

@@ -21,7 +21,7 @@ from streamproof.cli.discovered import AUTO, Evidence, discovered_json, discover
 from streamproof.cli.engines import DEFAULT_DEPTH, Outcome
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
-from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
+from streamproof.cli.selection import Selection, json_option, limited_by, model_options, property_option, select
 from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import Verb
 from streamproof.report.console import print_lines
@@ -104,6 +104,7 @@ MAX_SHOWN = 2
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no counterexamples, only the outcome.")
 @json_option
+@limited_by("timeout", SECONDS)
 def command(
     model: str,
     variant: str | None,

@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamproof import interrupts
 from streamproof.cli.answer import Request, tell_left_out
 from streamproof.cli.engines import Outcome
 from streamproof.cli.outputs import people
@@ -18,6 +19,7 @@ from streamproof.system.ground import at_text as _at
 from streamproof.system.ground import weight
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
+from streamproof.system.timely import timely
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.traces.lines import BLANK, Line, Span, line
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from streamproof.symbolic.parametric.showing import Cti
     from streamproof.system.unbounded import Parametric
 
+COMPARING = "comparing the symbolic reading with concrete ones"
 FOR_EVERY_SIZE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 INSTANCES = 24
 """Instances that are searched beside a proof."""
@@ -71,7 +74,8 @@ def answer_any(
     properties = [parametric.system.property(name) for name in chosen]
     ready = time.perf_counter() - begun
     with Ticking(live=not request.quiet) as progress:
-        same = compare_readings(selection.target.spec, selection.variant, selection.given, parametric, progress)
+        with timely(COMPARING):
+            same = compare_readings(selection.target.spec, selection.variant, selection.given, parametric, progress)
         proof = prove_any(
             parametric,
             properties,
@@ -176,15 +180,18 @@ def search_instances(
     chosen = [v for v in worth if weight(parametric, v) <= HEAVIEST and all(v[n] >= 0 for n in open_below)]
     chosen = chosen[:INSTANCES] if parametric.free else []
     for values in (*chosen[:1], *sorted(chosen[1:], key=lambda v: (weight(parametric, v), sum(v.values())))):
-        if left <= 0:
+        if left <= 0 or interrupts.left() <= 0:
             break
         progress(f"searching the instance at {_at(values)}")
         try:
-            with first_values_at_most(MOST_STARTS):
-                system = selection.target.system(selection.variant, {**selection.given, **values})
-            if prod(len(v.initial) for v in system.variables) > MOST_STARTS:
-                continue
-            found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left), max_depth=DEEPEST)
+            with interrupts.doing("searching instances"):
+                with first_values_at_most(MOST_STARTS):
+                    system = selection.target.system(selection.variant, {**selection.given, **values})
+                if prod(len(v.initial) for v in system.variables) > MOST_STARTS:
+                    continue
+                found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left), max_depth=DEEPEST)
+        except interrupts.TimeUp:
+            break
         except StreamproofError:
             continue  # the model refuses these values, or they are too many to search
         left -= found.counts.distinct
@@ -281,7 +288,8 @@ def _compared(same: Grounding, small: Small) -> Iterator[str]:
     yield f"compared with concrete readings at {len(same.values)} values, and {same.runs:,} runs of plain Python"
     if small.searched:
         states, whole = sum(s.states for s in small.searched), sum(s.complete for s in small.searched)
-        yield f"explicit search of {len(small.searched)} instances, {whole} of them complete: {states:,} states"
+        cut = ", cut by the time limit" if interrupts.left() <= 0 else ""
+        yield f"explicit search of {len(small.searched)} instances, {whole} of them complete: {states:,} states{cut}"
 
 
 def _more(

@@ -6,11 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from streamproof import interrupts
 from streamproof.cli.answer import Request
 from streamproof.cli.engines import Outcome
 from streamproof.cli.ticking import Ticking
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, System
+from streamproof.system.timely import timely
 from streamproof.system.unbounded import Parametric, Unbounded
 from streamproof.system.verdict import Verdict
 
@@ -34,7 +36,7 @@ def answer_ranked(
     was proved. Raises `UsageError` where a property of another kind is chosen, `ReadingsDiffer` and `ProofRefuted`.
     """
     from streamproof.agree.readings import compare_readings
-    from streamproof.cli.prove_any import search_instances
+    from streamproof.cli.prove_any import COMPARING, search_instances
     from streamproof.symbolic.ranking import prove_by_ranking
 
     selection = request.selection
@@ -51,11 +53,12 @@ def answer_ranked(
     except Unbounded:
         model = selection.target.endless(selection.variant, selection.given, free)
     if isinstance(model, Parametric):
-        compare_readings(selection.target.spec, selection.variant, selection.given, model)
+        with timely(COMPARING):
+            compare_readings(selection.target.spec, selection.variant, selection.given, model)
     ready = time.perf_counter() - begun
     query = QUERY_SECONDS if query_timeout is None else query_timeout
     answers = []
-    with Ticking(live=not request.quiet) as progress:
+    with Ticking(live=not request.quiet) as progress, interrupts.unlimited():  # each property has its own limit
         for name in chosen:
             progress(f"looking for a rank of {name}")
             limit = SECONDS if timeout is None else timeout

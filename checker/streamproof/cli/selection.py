@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import field
@@ -10,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from streamproof import interrupts
 from streamproof.cli import completing
 from streamproof.registry import Listed, Target, find, unknown
 from streamproof.system.errors import UsageError
@@ -109,6 +111,21 @@ def select(
     # Each once, in the system's order.
     chosen = tuple(name for name in every if name in properties) if properties else None
     return Selection(target, variant, given, chosen, tuple(options))
+
+
+def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:
+    """Holds a verb, from reading the model on, to the seconds that an option gives; `usual` where it is not given."""
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def called(*args: Any, **given: Any) -> Any:
+            seconds = usual if given[option] is None else given[option]
+            with interrupts.limited(None if seconds is None or math.isinf(seconds) else seconds):
+                return function(*args, **given)
+
+        return cast(F, called)
+
+    return decorate
 
 
 def topology_option(function: F) -> F:

@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
+from streamproof import interrupts
 from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
 from streamproof.cli.engines import Outcome
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import json_option, model_options, property_option, select
+from streamproof.cli.selection import json_option, limited_by, model_options, property_option, select
 from streamproof.cli.verbs import Verb
 from streamproof.explicit.simulation import DEFAULT_STEPS, DEFAULT_WALKS, WALKED, Simulation, simulate
 from streamproof.system.errors import StreamproofError, UsageError
@@ -62,6 +63,7 @@ SEEDS = 1 << 32
 @click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
 @json_option
+@limited_by("time_limit")
 def command(
     model: str,
     variant: str | None,
@@ -148,7 +150,7 @@ def _outcome(found: Simulation, steps: int) -> Outcome:
         counts=None,
         coverage=found.coverage,
         mistake=None if mistake is None else (mistake.trace, mistake.error),
-        interrupted=found.stopped == "interrupted",
+        interrupted=found.stopped == "interrupted" or interrupts.requested(),
         compile_seconds=found.compile_seconds,
         explore_seconds=found.explore_seconds,
         graph=None,

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from streamproof import interrupts
 from streamproof.cli.outputs import Folder
 from streamproof.cli.progress import Status
 from streamproof.system.errors import ModelError
 from streamproof.system.records import dataclass
-from streamproof.system.version import VERSION
+from streamproof.version import VERSION
 
 if TYPE_CHECKING:
     from streamproof.pipeline.sweeps.deciding import Record
@@ -74,6 +75,7 @@ class Run:
                         tally.take(record, keeper)
                 except KeyboardInterrupt:
                     interrupted = True
+                    interrupts.answering()
                 if not (self.full or interrupted):
                     dropped |= self._refuted(points, tally.records)
         if tally.changed:

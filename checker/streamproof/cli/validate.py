@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,13 @@ def _on_spark(
     from streamproof.pipeline.session import LOCAL
     from streamproof.pipeline.validate import validate_many
 
-    return validate_many([path.absolute() for path in paths], one, master or LOCAL, status)
+    return validate_many(paths, partial(_from, Path.cwd(), one), master or LOCAL, status)
+
+
+def _from(folder: Path, one: partial[list[dict[str, Any]]], path: Path) -> list[dict[str, Any]]:
+    """On a worker: the records of a path as it was given, which is relative to the folder of the program."""
+    with chdir(folder):
+        return one(path)
 
 
 def _code(records: Sequence[Mapping[str, Any]]) -> Exit:

@@ -21,6 +21,7 @@ from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sizes import bytes_about
+from streamproof.system.timely import timely
 from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress, Reduction
 
 
@@ -170,10 +171,11 @@ def _explore(
     spill: Path | None,
 ) -> Exploration:
     begun = time.perf_counter()
-    scalarised = scalarise(system)
-    simple = simplify(scalarised.system)
-    properties = [simple.property(p.name) for p in chosen]
-    reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
+    with timely("preparing the search"):
+        scalarised = scalarise(system)
+        simple = simplify(scalarised.system)
+        properties = [simple.property(p.name) for p in chosen]
+        reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
     task = Task(scalarised, simple, properties, budget, on_progress, early, reduced, workers, storage, spill)
     prepared = time.perf_counter() - begun
     search, used, reduced = run_tiers(task, tier)

@@ -12,6 +12,7 @@ from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness.findings import Temporal
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
+from streamproof.interrupts import limit
 from streamproof.system import build as b
 from streamproof.system.errors import EvaluationError, TooLarge
 from streamproof.system.interpreter import Interpreter
@@ -181,7 +182,7 @@ def advice(search: Found) -> str:
         case Stop.DEPTH:
             return f"stopped {so_far}: max_depth is {budget.max_depth}; raise it or leave it out"
         case Stop.TIME:
-            return f"stopped {so_far}: time_limit is {budget.time_limit:g} s; raise it, {smaller}"
+            return f"stopped {so_far}: time_limit is {budget.time_limit or limit():g} s; raise it, {smaller}"
         case Stop.MEMORY:
             more = "raise it (--memory)" if budget.spills else "raise it (--memory), go on on disk (--spill DIR)"
             return f"stopped {so_far}: this process holds the {bytes_about(budget.max_bytes or 0)} it may; {more}, {smaller}"

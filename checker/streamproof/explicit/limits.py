@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from enum import Enum
 from pathlib import Path
-from types import FrameType
 
+from streamproof.interrupts import gently, left
 from streamproof.system.errors import UsageError
 from streamproof.system.records import dataclass
 
@@ -49,8 +47,8 @@ class Budget:
     """What the process may hold; by default a share of the machine's memory."""
     spills: bool = False
     """Whether a search whose memory is used up goes on on disk."""
-    interrupted: bool = False
     started: float = field(default_factory=time.monotonic)
+    _asked: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         limits = {"max_states": self.max_states, "max_depth": self.max_depth, "time_limit": self.time_limit}
@@ -70,7 +68,7 @@ class Budget:
         """The limit of time, memory or patience that has been met, if any."""
         if self.interrupted:
             return Stop.INTERRUPTED
-        if self.time_limit is not None and self.elapsed >= self.time_limit:
+        if left() <= 0 or (self.time_limit is not None and self.elapsed >= self.time_limit):
             return Stop.TIME
         if self.max_bytes is not None and resident_bytes() >= self.max_bytes:
             return Stop.MEMORY
@@ -83,23 +81,18 @@ class Budget:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Ctrl-C or SIGTERM asks for a stop at the next safe point; a second one raises `KeyboardInterrupt` as usual."""
-        usual = threading.current_thread() is threading.main_thread()
-        if not usual or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-            yield
-            return
+        with gently() as asked:
+            self._asked = asked
+            try:
+                yield
+            finally:
+                was = asked()
+                self._asked = lambda: was
 
-        def ask(number: int, frame: FrameType | None) -> None:
-            if self.interrupted:
-                signal.default_int_handler(number, frame)
-            self.interrupted = True
-
-        before = signal.signal(signal.SIGTERM, ask)
-        signal.signal(signal.SIGINT, ask)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            signal.signal(signal.SIGTERM, before)
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user has asked for a stop."""
+        return self._asked()
 
 
 def resident_bytes() -> int:

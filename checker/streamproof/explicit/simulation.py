@@ -28,6 +28,7 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
+from streamproof.system.timely import timely
 from streamproof.system.verdict import Coverage, Finding, Trace, Verdict
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
@@ -93,14 +94,15 @@ def simulate(
             raise UsageError(f"{system.name} has no property {name!r}")
     chosen = [p for p in system.properties if (p.kind in WALKED if properties is None else p.name in properties)]
     begun = time.perf_counter()
-    scalarised = scalarise(system)
-    simple = simplify(scalarised.system)
     budget = Budget(time_limit=time_limit)
-    run = Walks(
-        scalarised, simple, [simple.property(p.name) for p in chosen], budget, random.Random(seed), guided, steps
-    )
-    run.on_progress = on_progress
-    run.prepare()
+    with timely("preparing the walks"):
+        scalarised = scalarise(system)
+        simple = simplify(scalarised.system)
+        run = Walks(
+            scalarised, simple, [simple.property(p.name) for p in chosen], budget, random.Random(seed), guided, steps
+        )
+        run.on_progress = on_progress
+        run.prepare()
     compiled = time.perf_counter() - begun
     with budget.listening():
         run.take(walks)

@@ -16,7 +16,7 @@ from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
-from streamproof.system.version import VERSION
+from streamproof.version import VERSION
 
 AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
 TIERS = (AUTO, PYTHON, COMPILED)

@@ -384,7 +384,11 @@ class Reader:
             given = values(given.sort)
         if not isinstance(given, Iterable) or isinstance(given, str):
             raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
-        domain = in_order(given)
+        domain = in_order(islice(given, INSTANCE_LIMIT + 1) if not isinstance(given, set | frozenset) else given)
+        if len(domain) > INSTANCE_LIMIT:
+            raise ModelError(
+                f"{what} has more than {INSTANCE_LIMIT:,} values", loc=loc, remedy="a smaller domain, as range(3)"
+            )
         for v in domain:
             try:
                 hash(v)

@@ -28,7 +28,8 @@ from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.frames import caller
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import Loc, ModelError, TooLarge
+from streamproof.system.leaves import leaf_count
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
@@ -47,10 +48,12 @@ from streamproof.system.sorts import (
     default,
     values,
 )
-from streamproof.system.unbounded import endless, integers, term_range
+from streamproof.system.unbounded import endless, integers, ranges, term_range
 
 INITIAL_LIMIT: Final = 5_000_000
 """Most first values one variable may have; more is surely a mistake in a model meant to be explored."""
+PARTS_LIMIT: Final = 1_000_000
+"""Most scalar parts one variable may have; engines take fewer."""
 _LIMIT: ContextVar[int] = ContextVar("limit", default=INITIAL_LIMIT)
 
 
@@ -112,11 +115,22 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
         options = [coerce(sort, v, loc) for v in init.values]
     else:
         options = [coerce(sort, init, loc)]
+    _expect_fits(sort, loc)
     limit = _LIMIT.get()
     first = tuple(dict.fromkeys(islice(options, limit + 1)))
     if len(first) > limit:
         raise _too_many(sort, limit, loc)
     return Decl(sort, first, loc)
+
+
+def _expect_fits(sort: Sort, loc: Loc | None) -> None:
+    """Raises `TooLarge` before a value of many million parts is made."""
+    if not any(map(endless, ranges(sort))) and (parts := leaf_count(sort)) > PARTS_LIMIT:
+        raise TooLarge(
+            f"a variable of {sort} has {parts:,} scalar parts, more than {PARTS_LIMIT:,}",
+            loc=loc,
+            remedy="choose smaller parameters",
+        )
 
 
 def _too_many(sort: Sort, limit: int, loc: Loc | None) -> ModelError:
@@ -263,6 +277,7 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
     sort = ArraySort(keys, inner.sort)
     if isinstance(keys, RangeSort) and endless(keys):
         return _everywhere(sort, inner, init)
+    _expect_fits(sort, loc)
     count = cardinality(keys)
     many = type(init) is not Amount and isinstance(init, _Any | AnyOf | Mapping)
     if init is not None and not many and _is_element(inner.sort, init):

@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal, cast
 from urllib.parse import unquote
 
 from streamproof.system.bounded import bounded_lines
@@ -193,10 +193,9 @@ def _json(path: str, size: int, compressed: bool, file: BinaryIO) -> Source | Sk
         return Source(path, os.path.abspath(path), kind, form, compressed, run, origin, extent, size)
 
     file.seek(0)
-    first = _first_line(file)
-    try:
-        record = json.loads(first)
-    except (ValueError, RecursionError):
+    lines = [_object(line) for line in _first_lines(file)]
+    record = next((line for line in lines if line is not None), None)
+    if record is None:
         if _DOCUMENT.search(head):
             return source("verdicts", "document")
         return _not_json(path, head, "JSON that is neither an event log nor verdicts")
@@ -213,6 +212,7 @@ def _json(path: str, size: int, compressed: bool, file: BinaryIO) -> Source | Sk
     if "verdict" in record and "run" in record:
         return source("verdicts", "ndjson")
     if "event" in record:
+        _expect_event(path, head, lines)
         return source("events", "ndjson")
     return Skipped(path, "JSON that is neither an event log nor verdicts")
 
@@ -229,8 +229,36 @@ def _not_json(path: str, head: bytes, reason: str) -> Skipped:
     return Skipped(path, reason)
 
 
-def _first_line(file: BinaryIO) -> bytes:
-    return next(line for line in bounded_lines(file) if line.strip())
+def _first_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The first line, and those that begin in the bytes that are looked at."""
+    for line in bounded_lines(file):
+        if line.strip():
+            yield line
+        if file.tell() >= _HEAD:
+            return
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _expect_event(path: str, head: bytes, lines: Sequence[dict[str, Any] | None]) -> None:
+    """Raises `InputError` where none of the first lines is an event, before many workers look at the others."""
+    from streamproof.pipeline.records import BadRecord, event_row
+
+    problem = ""
+    for record in lines:
+        try:
+            event_row(record, "")
+            return
+        except BadRecord as bad:
+            problem = problem or str(bad)
+    before = head[: len(head) - len(head.lstrip())].count(b"\n")
+    raise InputError(problem, loc=Loc(path, before + 1), remedy="None of the first lines is an event.")
 
 
 def _parquet(path: str, size: int) -> Source | Skipped:

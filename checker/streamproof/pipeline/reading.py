@@ -43,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Why nothing more can be read from a piece; position -1 when that is true of the file as a whole."""
+    """Why a record cannot be understood; position -1 when nothing more can be read from the file."""
 
     position: int
     reason: str
@@ -81,7 +81,7 @@ def from_json(text: str) -> list[list[Piece]]:
 
 
 def objects(piece: Piece) -> Iterator[Found | Broken]:
-    """The records of a piece, in order, ended by `Broken` where the rest cannot be understood."""
+    """The records of a piece, in order, with `Broken` for each that cannot be understood."""
     match piece.source.form:
         case "ndjson":
             return _lines(piece)
@@ -121,14 +121,21 @@ def _lines(piece: Piece) -> Iterator[Found | Broken]:
                     return
                 if len(line) > LINE:
                     yield Broken(position, f"this line has more than {LINE:,} bytes")
-                    return
-                if not line.isspace():
-                    yield Found(position, json.loads(line.rstrip(), parse_constant=_refuse))
+                elif not line.isspace():
+                    yield _parsed(position, line)
                 position += len(line)
-    except (ValueError, RecursionError) as failure:
-        yield Broken(position, f"this line is {_why(failure)}")
+                while len(line) > LINE and not line.endswith(b"\n"):
+                    line = file.readline(LINE + 1)
+                    position += len(line)
     except (OSError, EOFError, zlib.error) as failure:
         yield Broken(-1, f"cannot be read to its end: {failure}")
+
+
+def _parsed(position: int, line: bytes) -> Found | Broken:
+    try:
+        return Found(position, json.loads(line.rstrip(), parse_constant=_refuse))
+    except (ValueError, RecursionError) as failure:
+        return Broken(position, f"this line is {_why(failure)}")
 
 
 def _why(failure: Exception) -> str:

@@ -18,7 +18,7 @@ from streamproof.pipeline.records import VERDICTS
 from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_failures, spark_session
 from streamproof.report.html import render_report
 from streamproof.system.files import PAGE, PARQUET, Content, Form, expect_writable, write_all
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,8 +54,8 @@ def build_report(
     `out/tables/*.parquet`.
 
     Equal inputs give equal tables and an equal page. An earlier report in `out` is replaced file by file, other files
-    there stay. Raises `InputError` for input that cannot be understood (naming file and line) and `SystemFailure` when
-    `out` cannot be written or Spark cannot run; then `out` is as it was before.
+    there stay. Records that cannot be understood are left out and named, with file and line. Raises `InputError` where
+    nothing can be, and `SystemFailure` when `out` cannot be written or Spark cannot run; then `out` is as it was before.
     """
     expect_writable(out, None)
     for name in tables.SCHEMAS:
@@ -63,7 +63,8 @@ def build_report(
     expect_writable(out / PAGE_NAME, PAGE)
     found = discover(inputs, without=out)
     with spark_session(master) as spark:
-        collected = _collect(spark, found, master, progress)
+        collected, left_out = _collect(spark, found, master, progress)
+    found = replace(found, skipped=(*found.skipped, *left_out))
     if progress:
         progress(f"writing {out}")
     page = render_report(
@@ -76,7 +77,10 @@ def build_report(
     return _result(collected, out, found)
 
 
-def _collect(spark: SparkSession, found: Inputs, master: str, progress: Progress | None) -> dict[str, pa.Table]:
+def _collect(
+    spark: SparkSession, found: Inputs, master: str, progress: Progress | None
+) -> tuple[dict[str, pa.Table], list[Skipped]]:
+    """The tables, and the records that they leave out."""
     from pyspark.sql import functions as F
 
     from streamproof.pipeline.source import EventSource, VerdictSource
@@ -93,19 +97,19 @@ def _collect(spark: SparkSession, found: Inputs, master: str, progress: Progress
             return spark.read.format(f"streamproof.{kind}").load(str(plan))
 
         trouble = F.when(F.col("problem").isNotNull(), F.struct("position", "problem")).alias("trouble")
-        events = tables.counted(load("events")).persist()
-        verdicts = load("verdicts").select("*", trouble).persist()
+        read_events = events = tables.counted(load("events")).persist()
+        read_verdicts = verdicts = load("verdicts").select("*", trouble).persist()
         try:
             with reporting(spark, progress, doing):
-                tables.refuse_broken(events, found.sources)
-                tables.refuse_broken(verdicts, found.sources)
+                left_out = [*tables.left_out(events, found.sources), *tables.left_out(verdicts, found.sources)]
+            events, verdicts = events.where("trouble IS NULL"), verdicts.where("trouble IS NULL")
             with reporting(spark, progress, "making the tables"):
                 tables.refuse_merged_runs(events, found.sources)
                 made = tables.tabulate(events, tables.checks(verdicts))
-                return {name: tables.collect(name, table) for name, table in made.items()}
+                return {name: tables.collect(name, table) for name, table in made.items()}, left_out
         finally:
-            events.unpersist()
-            verdicts.unpersist()
+            read_events.unpersist()
+            read_verdicts.unpersist()
 
 
 def _write(collected: Mapping[str, pa.Table], page: str, out: Path) -> None:

@@ -34,6 +34,9 @@ Progress = Callable[[str], None]
 
 _OLDEST_JAVA = 17  # Spark 4 refuses to start on anything older, with a class-version stack trace.
 _FEW_CORES = 4
+ATTEMPTS = 3
+"""How often a task is run whose worker dies."""
+CONNECT_SECONDS = 5.0
 _LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 
 
@@ -52,7 +55,7 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
     if running is None and SparkContext._active_spark_context is not None:
         running = SparkSession(SparkContext._active_spark_context)
     if running is not None:
-        found = running.sparkContext.master or LOCAL
+        found = re.sub(r",\d+\]$", "]", running.sparkContext.master or LOCAL)
         if found != master and not (_is_local(found) and _is_local(master)):
             raise SystemFailure(
                 f"this process already runs Spark on {found}, so it cannot use {master}",
@@ -114,13 +117,16 @@ def reporting(spark: SparkSession, progress: Progress | None, doing: str, *, eve
 
 @contextmanager
 def _quiet_py4j() -> Iterator[None]:
-    """Keep out of the console the stack traces that Py4J gives the root logger when a call is interrupted."""
-    root = logging.getLogger()
+    """Keep out of the console the stack traces that Py4J gives its own and the root logger when a call is interrupted."""
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    before = own.level
     root.addFilter(_not_py4j)
+    own.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
         root.removeFilter(_not_py4j)
+        own.setLevel(before)
 
 
 @contextmanager
@@ -160,6 +166,7 @@ def _start(master: str, app: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     java_version()
+    _expect_master(master)
     # Workers must run the driver's interpreter: another one would lack this package or pickle differently. On a cluster
     # the same path may not exist, so there, and only there, the user's own PYSPARK_PYTHON wins.
     if _is_local(master) or "PYSPARK_PYTHON" not in os.environ:
@@ -186,13 +193,42 @@ def _start(master: str, app: str) -> SparkSession:
         ) from failure
 
 
+def _expect_master(master: str) -> None:
+    """`SystemFailure` where none of a standalone cluster's masters takes a connection: Spark would try for a minute."""
+    if not master.startswith("spark://"):
+        return
+    import socket
+
+    why: OSError | None = None
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+            return
+        except ValueError:
+            return  # Spark says what is wrong with it
+        except OSError as failure:
+            why = failure
+    raise SystemFailure(
+        f"no Spark master at {master}: {(why and why.strerror) or why}",
+        remedy="Check the address, and that it is running.",
+    )
+
+
+def _retrying(master: str) -> str:
+    """An embedded master that runs a task again whose worker has died, as clusters do; it would give up at once."""
+    if master == "local":
+        return f"local[1,{ATTEMPTS}]"
+    return f"{master[:-1]},{ATTEMPTS}]" if _is_local(master) and "," not in master else master
+
+
 def _settings(master: str, app: str) -> dict[str, str]:
     java = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
     if _is_local(master) and (os.cpu_count() or 1) <= _FEW_CORES:
         # Most embedded runs are over before optimised code pays: measured, this halves the JVM's processor time.
         java += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     settings = {
-        "spark.master": master,
+        "spark.master": _retrying(master),
         "spark.app.name": app,
         "spark.pyspark.python": os.environ["PYSPARK_PYTHON"],
         "spark.ui.enabled": "false",

@@ -1,7 +1,7 @@
 """The Spark data sources of the two kinds of input: tables `events` and `verdicts`, filled in Arrow batches.
 
-What cannot be understood becomes a row with a `problem`, so that finding the first bad line of ten thousand files is an
-aggregate like any other and costs no second pass.
+What cannot be understood is left out. A piece of a file has one row that says so, with the first `problem` and the number
+of records `left_out`, so that finding the bad lines of ten thousand files is an aggregate like any other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from streamproof.pipeline.reading import Broken, Piece, from_json, objects
 from streamproof.pipeline.records import VERDICT_TYPES, BadRecord, EventKey, event_row, verdict_row
 
-_PLACE = {"source": pa.string(), "position": pa.int64(), "problem": pa.string()}
+_PLACE = {"source": pa.string(), "position": pa.int64(), "problem": pa.string(), "left_out": pa.int64()}
 _TIME = pa.timestamp("us", tz="UTC")
 _EVENTS = pa.schema(
     {
@@ -106,16 +106,17 @@ class VerdictSource(DataSource):
 
 
 def _event_counts(piece: Piece) -> Iterator[Row]:
-    """Counts up to the first problem: what follows a broken line would only be more of the same."""
+    """Counts of what is understood, and what is not."""
     counts: dict[EventKey, _Count] = {}
+    trouble = _Trouble(piece)
     for item in objects(piece):
         try:
             if isinstance(item, Broken):
                 raise BadRecord(item.reason)
             key, ts = event_row(item.data, piece.source.run)
         except BadRecord as bad:
-            yield _problem(piece, item.position, str(bad), _EVENTS)
-            break
+            trouble.add(item.position, str(bad))
+            continue
         count = counts.get(key)
         if count is None:
             if len(counts) == _BATCH:
@@ -123,11 +124,12 @@ def _event_counts(piece: Piece) -> Iterator[Row]:
             counts[key] = count = _Count()
         count.add(ts)
     yield from _flush(piece, counts)
+    yield from trouble.rows(_EVENTS)
 
 
 def _flush(piece: Piece, counts: dict[EventKey, _Count]) -> Iterator[Row]:
     for key, count in counts.items():
-        yield (piece.source.path, None, None, *key, count.events, count.first, count.last)
+        yield (piece.source.path, None, None, 0, *key, count.events, count.first, count.last)
     counts.clear()
 
 
@@ -151,19 +153,34 @@ class _Count:
 
 
 def _verdicts(piece: Piece) -> Iterator[Row]:
-    """Verdicts up to the first problem."""
+    """Verdicts that are understood, and what is not."""
+    trouble = _Trouble(piece)
     for item in objects(piece):
         try:
             if isinstance(item, Broken):
                 raise BadRecord(item.reason)
-            yield (piece.source.path, item.position, None, *verdict_row(item.data))
+            yield (piece.source.path, item.position, None, 0, *verdict_row(item.data))
         except BadRecord as bad:
-            yield _problem(piece, item.position, str(bad), _VERDICTS)
-            return
+            trouble.add(item.position, str(bad))
+    yield from trouble.rows(_VERDICTS)
 
 
-def _problem(piece: Piece, position: int, problem: str, schema: pa.Schema) -> Row:
-    return (piece.source.path, position, problem, *[None] * (len(schema) - len(_PLACE)))
+class _Trouble:
+    """The records of a piece that are left out. One without a place is the rest of the file."""
+
+    def __init__(self, piece: Piece) -> None:
+        self.piece, self.left_out = piece, 0
+        self.first: tuple[int, str] | None = None
+
+    def add(self, position: int, problem: str) -> None:
+        self.left_out += 1
+        if self.first is None or position < 0:
+            self.first = position, problem
+
+    def rows(self, schema: pa.Schema) -> Iterator[Row]:
+        """The row that says so, if there is one."""
+        if self.first is not None:
+            yield (self.piece.source.path, *self.first, self.left_out, *[None] * (len(schema) - len(_PLACE)))
 
 
 def _ddl(schema: pa.Schema) -> str:

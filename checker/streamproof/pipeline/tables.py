@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from streamproof.pipeline.inputs import Source
+from streamproof.pipeline.inputs import Skipped, Source
 from streamproof.pipeline.reading import line_of
-from streamproof.system.errors import InputError, Loc
+from streamproof.system.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -96,7 +96,7 @@ _CHECK = ("run", "trace", "model", "variant", "parameters")
 
 def counted(events: DataFrame) -> DataFrame:
     """The partial counts of `source.EventSource` summed per source, run, trace, process and kind, with their time span;
-    `trouble` is the first problem of a source that could not be understood.
+    `trouble` is the first problem of a source, and `left_out` how many records were not understood.
     """
     from pyspark.sql import functions as F
 
@@ -105,34 +105,32 @@ def counted(events: DataFrame) -> DataFrame:
         F.min("first_ts").alias("first_ts"),
         F.max("last_ts").alias("last_ts"),
         F.min(F.when(F.col("problem").isNotNull(), F.struct("position", "problem"))).alias("trouble"),
+        F.sum("left_out").alias("left_out"),
     )
 
 
-def refuse_broken(rows: DataFrame, sources: Sequence[Source]) -> None:
-    """`InputError` for the first record that could not be understood; `rows` have `source` and `trouble`."""
+def left_out(rows: DataFrame, sources: Sequence[Source]) -> list[Skipped]:
+    """What could not be understood, for each file the first record and how many more; `rows` have `source`, `trouble` and
+    `left_out`."""
     from pyspark.sql import functions as F
 
-    bad = rows.where("trouble IS NOT NULL").groupBy("source").agg(F.min("trouble").alias("trouble"))
-    first = bad.orderBy("source").head()
-    if first is None:
-        return
-    source = next(source for source in sources if source.path == first.source)
-    position, problem = first.trouble.position, first.trouble.problem
+    bad = rows.where("trouble IS NOT NULL").groupBy("source")
+    found = bad.agg(F.min("trouble").alias("trouble"), F.sum("left_out").alias("left_out")).orderBy("source").collect()
+    places = {source.path: source for source in sources}
+    return [_left_out(places[row.source], row.trouble.position, row.trouble.problem, row.left_out) for row in found]
+
+
+def _left_out(source: Source, position: int, problem: str, count: int) -> Skipped:
+    more = f" (and {count - 1:,} more)" if count > 1 else ""
     if position < 0:
-        raise InputError(
-            f"{source.path}: {problem}", remedy="On a cluster, every worker must find the file at this path."
-        )
+        return Skipped(source.path, problem)
     match source.form:
         case "ndjson":
-            raise InputError(
-                problem,
-                loc=Loc(source.path, line_of(source, position)),
-                remedy="Correct or remove the line; a line cut off when a process died must go.",
-            )
+            return Skipped(f"{source.path}:{line_of(source, position)}", f"{problem}{more}")
         case "parquet":
-            raise InputError(f"{source.path}, row {position + 1}: {problem}")
+            return Skipped(f"{source.path}, row {position + 1}", f"{problem}{more}")
         case "document":
-            raise InputError(f"{source.path}, verdicts[{position}]: {problem}")
+            return Skipped(f"{source.path}, verdicts[{position}]", f"{problem}{more}")
 
 
 def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:

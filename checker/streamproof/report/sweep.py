@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from streamproof.exchange.itf import plain
 from streamproof.system.errors import Exit
 from streamproof.system.records import dataclass
-from streamproof.system.version import VERSION
+from streamproof.version import VERSION
 
 SCHEMA = "streamproof.sweep/1"
 

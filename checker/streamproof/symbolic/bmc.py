@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from streamproof import interrupts
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, candid, chosen, finding, goals
 from streamproof.symbolic.search import Search
@@ -12,6 +13,7 @@ from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
+from streamproof.system.timely import timely
 from streamproof.system.verdict import Finding, Verdict
 
 
@@ -56,17 +58,22 @@ def bmc(
         raise UsageError(f"a depth of {depth} steps", remedy="0 looks at the initial states only; choose 0 or more")
     asked = chosen(system, properties)
     budget = Budget(timeout, seconds, on_progress)
-    encoding = Encoding(scalarise(system), integers=integers)
-    search = Search(encoding, goals(encoding, asked), budget)
     stopped: str | None = None
-    try:
-        search.to(depth)
-        if completeness:
-            search.close()
-    except Stopped as stop:
-        stopped = stop.why
-    except KeyboardInterrupt:
-        stopped = INTERRUPTED
+    with interrupts.limited(seconds):
+        with timely("preparing the search"):
+            encoding = Encoding(scalarise(system), integers=integers)
+            search = Search(encoding, goals(encoding, asked), budget)
+        try:
+            with interrupts.doing("searching"):
+                search.to(depth)
+                if completeness:
+                    search.close()
+        except Stopped as stop:
+            stopped = stop.why
+        except interrupts.TimeUp:
+            stopped = budget.out_of_time().why
+        except KeyboardInterrupt:
+            stopped = INTERRUPTED
     found = tuple(candid(system, verdict(search, prop, stopped)) for prop in asked)
     return Bounded(found, search.depth, search.exhausted, budget.queries, budget.elapsed, stopped == INTERRUPTED)
 

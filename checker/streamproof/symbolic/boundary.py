@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 import z3
 
+from streamproof import interrupts
 from streamproof.system.errors import UsageError
 from streamproof.system.records import dataclass
 
@@ -317,7 +318,7 @@ class _Shape:
         weights = [(chosen[at], atom.size) for chosen in self._chosen for at, atom in enumerate(self._atoms)]
         self._solver.add(z3.PbLe(weights, at_most))
         best: list[list[int]] = []
-        while (answer := self._solver.check()) == z3.sat:
+        while (answer := interrupts.answer(self._solver)) == z3.sat:
             best = self._taken()
             self._solver.push()
             self._solver.add(z3.PbLe(weights, self._formula(best).size - 1))
@@ -328,7 +329,7 @@ class _Shape:
         for _ in range(ALTERNATIVES - 1):
             used = [chosen[at] for chosen, ats in zip(self._chosen, best, strict=True) for at in ats]
             self._solver.add(z3.Not(z3.And(used)), z3.PbLe(weights, found[0].size))
-            if self._solver.check() != z3.sat:
+            if interrupts.answer(self._solver) != z3.sat:
                 break
             best = self._taken()
             found.append(self._formula(best))

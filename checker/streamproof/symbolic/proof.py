@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 
+from streamproof import interrupts
 from streamproof.symbolic.discovery import Explored
 from streamproof.symbolic.goals import candid, chosen
 from streamproof.symbolic.induction import Cti
@@ -14,6 +15,7 @@ from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
+from streamproof.system.timely import timely
 from streamproof.system.verdict import Finding, Verdict
 
 
@@ -91,19 +93,24 @@ def prove(
         system = replace(system, lemmas=tuple(lemmas))
     asked = chosen(system, properties)
     budget = Budget(timeout, seconds, on_progress, reproducible)
-    portfolio = Portfolio(system, asked, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
-    interrupted = False
-    try:
-        portfolio.run(engine)
-        if confirm:
-            portfolio.confirm()
-    except Stopped as stop:
-        portfolio.stop(stop.why)
-        interrupted = stop.why == INTERRUPTED
-    except KeyboardInterrupt:
-        portfolio.stop(INTERRUPTED)
-        interrupted = True
-    return _answer(system, portfolio, asked, budget, interrupted)
+    with interrupts.limited(None if reproducible else seconds):
+        with timely("preparing the proof"):
+            portfolio = Portfolio(system, asked, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
+        stopped: str | None = None
+        try:
+            with interrupts.doing("proving"):
+                portfolio.run(engine)
+                if confirm:
+                    portfolio.confirm()
+        except Stopped as stop:
+            stopped = stop.why
+        except interrupts.TimeUp:
+            stopped = budget.out_of_time().why
+        except KeyboardInterrupt:
+            stopped = INTERRUPTED
+    if stopped is not None:
+        portfolio.stop(stopped)
+    return _answer(system, portfolio, asked, budget, stopped == INTERRUPTED)
 
 
 def _answer(

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, cast
 
+from streamproof import interrupts
 from streamproof.symbolic.terms import Terms
 from streamproof.symbolic.theory import Integers, Term
 from streamproof.system import build as b
@@ -153,7 +154,7 @@ class _Attempt:
         self.solver.push()
         try:
             self.solver.add(*(self.terms.term(g) for g in given), self.terms.term(b.not_(claim)))
-            return bool(self.solver.check() == self._z3.unsat)
+            return bool(interrupts.answer(self.solver) == self._z3.unsat)
         finally:
             self.solver.pop()
 
@@ -167,6 +168,13 @@ class _Attempt:
 
     def run(self, rank: str | None) -> Ranked:
         """The answer; inconclusive where something was not shown, with what it was."""
+        try:
+            with interrupts.limited(self.seconds), interrupts.doing("looking for a ranking function"):
+                return self._run(rank)
+        except (_Late, interrupts.TimeUp):
+            return self._open(f"out of time after {self.seconds:g} s: allow more, or give a rank")
+
+    def _run(self, rank: str | None) -> Ranked:
         assert self.prop.formula is not None, "a temporal property has a formula"
         try:
             wanted = None if rank is None else self._parsed(rank)
@@ -185,8 +193,6 @@ class _Attempt:
                     return self._open(f"{tried}: give another with --rank, or invariants that it needs, or use check")
                 said.append(f"{written(found[0])}")
                 helpful += [o.label for o in found[1] if o.label not in helpful]
-        except _Late:
-            return self._open(f"out of time after {self.seconds:g} s: allow more, or give a rank")
         except _NotSafe as wrong:
             return self._open(str(wrong))
         return self._proved(said, helpful)

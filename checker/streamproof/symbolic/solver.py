@@ -9,6 +9,7 @@ from dataclasses import field
 from enum import Enum
 from typing import Any
 
+from streamproof import interrupts
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.theory import Term
 from streamproof.system.records import dataclass
@@ -83,11 +84,11 @@ class Budget:
 
     def _left(self, seconds: float) -> int:
         """Milliseconds until then: what has less than one of them left is over, for a slice as for the run."""
-        return int(1000 * (seconds - self.elapsed))
+        return int(1000 * min(seconds - self.elapsed, interrupts.left()))
 
     def out_of_time(self) -> Stopped:
         """What ends a run that has used up its seconds."""
-        return Stopped(f"out of time after {self.seconds:g} s")
+        return Stopped(f"out of time after {interrupts.limit() if self.seconds is None else self.seconds:g} s")
 
     @contextmanager
     def patience(self, timeout: int) -> Iterator[None]:
@@ -182,11 +183,11 @@ class Solver:
         if self._budget.reproducible:
             self._solver.set("rlimit", 0 if allowance is None else max(1, allowance * STEPS // 1000))
             before = self._steps()
-            answer = self._solver.check(*assumptions)
+            answer = interrupts.answer(self._solver, *assumptions)
             self._budget.steps += self._steps() - before
         else:
             self._solver.set("timeout", _NO_LIMIT if allowance is None else allowance)
-            answer = self._solver.check(*assumptions)
+            answer = interrupts.answer(self._solver, *assumptions)
         if answer == self._z3.sat:
             self._model = None
             return Answer.YES

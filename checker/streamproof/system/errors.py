@@ -118,3 +118,9 @@ class SystemFailure(StreamproofError):
     """The environment failed: unwritable folder, missing tool, full disk."""
 
     exit_code = Exit.SYSTEM
+
+
+class OutOfTime(StreamproofError):
+    """A limit on time was met before anything was decided."""
+
+    exit_code = Exit.INCONCLUSIVE

@@ -78,6 +78,23 @@ def leaves(sort: Sort, name: str) -> Iterator[Leaf]:
             assert_never(sort)
 
 
+def leaf_count(sort: Sort) -> int:
+    """How many leaves a variable of this sort has, without listing them."""
+    match sort:
+        case RecordSort(fields):
+            return sum(leaf_count(inner) for _, inner in fields)
+        case ArraySort(index, element):
+            return cardinality(index) * leaf_count(element)
+        case OptionSort(element):
+            return 1 + leaf_count(element)
+        case QueueSort(element, capacity):
+            return 1 + capacity * leaf_count(element)
+        case SetSort(element):
+            return cardinality(element)
+        case _:
+            return 1
+
+
 def encode(sort: Sort, value: Value) -> tuple[Value, ...]:
     """The leaves of one value, in order."""
     match sort:

@@ -13,7 +13,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
-from streamproof.system.leaves import decode, encode, leaves
+from streamproof.system.leaves import decode, encode, leaf_count, leaves
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, State, System, Variable
 from streamproof.system.records import dataclass, replace
 from streamproof.system.shapes import Rewriter
@@ -48,10 +48,10 @@ def scalarise(system: System) -> Scalarised:
     The states of the result are the encodings of the original's, initial ones and steps included, one for one. Raises
     `TooLarge` when a set's element sort or the whole state needs too many leaves.
     """
-    groups = {v.name: tuple(leaves(v.sort, v.name)) for v in system.variables}
-    total = sum(len(g) for g in groups.values())
+    total = sum(leaf_count(v.sort) for v in system.variables)
     if total > LEAF_LIMIT:
         raise TooLarge(f"a state of {system.name} has {total} scalar parts", remedy=f"this engine takes {LEAF_LIMIT}")
+    groups = {v.name: tuple(leaves(v.sort, v.name)) for v in system.variables}
     owners: dict[str, str] = {}
     for v in system.variables:
         for leaf in groups[v.name]:

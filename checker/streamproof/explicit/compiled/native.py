@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 
 from streamproof.explicit.compiled.code_cache import Entry
 from streamproof.system.records import dataclass
-from streamproof.system.version import VERSION
+from streamproof.version import VERSION
 
 
 @dataclass(frozen=True)

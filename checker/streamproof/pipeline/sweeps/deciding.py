@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from streamproof.interrupts import limited, requested
 from streamproof.language.compile import TERMINATION
 from streamproof.pipeline.sweeps.points import Job
 from streamproof.registry import Target, find, stated_by
-from streamproof.system.errors import ModelError, StreamproofError, TooLarge, UsageError
+from streamproof.system.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.model import Kind, System
 from streamproof.system.verdict import Finding, Verdict
-from streamproof.system.version import VERSION
+from streamproof.version import VERSION
 
 SCHEMA = "streamproof.sweep-point/1"
 
@@ -43,10 +44,11 @@ def decide(job: Job) -> Record:
         "properties": {},
     }
     try:
-        target = find(job["model"])
-        system = (_narrowed(target, job["properties"]) if job["narrow"] else target).system(
-            job["variant"], job["parameters"]
-        )
+        with limited(job["limits"]["timeout"]):
+            target = find(job["model"])
+            system = (_narrowed(target, job["properties"]) if job["narrow"] else target).system(
+                job["variant"], job["parameters"]
+            )
         record["fingerprint"] = fingerprint(system, VERSION, SCHEMA)
         if record["fingerprint"] == job["known"]:
             return {**record, "outcome": "unchanged"}
@@ -54,6 +56,8 @@ def decide(job: Job) -> Record:
         record |= _searched(system, names, job)
     except UsageError as refusal:
         record |= {"outcome": "refused", "because": refusal.message}
+    except OutOfTime as late:
+        record |= {"outcome": "lost", "because": late.message}
     except ModelError as mistake:
         record |= {"outcome": "malformed", "because": mistake.told}
     return {**record, "seconds": round(time.monotonic() - begun, 3)}
@@ -83,7 +87,7 @@ def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
         because = limit.told if isinstance(limit, StreamproofError) else "out of memory"
         open_ = [Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names]
         return {"properties": {finding.property: _verdict(finding) for finding in open_}}
-    if found.stopped == "interrupted":
+    if found.stopped == "interrupted" or requested():
         return {"outcome": "interrupted"}
     counts = found.counts
     findings = found.findings

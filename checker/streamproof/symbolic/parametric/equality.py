@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import inside
 from streamproof.symbolic.parametric.values import Shape, Universe, View
 from streamproof.symbolic.theory import Term
@@ -77,7 +78,7 @@ class _Question:
 
     def possible(self, formula: Term | None) -> bool:
         """Whether a state makes the formula true."""
-        return formula is not None and bool(self._solver.check(formula) == self._universe.z3.sat)
+        return formula is not None and bool(interrupts.answer(self._solver, formula) == self._universe.z3.sat)
 
     def truths(self, one: Expr, other: Expr) -> Term | None:
         """That two conditions differ."""

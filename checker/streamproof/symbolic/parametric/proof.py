@@ -15,6 +15,7 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
+from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import Claim, claim
 from streamproof.symbolic.parametric.showing import Cti, shown
 from streamproof.symbolic.parametric.steps import SAFE, Asked, Steps
@@ -74,20 +75,23 @@ def prove_any(
     collecting = gc.isenabled()
     gc.disable()  # terms make no cycles, and looking for some takes three times as long as making them
     try:
-        for stage in ((), *stages):
-            if callable(stage):
-                known = {c.name for c in (*written, *helpful)}
-                new = [c for c in stage() if c.name not in known]
-                tried += len(new)
-                if not new:
-                    continue
-                attempt = _Attempt(parametric, [*written, *helpful, *new], wanted, budget)
-            attempt.run()
-            if attempt.complete:
-                break
-            helpful = [c for c in attempt.alive.values() if c.found]
+        with interrupts.limited(seconds), interrupts.doing("proving"):
+            for stage in ((), *stages):
+                if callable(stage):
+                    known = {c.name for c in (*written, *helpful)}
+                    new = [c for c in stage() if c.name not in known]
+                    tried += len(new)
+                    if not new:
+                        continue
+                    attempt = _Attempt(parametric, [*written, *helpful, *new], wanted, budget)
+                attempt.run()
+                if attempt.complete:
+                    break
+                helpful = [c for c in attempt.alive.values() if c.found]
     except Stopped as stop:
         stopped = stop.why
+    except interrupts.TimeUp:
+        stopped = budget.out_of_time().why
     except KeyboardInterrupt:
         stopped = INTERRUPTED
     finally:

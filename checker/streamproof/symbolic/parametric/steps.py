@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import Claim, well_formed
 from streamproof.symbolic.parametric.question import Question, in_range, touched
 from streamproof.symbolic.parametric.values import Universe, View
@@ -91,7 +92,7 @@ class Asked:
         allowance, last = self._budget.allowance()
         solver.set("timeout", 2**32 - 1 if allowance is None else allowance)
         self._budget.queries += 1
-        answer = solver.check(*assumptions)
+        answer = interrupts.answer(solver, *assumptions)
         if answer == self.universe.z3.sat:
             self.model = solver.model()
             return Answer.YES

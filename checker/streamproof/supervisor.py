@@ -1,0 +1,212 @@
+"""The program as two processes: one works, the other, small, sees to it that the work ends when it should.
+
+The worker has a session of its own; the supervisor passes on what the terminal and others send. It kills a worker that does
+not react, says when something takes long, says why a worker has died, and leaves no process behind: whatever the worker had
+started is the supervisor's once the worker has ended. Loaded before everything else.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+from streamproof import interrupts
+
+GRACE = 5.0
+"""Seconds for a worker that is to end now, and for what it leaves behind."""
+LONG = 2.0
+"""Seconds of computing after which the supervisor says what is being done."""
+VERY_LONG = 10.0
+"""The same in seconds on the clock, for work that waits."""
+LOOK = 0.2
+"""Seconds between two looks at a worker that may take long."""
+CHILD_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of Linux: processes whose parent has died become this one's."""
+INTERRUPTED, TOO_LARGE, SYSTEM, INCONCLUSIVE = 130, 152, 153, 160
+"""Exit codes, as in `system.errors`, which is not loaded here."""
+
+
+def supervised(work: Callable[[], int]) -> int:
+    """Run `work` in a process of its own; gives its exit code."""
+    messages, telling = os.pipe()
+    alive, living = os.pipe()
+    woken, waking = os.pipe()
+    os.set_blocking(waking, False)
+    forwarded = {signal.SIGINT, signal.SIGTERM, signal.SIGTSTP, signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)
+    worker = os.fork()
+    if worker == 0:
+        for unused in (messages, living, woken, waking):
+            os.close(unused)
+        os.setsid()
+        _end_with(alive)
+        try:
+            interrupts.install(telling)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
+            return work()
+        except KeyboardInterrupt:  # before the program could catch it, or after
+            _say("streamproof: error: interrupted\n")
+            os._exit(INTERRUPTED)
+    os.close(telling)
+    os.close(alive)
+    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    for number in forwarded:
+        signal.signal(number, _noted)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
+    _adopt()
+    code = _Supervisor(worker, messages, woken).run()
+    _end_children()
+    return code
+
+
+def _noted(number: int, frame: FrameType | None) -> None:
+    """Signals are read from the pipe that `signal.set_wakeup_fd` writes to."""
+
+
+def _end_with(supervisor: int) -> None:
+    """Have this process, and what it has started, end when the other end of the pipe is closed."""
+    import _thread
+
+    def wait() -> None:
+        os.read(supervisor, 1)
+        os.killpg(0, signal.SIGKILL)
+
+    _thread.start_new_thread(wait, ())
+
+
+def _adopt() -> None:
+    """Become the parent of processes whose own parent has ended."""
+    with suppress(Exception):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+class _Supervisor:
+    """What is known of the worker. `kill_at`: when it is killed, and `why` the message and exit code then."""
+
+    def __init__(self, worker: int, messages: int, woken: int) -> None:
+        self.worker, self.messages, self.woken = worker, messages, woken
+        self.open = [messages, woken]
+        self.asked = 0
+        self.kill_at = float("inf")
+        self.why = ("", INTERRUPTED)
+        self.killed = False
+        self.doing = ""
+        self.since = (0.0, 0.0)
+        self.unread = b""
+
+    def run(self) -> int:
+        """Wait for the worker; gives the exit code."""
+        while True:
+            ended, status = os.waitpid(self.worker, os.WNOHANG)
+            if ended:
+                return self.code(os.waitstatus_to_exitcode(status))
+            wait = min(self.kill_at - time.monotonic(), LOOK if self.doing else float("inf"))
+            for ready in select.select(self.open, [], [], None if wait == float("inf") else max(wait, 0))[0]:
+                if ready == self.woken:
+                    for number in os.read(self.woken, 64):
+                        self.signalled(number)
+                else:
+                    self.told(os.read(self.messages, 4096))
+            if time.monotonic() >= self.kill_at:
+                self.kill()
+            self.look()
+
+    def signalled(self, number: int) -> None:
+        """Pass on a signal. Who asks three times does not wait any more."""
+        if number in (signal.SIGINT, signal.SIGTERM):
+            self.asked += 1
+            self.doing = ""
+            self.why = ("interrupted", INTERRUPTED)
+            self.kill_at = time.monotonic() + (GRACE if self.asked < 3 else 0)
+            os.kill(self.worker, number)
+        elif number == signal.SIGTSTP:
+            os.killpg(self.worker, signal.SIGSTOP)
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os.killpg(self.worker, signal.SIGCONT)
+
+    def told(self, some: bytes) -> None:
+        """Read what the worker says of itself."""
+        if not some:
+            self.open.remove(self.messages)
+        *lines, self.unread = (self.unread + some).split(b"\n")
+        for line in lines:
+            match line.decode("utf-8", "replace").split("\t"):
+                case ["gentle"] if self.asked == 1:
+                    self.kill_at = float("inf")
+                case ["doing", deadline, seconds, what] if not self.asked:
+                    self.doing, self.since = what, (time.monotonic(), self.computed())
+                    self.kill_at = float(deadline) + GRACE if deadline else float("inf")
+                    self.why = (f"time limit of {float(seconds):g} s reached while {what}", INCONCLUSIVE)
+                case ["done"] if not self.asked:
+                    self.doing, self.kill_at = "", float("inf")
+
+    def look(self) -> None:
+        """Say what is being done when it takes long."""
+        begun, computed = self.since
+        if self.doing and (time.monotonic() > begun + VERY_LONG or self.computed() > computed + LONG):
+            _say(f"streamproof: {self.doing} ...\n")
+            self.doing = ""
+
+    def computed(self) -> float:
+        """Seconds of processor time that the worker has used; 0 where the system does not say."""
+        with suppress(OSError):
+            return time.clock_gettime((~self.worker << 3) | 2)
+        return 0.0
+
+    def kill(self) -> None:
+        """End the worker, and what is in its session."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.worker, signal.SIGKILL)
+        self.killed, self.kill_at = True, float("inf")
+        message, code = self.why
+        remedy = "  nothing was decided; raise the limit\n" if code == INCONCLUSIVE else ""
+        _say(f"streamproof: error: {message}\n{remedy}")
+
+    def code(self, code: int) -> int:
+        """The exit code of a worker that ended with `code`, negative for the number of a signal."""
+        if code >= 0:
+            return code
+        if self.killed:
+            return self.why[1]
+        name = signal.Signals(-code).name
+        if code == -signal.SIGKILL:
+            _say(f"streamproof: error: killed ({name}), probably by the system, for lack of memory\n")
+            _say("  choose smaller parameters, or limit the memory with --memory\n")
+            return TOO_LARGE
+        _say(f"streamproof: error: the process crashed ({name})\n")
+        _say("  this is a defect of streamproof, or of a library the model loads; please report it\n")
+        return SYSTEM
+
+
+def _end_children() -> None:
+    """Wait for what the worker has left behind, and kill what does not end by itself."""
+    end = time.monotonic() + GRACE
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+        except ChildProcessError:
+            return
+        if time.monotonic() > end:
+            for child in _children():
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+        time.sleep(LOOK / 10)
+
+
+def _children() -> list[int]:
+    with suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+    return []
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):
+        os.write(2, text.encode())

@@ -1,0 +1,27 @@
+"""Work that a time limit breaks off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from streamproof.interrupts import TimeUp, busy, doing, limit
+from streamproof.system.errors import OutOfTime
+
+
+@contextmanager
+def timely(what: str) -> Iterator[None]:
+    """Raises `OutOfTime` when the time limit of the command is met in the block; `what` says what it does.
+
+    Within another such block, or one of `doing`, it is part of that one.
+    """
+    if busy():
+        yield
+        return
+    try:
+        with doing(what):
+            yield
+    except TimeUp:
+        raise OutOfTime(
+            f"time limit of {limit():g} s reached while {what}", remedy="nothing was decided; raise the limit"
+        ) from None

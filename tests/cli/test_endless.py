@@ -1,0 +1,196 @@
+"""Models that never end to be read, or are too large: limits on time hold from the first line of the model on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HANGS = 120.0
+"""Seconds after which a program counts as one that does not end."""
+
+HEAD = "import itertools\nfrom streamproof import ANY, Array, Bool, Model, Range, State, action, invariant, require\n"
+
+
+def model(body: str, *, setup: str = "pass", domain: str = "range(2)", state: str = "x=Range(0, 3)") -> str:
+    """A model with an action, parts of which are given."""
+    return f"""{HEAD}
+class M(Model):
+    check_deadlock = False
+    def setup(self):
+        {setup}
+    def state(self):
+        return State({state})
+    @action(i={domain})
+    def go(self, s, i):
+        require(s.x == i)
+        {body}
+    @invariant
+    def small(self, s):
+        return s.x < 4
+"""
+
+
+ENDLESS = {
+    "at import": HEAD + "while True:\n    pass\n",
+    "at import, swallowing": HEAD
+    + "while True:\n    try:\n        while True: pass\n    except BaseException:\n        pass\n",
+    "at import, in native code": HEAD + "sum(itertools.count())\n",
+    "in setup": model("s.x = 0", setup="self.sum = sum(iter(int, 1))"),
+    "in a helper": model("s.x = forever()") + "def forever():\n    while True:\n        pass\n",
+    "initial states": model("s.x = 0", state="x=Range(0, 4999998, init=ANY)"),
+}  # fmt: skip
+HARD = {"at import, swallowing", "at import, in native code", "in setup"}
+"""Those that only another process can end, after some seconds of grace."""
+
+
+def program(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """The program in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "streamproof", *words],
+        cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["check", "simulate", "prove"])
+@pytest.mark.parametrize("which", [w for w in ENDLESS if w not in HARD])
+def test_a_time_limit_covers_reading_the_model(tmp_path: Path, verb: str, which: str) -> None:
+    """What was cut is named, and the exit code is that of an inconclusive run."""
+    (tmp_path / "m.py").write_text(ENDLESS[which])
+    option = "--timeout" if verb == "prove" else "--time-limit"
+    done = program(tmp_path, verb, "m.py", option, "1")
+    assert done.returncode == 160, done.stderr
+    assert "Traceback" not in done.stderr
+    if which != "initial states":
+        assert "time limit of 1 s reached while reading the model" in done.stderr
+
+
+@pytest.mark.parametrize("which", sorted(HARD))
+def test_what_does_not_react_to_a_time_limit_is_killed(tmp_path: Path, which: str) -> None:
+    """Code that swallows every exception, or never comes back to Python, ends too."""
+    (tmp_path / "m.py").write_text(ENDLESS[which])
+    done = program(tmp_path, "check", "m.py", "--time-limit", "1")
+    assert done.returncode == 160, done.stderr
+    assert "time limit of 1 s reached while reading the model" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_time_limit_is_told_to_machines(tmp_path: Path) -> None:
+    """The JSON of a run that ended before anything was decided has the exit code and the reason."""
+    (tmp_path / "m.py").write_text(ENDLESS["in a helper"])
+    done = program(tmp_path, "check", "m.py", "--time-limit", "1", "--json", "a.json")
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert (done.returncode, document["exit_code"]) == (160, 160)
+    assert "while reading the model" in document["error"]["message"]
+
+
+def test_what_takes_long_is_said(tmp_path: Path) -> None:
+    """A model that is read for some seconds is no silent program."""
+    (tmp_path / "m.py").write_text(ENDLESS["at import"])
+    done = program(tmp_path, "check", "m.py", "--time-limit", "5")
+    assert done.stderr.startswith("streamproof: reading the model ...\n")
+
+
+@pytest.mark.parametrize("domain", ["range(10**8)", "itertools.count()", "(n for n in itertools.count())"])
+def test_domains_have_a_largest_size(tmp_path: Path, domain: str) -> None:
+    """A parameter of a million values is refused at its line, with the cap."""
+    (tmp_path / "m.py").write_text(model("s.x = 0", domain=domain))
+    done = program(tmp_path, "check", "m.py")
+    assert (done.returncode, done.stdout) == (150, "")
+    assert "m.py:10: the domain of go(i) has more than 200,000 values" in done.stderr
+
+
+@pytest.mark.parametrize("size", ["10**7", "10**12"])
+def test_the_size_of_a_variable_is_checked_before_it_is_built(tmp_path: Path, size: str) -> None:
+    """Ten million parts are too large, and a million million as soon."""
+    (tmp_path / "m.py").write_text(model("s.x[0] = 0", state=f"x=Array({size}, Bool())"))
+    done = program(tmp_path, "check", "m.py")
+    assert done.returncode == 152
+    assert "m.py:9: a variable of Array(Range(0, " in done.stderr
+
+
+@pytest.mark.parametrize("seconds", ["1", "3"])
+def test_proofs_for_every_size_end_with_their_time(tmp_path: Path, seconds: str) -> None:
+    """Wherever the time goes, into reading, comparing or proving, the answer is inconclusive."""
+    done = program(tmp_path, "prove", "credit", "--any", "exclusive,floating,depth", "--timeout", seconds, "-q")
+    assert done.returncode == 160, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("base", ["BaseException", "GeneratorExit"])
+def test_any_exception_at_import_is_an_error_of_the_model(tmp_path: Path, base: str) -> None:
+    """Those that are no `Exception` too."""
+    (tmp_path / "m.py").write_text(f"class X({base}):\n    pass\nraise X('no')\n")
+    done = program(tmp_path, "check", "m.py")
+    assert (done.returncode, done.stdout) == (150, "")
+    assert done.stderr == "streamproof: error: m.py:3: X: no\n  correct the model\n"
+
+
+@pytest.mark.parametrize(
+    ("closed", "code"), [("<&-", 12), ("2>&-", 12), (">&-", 141), (">&- 2>&-", 141), ("<&- >&- 2>&-", 141)]
+)
+def test_closed_standard_streams(folder: Path, closed: str, code: int) -> None:
+    """Without an output the program ends as at a closed pipe; without input or messages it does its work."""
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m streamproof check counter.py -q {closed}"],
+        cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (code, "")
+    if ">&-" not in closed.replace("2>&-", ""):
+        assert "violated: low" in done.stdout
+
+
+def test_a_worker_that_is_killed_is_explained(folder: Path) -> None:
+    """The system kills what takes too much memory: the program says so, with the code for that."""
+    (folder / "killed.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    done = program(folder, "check", "killed.py")
+    assert done.returncode == 152
+    assert done.stderr.startswith("streamproof: error: killed (SIGKILL)")
+
+
+def test_nothing_survives_the_program(folder: Path) -> None:
+    """Whoever kills the program, without a chance to clean up, has ended what it was doing."""
+    (folder / "sleeps.py").write_text(
+        "import os, subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '1000'])\n"
+        "open('pids', 'w').write(f'{os.getpid()} {child.pid}')\n"
+        "os.rename('pids', 'ready')\n"
+        "time.sleep(1000)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-m", "streamproof", "check", "sleeps.py"], cwd=folder)
+    while not (folder / "ready").exists():
+        assert process.poll() is None
+    process.kill()
+    process.wait()
+    pids = [int(pid) for pid in (folder / "ready").read_text().split()]
+    for pid in pids:
+        while _alive(pid):
+            pass
+    assert not any(map(_alive, pids))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_model_that_ignores_ctrl_c_is_killed(tmp_path: Path) -> None:
+    """Once is enough; the program ends, and says so."""
+    (tmp_path / "m.py").write_text("open('ready', 'w').close()\n" + ENDLESS["at import, swallowing"])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamproof", "check", "m.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "ready").exists():
+        assert process.poll() is None
+    os.kill(process.pid, signal.SIGINT)
+    error = process.communicate(timeout=HANGS)[1]
+    assert process.returncode == 130
+    assert error.endswith("streamproof: error: interrupted\n")

@@ -1,0 +1,215 @@
+"""Ctrl-C at any moment of any verb: it ends, says so, and leaves no process and no half-written file behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HANGS = 60.0
+"""Seconds after which an interrupted program counts as one that does not end."""
+SHORT, LONG = 4.0, 30.0
+"""Seconds of a verb that are of interest, for those that take longer, in few and in many trials."""
+MARK = "STREAMPROOF_TEST_MARK"
+"""An environment variable that everything has which a program under test has started."""
+
+MODEL = '''
+from streamproof import Model, Range, State, action, invariant, lemma, require
+
+
+class Wide(Model):
+    """Counters that go round, one by one."""
+
+    size: int = 12
+
+    def state(self):
+        return State(a=Range(0, self.size), b=Range(0, self.size), c=Range(0, self.size))
+
+    @action
+    def first(self, s):
+        s.a = 0 if s.a == self.size else s.a + 1
+
+    @action
+    def second(self, s):
+        s.b = 0 if s.b == self.size else s.b + 1
+
+    @action
+    def third(self, s):
+        s.c = 0 if s.c == self.size else s.c + 1
+
+    @invariant
+    def apart(self, s):
+        return s.a + s.b + s.c < 3 * self.size
+'''
+
+VERBS = {
+    "models": "models failover",
+    "check": "check wide.py -p size=40 --out out --json answer.json --dot graph.dot",
+    "check-certificate": "check failover --certificate proof.cert --out out",
+    "check-bmc": "check wide.py --engine bmc --depth 30 --out out",
+    "check-agree": "check wide.py --agree --json answer.json",
+    "compare": "compare cyclic --json answer.json",
+    "prove": "prove failover --out out --json answer.json",
+    "prove-any": "prove credit --any exclusive,floating,depth --json answer.json",
+    "sweep": "sweep credit -p channels=2 -p depth=2..3 -p floating=0..2 -p exclusive=1..2 --out out",
+    "simulate": "simulate failover --walks 2000 --seed 1 --out out",
+    "replay": "replay trace.itf.json",
+    "export": "export failover --format promela --out out",
+    "validate": "validate logs/a-taskfail-1 logs/b-lostpart-1 --events events --json answer.json",
+    "verify-certificate": "verify-certificate given.cert --model failover",
+    "counterexamples": "counterexamples --out out",
+    "counterexamples-check": f"counterexamples --check --out {ROOT / 'counterexamples'}",
+    "completion": "completion bash",
+}
+SPARK = {
+    "report": "report events --out out",
+    "validate-spark": "validate logs/a-taskfail-1 logs/b-lostpart-1 --master local[2] --events events",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of one run: its exit code, whether the signal met it alive, and what it wrote to standard error."""
+
+    code: int
+    seconds: float
+    met: bool
+    error: str
+
+
+@pytest.fixture(scope="session")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with everything that the verbs read."""
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "wide.py").write_text(MODEL)
+    for member in ("a-taskfail-1", "b-lostpart-1"):
+        packed = ROOT / "tests" / "data" / "flink" / "logs.tar.xz"
+        subprocess.run(["tar", "xf", packed, "-C", folder, f"logs/{member}"], check=True)
+    for words in (
+        "check wide.py -p size=3 --out traces -q",
+        "check failover --certificate given.cert -q",
+        "validate logs/a-taskfail-1 --events events",
+    ):
+        subprocess.run(
+            [sys.executable, "-m", "streamproof", *words.split()], cwd=folder, capture_output=True, check=False
+        )
+    (folder / "traces" / "apart.itf.json").rename(folder / "trace.itf.json")
+    return folder
+
+
+def run(words: str, inputs: Path, folder: Path, after: float) -> Ended:
+    """One run in a folder of its own, interrupted so many seconds after it was ready for that."""
+    folder.mkdir()
+    for item in inputs.iterdir():
+        if item.name not in ("streamproof-out", "traces"):
+            (folder / item.name).symlink_to(item)
+    mark = secrets.token_hex(8)
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamproof", *words.split()],
+        cwd=folder,
+        env={**os.environ, MARK: mark},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    met = False
+    try:
+        while process.poll() is None and not listens(process.pid):
+            time.sleep(0.005)
+        try:
+            process.wait(after)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            met = True
+        error = process.communicate(timeout=HANGS)[1]
+    finally:
+        process.kill()
+        process.wait()
+    left = marked(mark)
+    assert not left, f"{words}: left behind after {after} s: {left}"
+    return Ended(process.returncode, time.monotonic() - begun, met, error)
+
+
+def listens(pid: int) -> bool:
+    """Whether the program handles signals by now: before that, the interpreter is being loaded."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (signal.SIGCHLD - 1) & 1)
+    return False
+
+
+def marked(mark: str) -> list[str]:
+    """The command lines of the processes that have the mark in their environment."""
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            try:
+                if f"{MARK}={mark}".encode() in (place / "environ").read_bytes():
+                    found.append((place / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                continue
+    return found
+
+
+def written(folder: Path) -> set[str]:
+    """The files that a run has made."""
+    files = (Path(where) / name for where, _, names in os.walk(folder) for name in names)
+    return {str(file.relative_to(folder)) for file in files if not file.is_symlink()}
+
+
+def interrupt(words: str, inputs: Path, tmp_path: Path, times: int, most: float, seed: int) -> None:
+    """Interrupt a verb so many times, at random fractions of the time that it takes, or of its first seconds."""
+    whole = run(words, inputs, tmp_path / "whole", most)
+    names = None if whole.met else written(tmp_path / "whole")
+    seconds = min(whole.seconds, most)
+    chance = random.Random(seed)
+    for number in range(times):
+        folder = tmp_path / f"interrupted-{number}"
+        after = seconds * (number + chance.random()) / times
+        ended = run(words, inputs, folder, after)
+        place = f"{words}, after {after:.3f} of {seconds:.3f} s:\n{ended.error}"
+        assert ended.code in (130, whole.code), f"{ended.code}: {place}"
+        assert "Traceback" not in ended.error, place
+        assert "Exception ignored" not in ended.error, place
+        if ended.code == 130:
+            assert "interrupted" in ended.error, place
+        for name in written(folder):
+            assert names is None or name in names or name.endswith(".pyc") or name.startswith("streamproof-out"), (
+                f"{name}: {place}"
+            )
+            if name.endswith(".json"):
+                json.loads((folder / name).read_text())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_ctrl_c_ends_a_verb(verb: str, inputs: Path, tmp_path: Path) -> None:
+    """Three times in the course of the verb."""
+    interrupt(VERBS[verb], inputs, tmp_path, 3, SHORT, seed=1)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+@pytest.mark.parametrize("verb", SPARK)
+def test_ctrl_c_ends_a_verb_on_spark(verb: str, inputs: Path, tmp_path: Path) -> None:
+    """Three times in the course of the verb; the virtual machine of Java ends too."""
+    interrupt(SPARK[verb], inputs, tmp_path, 3, LONG, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("verb", [*VERBS, *SPARK])
+def test_ctrl_c_ends_a_verb_at_any_time(verb: str, inputs: Path, tmp_path: Path) -> None:
+    """Fifty times in the course of the verb."""
+    interrupt({**VERBS, **SPARK}[verb], inputs, tmp_path, 50, LONG, seed=2)
