@@ -79,7 +79,7 @@ GOOD = '{"trace":"t","process":"p","seq":1,"event":"e","args":{}}'
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "the line is not JSON (Expecting property name enclosed in double quotes: line 2 column 1 (char 2))"),
+        ("{", "the line is not one JSON value: Expecting property name enclosed in double quotes at column 1"),
         ("[1]", "an event must be a JSON object"),
         ('{"process":"p","seq":1,"event":"e"}', "the event lacks the field 'trace'"),
         ('{"trace":"t","seq":1,"event":"e"}', "the event lacks the field 'process'"),
@@ -95,7 +95,7 @@ GOOD = '{"trace":"t","process":"p","seq":1,"event":"e","args":{}}'
         ('{"trace":"t","process":"p","seq":2,"event":"e","args":[1]}', "'args' must be a JSON object, got [1]"),
         ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":[1,2.5]}}', "args.x[1] is a fractional number"),
         ('{"trace":"t","process":"p","seq":2,"event":"e","state":{"q":{"a":0.5}}}', "state.q.a is a fractional number"),
-        ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":NaN}}', "the line is not JSON (NaN is not JSON)"),
+        ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":NaN}}', "the line is not JSON: NaN is not JSON"),
         (
             '{"trace":"t","process":"p","seq":2,"event":"e","clock":{"p":"1"}}',
             "'clock' must give a whole number for each process, got {'p': '1'}",

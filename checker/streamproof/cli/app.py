@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from streamproof import __version__, interrupts
-from streamproof.cli.verbs import TRACEBACK, Verbs
+from streamproof.cli.verbs import TRACEBACK, Verbs, complaint
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.foreign import visible_output
 
@@ -99,8 +99,7 @@ def _explain(error: BaseException) -> int:
             click.echo(error.ctx.get_help() if error.ctx else "", err=True)
             return Exit.USAGE
         case click.ClickException():
-            path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else NAME
-            _complain(error.format_message(), f"{path} --help explains")
+            _complain(*complaint(error))
             return Exit.USAGE
         case KeyboardInterrupt() | click.Abort():
             _complain("interrupted")

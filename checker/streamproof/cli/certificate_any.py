@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ANY = "--any"
 SOLVER_NAMES = {"z3": "Z3", "cvc5": "cvc5"}
-MISSING = "cvc5 is not installed, so there is no second solver; pip install 'streamproof[certificates]'"
+MISSING = "cvc5 is not installed, so there is no second solver; pip install cvc5 into the environment of streamproof"
 
 
 # --- writing

@@ -21,7 +21,15 @@ from streamproof.cli.certificate import (
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.resources import Resources, resource_options
-from streamproof.cli.selection import Selection, json_option, limited_by, model_options, property_option, select
+from streamproof.cli.selection import (
+    Selection,
+    json_option,
+    limited_by,
+    model_options,
+    property_option,
+    select,
+    timeout_option,
+)
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
@@ -44,17 +52,16 @@ from streamproof.system.measure import Measured
     help="Visit every reachable state, or have a solver look at all behaviours of up to --depth steps.",
 )
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many distinct states.")
-@click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop after so many breadth-first levels.")
-@click.option(
-    "--max-violations", type=click.IntRange(min=1), metavar="N", help="Stop after so many violated properties."
-)
+@click.option("--max-depth", type=click.IntRange(min=1), hidden=True, help="Stop after N breadth-first levels.")
+@click.option("--max-violations", type=click.IntRange(min=1), metavar="N", help="Stop after N violated properties.")
 @click.option("--first", is_flag=True, help="Stop at the first violation: --max-violations 1.")
 @click.option(
-    "--depth", type=click.IntRange(min=0), metavar="N", help=f"Steps that bmc looks ahead.  [default: {DEFAULT_DEPTH}]"
+    "--depth",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Stop N steps after the initial states.  [default: no limit, with bmc {DEFAULT_DEPTH}]",
 )
-@click.option(
-    "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long."
-)
+@timeout_option("Stop after SECONDS.", "time_limit")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -112,6 +119,10 @@ def command(
         return run_agree(selection, limits_of(agree_limits, depth, time_limit), json_to, quiet=quiet)
     if agree_limits:
         raise UsageError("--agree-limit is of --agree", remedy="add --agree")
+    if max_depth is not None and depth is not None:
+        raise UsageError("--max-depth is an older name of --depth", remedy="leave out --max-depth")
+    if engine != BMC and depth is not None:
+        max_depth, depth = depth + 1, None  # levels: the initial states are the first
     if first and max_violations is not None:
         raise UsageError("--first is --max-violations 1", remedy="leave out one of the two")
     most = 1 if first else max_violations
@@ -132,7 +143,8 @@ def command(
         expect_writable(certificate, CERTIFICATE)
     folder = trace_folder(out, selection)
     words = (*limits.words, "--coverage") if coverage else limits.words
-    request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, detailed=coverage)
+    ending = () if most is None else ("--first",) if most == 1 else ("--max-violations", str(most))
+    request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, coverage, ending)
     try:
         system = selection.system()
         outcome = run_engine(

@@ -19,7 +19,7 @@ from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.exchange.itf import itf_text, plain, read_meta
 from streamproof.registry import bundled, find
-from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
@@ -58,6 +58,9 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
     be as short as possible, and none may be missing or left over; otherwise the exit code is 161.
     """
     expect_json_writable(json_to)
+    if checking and not out.is_dir():
+        why = "is a file" if out.exists() else "does not exist"
+        raise InputError(f"the folder {out} {why}", remedy="name the one that streamproof counterexamples has written")
     if not checking:
         expect_writable(out, None)
     problems: list[str] = []

@@ -40,7 +40,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.engine == BMC and (self.max_states is not None or self.max_depth is not None):
-            raise UsageError("bmc counts no states", remedy="limit it with --depth or --time-limit")
+            raise UsageError("bmc counts no states", remedy="limit it with --depth or --timeout")
         if self.engine == BMC and (self.symmetry or self.por):
             raise UsageError("bmc does not reduce: it visits no states", remedy="leave out --symmetry and --por")
         if self.engine == BMC and self.max_violations is not None:
@@ -49,8 +49,6 @@ class Limits:
             )
         if self.engine == BMC and self.resources.given:
             raise UsageError(f"bmc has no {self.resources.given[0]}: it visits no states", remedy="leave it out")
-        if self.engine != BMC and self.depth is not None:
-            raise UsageError("--depth is how far bmc looks", remedy="add --engine bmc, or use --max-depth")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -58,10 +56,8 @@ class Limits:
         given = {
             "--engine": None if self.engine == EXPLICIT else self.engine,
             "--max-states": self.max_states,
-            "--max-depth": self.max_depth,
-            "--depth": self.depth,
-            "--max-violations": self.max_violations,
-            "--time-limit": None if self.time_limit is None else f"{self.time_limit:g}",
+            "--depth": self.depth if self.max_depth is None else self.max_depth - 1,
+            "--timeout": None if self.time_limit is None else f"{self.time_limit:g}",
         }
         flags = {"--symmetry": self.symmetry, "--por": self.por}
         words = [word for name, value in given.items() if value is not None for word in (name, str(value))]

@@ -14,7 +14,7 @@ from streamproof import __version__
 from streamproof.cli.engines import Limits, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
-from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
+from streamproof.cli.selection import Selection, json_option, model_options, property_option, select, timeout_option
 from streamproof.cli.verbs import Verb
 from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
@@ -74,9 +74,7 @@ MODELS = ("promela", "tla", "smtlib", "chc")
 )
 @click.option("--svg", is_flag=True, help="With dot: also draw it, by Graphviz.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after so many states.")
-@click.option(
-    "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop it after so long."
-)
+@timeout_option("Stop the search after SECONDS.", "time_limit")
 @json_option
 def command(
     model: str,
@@ -112,7 +110,7 @@ def command(
     if form in MODELS and (actions or (properties and not chooses) or max_states or time_limit):
         rest = "--action, --max-states" if chooses else "--property, --action, --max-states"
         raise UsageError(
-            f"--format {form} writes the whole model and searches nothing", remedy=f"leave out {rest} and --time-limit"
+            f"--format {form} writes the whole model and searches nothing", remedy=f"leave out {rest} and --timeout"
         )
     expect_json_writable(json_to)
     place = Place(out, FORMS[form], svg)

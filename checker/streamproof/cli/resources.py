@@ -97,13 +97,13 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--memory",
             callback=amount,
             metavar="SIZE",
-            help="Stop when the process holds so much (500MB, 4GB, 4GiB).",
+            help="Stop when the process holds SIZE (500MB, 4GB, 4GiB).  [default: four fifths of the machine's memory]",
         ),
         click.option(
             "--spill",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Do not stop then, but go on with the states on disk, in DIR.",
+            help="Beyond --memory keep states on disk, in DIR, instead of stopping.",
         ),
         click.option(
             "--checkpoint",

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
-from streamproof.system.errors import Exit, InputError
+from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import expect_writable
 from streamproof.traces.lines import BLANK, Line, Span, Style, line
 
@@ -56,7 +57,7 @@ LONGEST = 240
     type=click.Choice(["ndjson", "parquet"]),
     default="ndjson",
     show_default=True,
-    help="Their form.",
+    help="Format of the event files.",
 )
 @click.option("--master", metavar="URL", help="Validate on Spark, one task per path: local[*], spark://...")
 @json_option
@@ -76,6 +77,9 @@ def command(
     from streamproof import __version__
     from streamproof.report.console import print_lines
 
+    source = click.get_current_context().get_parameter_source("form")
+    if events is None and source is ParameterSource.COMMANDLINE:
+        raise UsageError("--format is the format of the files that --events writes", remedy="add --events DIR")
     expect_json_writable(json_to)
     if events is not None:
         expect_writable(events, None)

@@ -24,6 +24,7 @@ from streamproof.system.bounded import LINE, bounded_lines
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, PARQUET, write
 from streamproof.system.foreign import visible_json
+from streamproof.system.reading import json_problem
 from streamproof.system.records import dataclass
 
 SCHEMA: Final = "streamproof.events"
@@ -170,9 +171,10 @@ def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path) -> Iterator[Eve
         try:
             data = json.loads(raw, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
-            why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"not JSON ({error})"
             raise InputError(
-                f"the line is {why}", loc=Loc(name, number), remedy="Give one JSON object per line, nothing else."
+                f"the line is {json_problem(error)}",
+                loc=Loc(name, number),
+                remedy="Give one JSON object per line, nothing else.",
             ) from error
         yield _event(data, name, number)
 
@@ -223,7 +225,9 @@ def _json_cell(text: object, column: str, name: str, row: int) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"column {column!r} does not hold JSON ({error})", loc=Loc(name, row)) from error
+        raise InputError(
+            f"column {column!r} does not hold JSON: it is {json_problem(error)}", loc=Loc(name, row)
+        ) from error
 
 
 def _event(data: object, name: str, number: int) -> Event:

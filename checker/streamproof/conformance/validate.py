@@ -13,11 +13,13 @@ from typing import Any
 from streamproof.conformance.binding import Binding, Case, Plan, Task
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
 from streamproof.conformance.overlapping import OverlapTracker
+from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.tracker import Steps, Tracked, Tracker
 from streamproof.system import StreamproofError, UsageError
 from streamproof.system.errors import Loc
 from streamproof.system.files import plain_name
 from streamproof.system.foreign import visible
+from streamproof.system.nearest import did_you_mean
 
 SCHEMA = "streamproof.verdict/1"
 GROUP = "streamproof.bindings"
@@ -33,9 +35,9 @@ def binding_for(model: str) -> Binding:
     """The binding registered for a model. Raises `UsageError` where there is none."""
     found = {e.name: e for e in entry_points(group=GROUP)}
     if model not in found:
-        known = ", ".join(sorted(found)) or "none"
+        hints = (did_you_mean(model, found), f"models with a binding: {', '.join(sorted(found)) or 'none'}")
         raise UsageError(
-            f"no logs are known that speak about the model {model!r}", remedy=f"models with a binding: {known}"
+            f"no logs are known that speak about the model {model!r}", remedy="\n  ".join(filter(None, hints))
         )
     binding: Binding = found[model].load()
     return binding
@@ -64,6 +66,7 @@ def validate_paths(
     """
     found: list[tuple[str, Binding, Any]] = []
     for path in map(Path, paths):
+        expect_recorded(path)
         for name in [model] if model is not None else models_for(path) if job_graph is None else [DEFAULT]:
             binding = binding_for(name)
             found += [(name, binding, run) for run in binding.runs(path)]
@@ -74,7 +77,7 @@ def validate_paths(
         if on_progress is not None:
             on_progress(plan.name)
         for problem in plan.problems[:DAMAGE_SHOWN]:
-            print(f"streamproof: damaged log: {visible(str(problem))}", file=sys.stderr)
+            print(f"streamproof: warning: {visible(str(problem))}", file=sys.stderr)
         records += judge(plan, name)
         if events_dir is not None:
             _write_events(plan, events_dir, events_format, f".{name}" if several and name != DEFAULT else "")

@@ -230,7 +230,7 @@ def _not_json(path: str, head: bytes, reason: str) -> Skipped:
 
 
 def _first_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The first line, and those that begin in the bytes that are looked at."""
+    """The first line and those that begin in the bytes that are looked at."""
     for line in bounded_lines(file):
         if line.strip():
             yield line

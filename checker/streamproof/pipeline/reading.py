@@ -16,6 +16,7 @@ from typing import Any
 
 from streamproof.pipeline.inputs import Source, opened
 from streamproof.system.bounded import LINE
+from streamproof.system.reading import json_problem
 from streamproof.system.records import dataclass
 
 DOCUMENT = 1 << 28
@@ -135,19 +136,7 @@ def _parsed(position: int, line: bytes) -> Found | Broken:
     try:
         return Found(position, json.loads(line.rstrip(), parse_constant=_refuse))
     except (ValueError, RecursionError) as failure:
-        return Broken(position, f"this line is {_why(failure)}")
-
-
-def _why(failure: Exception) -> str:
-    match failure:
-        case UnicodeDecodeError():
-            return "not UTF-8 text"
-        case json.JSONDecodeError():
-            return f"not one JSON value: {failure.msg} at column {failure.colno}"
-        case RecursionError():
-            return "nested too deeply"
-        case _:
-            return f"not JSON: {failure}"
+        return Broken(position, f"this line is {json_problem(failure)}")
 
 
 def _refuse(constant: str) -> None:

@@ -7,10 +7,9 @@ of `/jobs/:id` will do. The plan states ship strategies, not distribution patter
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,8 +24,10 @@ from streamproof.conformance.flink.graph import (
     same_connections,
 )
 from streamproof.conformance.flink.identifiers import HEX
-from streamproof.system.bounded import parsed, read_regular
-from streamproof.system.errors import InputError, Loc
+from streamproof.conformance.flink.records import Problem
+from streamproof.system.bounded import read_regular
+from streamproof.system.errors import InputError
+from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
 
 _REMEDY: Final = "Give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)."
@@ -120,18 +121,24 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     )
 
 
-def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
+def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], None]) -> dict[str, Path]:
     """The REST answers that lie in a folder (`rest-*.json`), by job.
 
     A file that cannot be read as an answer counts for the job of `jobs` that its name begins, so that reading it says
     what is wrong; a readable one of the same job takes its place. Where the API did not answer there is none.
+    An answer about a job of which the logs know nothing is reported.
     """
     known = sorted(jobs)
     found: dict[str, Path] = {}
     unreadable: dict[str, Path] = {}
     for file in sorted(folder.glob("rest-*.json")):
         try:
-            found.setdefault(read_rest(file).job, file)
+            about = read_rest(file).job
+            found.setdefault(about, file)
+            if known and about not in known:
+                report(
+                    Problem(str(file), 0, f"the answer is about job {about}, which is not in the logs; it is left out")
+                )
         except NoAnswer:
             continue
         except InputError:
@@ -144,11 +151,9 @@ def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        data = parsed(read_regular(path, MOST_BYTES))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, json.JSONDecodeError):
-            raise InputError(f"not JSON: {error.msg}", loc=Loc(str(path), error.lineno), remedy=_REMEDY) from error
-        raise _refusal(str(path), f"not JSON ({error})", _REMEDY) from error
+        data = parse_json(read_regular(path, MOST_BYTES).decode(), str(path), _REMEDY)
+    except UnicodeDecodeError as error:
+        raise _refusal(str(path), f"not UTF-8 text: byte {error.start}", _REMEDY) from error
     answers: dict[str, Any] = _expect(data, dict, "the whole", str(path))
     return answers
 

@@ -92,7 +92,7 @@ def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
     counts = found.counts
     findings = found.findings
     if found.stopped == Stop.MEMORY.value:
-        because = f"out of memory after {found.counts.distinct:,} states: with fewer --jobs each has more"
+        because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
         findings = tuple(replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings)
     return {
         "because": None if found.mistake is None else found.mistake.error.told,
