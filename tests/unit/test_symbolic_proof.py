@@ -96,9 +96,7 @@ def test_a_lemma_lowers_the_strength() -> None:
     """With evenness the same invariant follows at once, and the verdict says what it rests on."""
     proof = prove(evens(NOT_3, lemmas=[EVEN]))
     assert proof.k == {"not_3": 1}
-    assert proof.findings[0].because == (
-        "by k-induction, k=1, with lemma even"
-    )
+    assert proof.findings[0].because == ("by k-induction, k=1, with lemma even")
     assert (proof.used, proof.dropped) == (("even",), ())
     assert [(f.property, f.verdict) for f in proof.lemmas] == [("even", Verdict.HOLDS)]
 
@@ -171,9 +169,7 @@ def test_an_unreachable_state_refutes_reachability_without_a_trace() -> None:
     reach = Property("three", Kind.REACHABLE, b.eq(N, b.num(3)))
     (finding,) = prove(evens(reach)).findings
     assert (finding.verdict, finding.trace) == (Verdict.VIOLATED, None)
-    assert finding.because == (
-        "true in no reachable state, by k-induction, k=3"
-    )
+    assert finding.because == ("true in no reachable state, by k-induction, k=3")
     witness = prove(evens(replace(reach, expr=b.eq(N, b.num(4))))).findings[0]
     assert (witness.verdict, witness.because) == (Verdict.HOLDS, "reached after 2 steps")
 
@@ -263,9 +259,7 @@ def test_nothing_holds_while_the_model_may_make_a_mistake() -> None:
 def test_a_conservation_law_excludes_the_mistake() -> None:
     """With the law as a lemma everything is inductive, and the law is named as what the proof rests on."""
     proof = prove(credited(FREE, lemmas=[LAW]), max_k=1)
-    assert proof.findings[0].because == (
-        "by k-induction, k=1, with lemma law"
-    )
+    assert proof.findings[0].because == ("by k-induction, k=1, with lemma law")
     assert proof.used == ("law",)
 
 

@@ -20,7 +20,7 @@ from streamproof.system.errors import InputError
 from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
 
-_REMEDY: Final = "Give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)."
+_REMEDY: Final = "give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
 
 
@@ -75,12 +75,12 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     answer = data.get("job", data)
     if isinstance(answer, str):
         raise NoAnswer(
-            f"{file}: the API gave no answer: {answer[:120]}", remedy="Ask it again while the JobManager is running."
+            f"{file}: the API gave no answer: {answer[:120]}", remedy="ask it again while the JobManager is running"
         )
     answer = _expect(answer, dict, "job", file)
     found = _text(answer, "jid", file)
     if job is not None and found != job:
-        raise _refusal(file, f"the answer is about job {found}, not {job}", "Give the answer for the job of the logs.")
+        raise _refusal(file, f"the answer is about job {found}, not {job}", "give the answer for the job of the logs")
     name = _text(answer, "name", file)
     vertices = tuple(
         Vertex(_text(item, "id", file), _text(item, "name", file), _whole(item, "parallelism", file))
@@ -136,7 +136,7 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         data = parse_json(path.read_text(encoding="utf-8"), str(path), _REMEDY)
     except OSError as error:
-        raise _refusal(str(path), f"cannot be read: {error.strerror or error}", "Check the path.") from error
+        raise _refusal(str(path), f"cannot be read: {error.strerror or error}", "check the path") from error
     except UnicodeDecodeError as error:
         raise _refusal(str(path), f"not UTF-8 text: byte {error.start}", _REMEDY) from error
     answers: dict[str, Any] = _expect(data, dict, "the whole", str(path))
