@@ -124,6 +124,16 @@ def gently() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
+def patiently() -> Iterator[None]:
+    """Within it there is something to lose: the first Ctrl-C has no one killed, however long native code takes."""
+    _tell("patient")
+    try:
+        yield
+    finally:
+        _tell("impatient")
+
+
+@contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
     """Within it, `left` counts down and `doing` is broken off at the end. An outer limit that ends earlier is kept."""
     before = _run.deadline, _run.seconds
@@ -156,19 +166,19 @@ def limit() -> float:
 
 
 @contextmanager
-def doing(what: str) -> Iterator[None]:
-    """Break off the block with `TimeUp` at the end of the time limit. The supervisor says that it takes long.
+def doing(what: str, *, silent: bool = True) -> Iterator[None]:
+    """Break off the block with `TimeUp` at the end of the time limit.
 
-    Within another such block it is part of that one.
+    Unless `silent`, the supervisor says that it takes long. Within another such block it is part of that one.
     """
     if _run.busy or not _in_main_thread():
         yield
         return
     deadline = _run.deadline
-    _tell(f"doing\t{'' if deadline is None else deadline}\t{_run.seconds}\t{what}")
+    _tell(f"doing\t{'' if deadline is None else deadline}\t{_run.seconds}\t{what}\t{'silent' if silent else ''}")
     _run.busy = True
     try:
-        with _alarm(deadline):
+        with alarm():
             yield
     finally:
         _run.busy = False
@@ -181,9 +191,13 @@ def busy() -> bool:
 
 
 @contextmanager
-def _alarm(deadline: float | None) -> Iterator[None]:
-    """Raise `TimeUp` at `deadline` in the block, which may hold others; a timer of somebody else's goes on afterwards."""
-    if deadline is None:
+def alarm() -> Iterator[None]:
+    """Raise `TimeUp` at the end of the time limit in the block, where Python runs: nobody is killed.
+
+    Not for a block in another one. A timer of somebody else's goes on afterwards.
+    """
+    deadline = _run.deadline
+    if deadline is None or not _in_main_thread():
         yield
         return
     if deadline <= time.monotonic():

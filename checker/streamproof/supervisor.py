@@ -96,7 +96,7 @@ class _Supervisor:
         self.asked = 0
         self.kill_at = float("inf")
         self.why = ("", INTERRUPTED)
-        self.killed = False
+        self.killed = self.patient = False
         self.doing = ""
         self.since = (0.0, 0.0)
         self.unread = b""
@@ -124,7 +124,8 @@ class _Supervisor:
             self.asked += 1
             self.doing = ""
             self.why = ("interrupted", INTERRUPTED)
-            self.kill_at = time.monotonic() + (GRACE if self.asked < 3 else 0)
+            grace = float("inf") if self.patient and self.asked == 1 else GRACE if self.asked < 3 else 0
+            self.kill_at = time.monotonic() + grace
             os.kill(self.worker, number)
         elif number == signal.SIGTSTP:
             os.killpg(self.worker, signal.SIGSTOP)
@@ -138,10 +139,14 @@ class _Supervisor:
         *lines, self.unread = (self.unread + some).split(b"\n")
         for line in lines:
             match line.decode("utf-8", "replace").split("\t"):
+                case ["patient" | "impatient" as mood]:
+                    self.patient = mood == "patient"
+                    if self.asked == 1:
+                        self.kill_at = float("inf") if self.patient else time.monotonic() + GRACE
                 case ["gentle"] if self.asked == 1:
                     self.kill_at = float("inf")
-                case ["doing", deadline, seconds, what] if not self.asked:
-                    self.doing, self.since = what, (time.monotonic(), self.computed())
+                case ["doing", deadline, seconds, what, silent] if not self.asked:
+                    self.doing, self.since = "" if silent else what, (time.monotonic(), self.computed())
                     self.kill_at = float(deadline) + GRACE if deadline else float("inf")
                     self.why = (f"time limit of {float(seconds):g} s reached while {what}", INCONCLUSIVE)
                 case ["done"] if not self.asked:

@@ -142,6 +142,9 @@ def test_a_search_ends_at_the_first_violation(streamproof: Any, way: tuple[str, 
         "grows": "inconclusive",
     }
     assert done.err.startswith("Counterexample: low is violated after step 3\n")
+    assert "\n  reproduce   streamproof check two_counters.py --property low" in done.err
+    assert found["reproduce"].startswith("streamproof check two_counters.py")
+    assert "--first" in found["reproduce"]
 
 
 @pytest.mark.usefixtures("two")

@@ -160,9 +160,11 @@ def test_recorded_runs_become_a_report(streamproof: Any, folder: Path) -> None:
     done = streamproof("validate", *runs, "--json", "verdicts.json", "--events", "events")
     assert (done.code, done.out.splitlines()[-1]) == (0, "2 jobs: 2 accepted")
     verdicts = json.loads(Path("verdicts.json").read_text())["verdicts"]
-    done = streamproof("validate", *runs, "--json", "-", "--master", "local[2]")
+    done = streamproof("validate", *runs, "--json", "-", "--master", "local[2]", "--events", "there")
     assert done.code == 0
     assert json.loads(done.out)["verdicts"] == verdicts
+    here, there = ({p.name: p.read_bytes() for p in Path(name).iterdir()} for name in ("events", "there"))
+    assert here == there
     done = streamproof(
         "report", "verdicts.json", "events", "--out", "report", "--title", "Two runs", "--json", "r.json"
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from streamproof.cli import app
 from streamproof.pipeline.session import java_version, spark_failures, spark_session
 from streamproof.system.errors import SystemFailure
 
@@ -127,3 +128,9 @@ def test_a_master_that_is_none_is_refused_with_what_spark_said() -> None:
     assert said.startswith("Spark could not start on master nonsense: ")
     assert said.endswith("Master must either be yarn or start with spark, k8s, or local")
     assert remedy == "  masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443"
+
+
+def test_a_master_that_does_not_answer_is_refused_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A cluster that is not there is named, before Spark tries for a minute."""
+    assert app.run(["validate", str(tmp_path), "--master", "spark://127.0.0.1:1"]) == 153
+    assert "no Spark master at spark://127.0.0.1:1: Connection refused" in capsys.readouterr().err

@@ -47,6 +47,8 @@ class Request:
     begun: float
     detailed: bool = False
     """Whether coverage is shown in full."""
+    ending: tuple[str, ...] = ()
+    """The options that end it early, which a question about one property does not need."""
     files: dict[str, str | None] = field(default_factory=dict)
     """The findings whose traces were reported, with the file of each; None where none is kept."""
     shown: list[str] = field(default_factory=list)
@@ -55,7 +57,7 @@ class Request:
     @property
     def reproduce(self) -> str:
         """The line that asks the same again."""
-        return self.selection.command(self.verb, *self.words)
+        return self.selection.command(self.verb, *self.words, *self.ending)
 
     def about(self, prop: str) -> str:
         """The line that asks the same about one property."""

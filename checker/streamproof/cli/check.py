@@ -143,7 +143,8 @@ def command(
         expect_writable(certificate, CERTIFICATE)
     folder = trace_folder(out, selection)
     words = (*limits.words, "--coverage") if coverage else limits.words
-    request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, detailed=coverage)
+    ending = () if most is None else ("--first",) if most == 1 else ("--max-violations", str(most))
+    request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, coverage, ending)
     try:
         system = selection.system()
         outcome = run_engine(

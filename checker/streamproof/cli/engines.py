@@ -57,7 +57,6 @@ class Limits:
             "--engine": None if self.engine == EXPLICIT else self.engine,
             "--max-states": self.max_states,
             "--depth": self.depth if self.max_depth is None else self.max_depth - 1,
-            "--max-violations": self.max_violations,
             "--timeout": None if self.time_limit is None else f"{self.time_limit:g}",
         }
         flags = {"--symmetry": self.symmetry, "--por": self.por}

@@ -74,7 +74,7 @@ def answer_any(
     properties = [parametric.system.property(name) for name in chosen]
     ready = time.perf_counter() - begun
     with Ticking(live=not request.quiet) as progress:
-        with timely(COMPARING):
+        with timely(COMPARING, silent=True):
             same = compare_readings(selection.target.spec, selection.variant, selection.given, parametric, progress)
         proof = prove_any(
             parametric,

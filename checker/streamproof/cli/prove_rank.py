@@ -53,7 +53,7 @@ def answer_ranked(
     except Unbounded:
         model = selection.target.endless(selection.variant, selection.given, free)
     if isinstance(model, Parametric):
-        with timely(COMPARING):
+        with timely(COMPARING, silent=True):
             compare_readings(selection.target.spec, selection.variant, selection.given, model)
     ready = time.perf_counter() - begun
     query = QUERY_SECONDS if query_timeout is None else query_timeout

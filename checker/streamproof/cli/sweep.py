@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -24,6 +24,7 @@ from streamproof.cli.verbs import Option, Verb
 from streamproof.system.errors import UsageError
 
 if TYPE_CHECKING:
+    from streamproof.pipeline.sweeps.points import Plan
     from streamproof.report.sweep import SweepReport
 
 PROCESSES = 2
@@ -126,7 +127,7 @@ def command(
     from streamproof.pipeline.sweeps.outcome import boundaries, point_reports, properties_of
     from streamproof.report.console import print_lines
     from streamproof.report.sweep import SweepReport
-    from streamproof.report.sweep_console import sweep_lines
+    from streamproof.report.sweep_console import closing_lines, opening_lines
 
     begun = time.perf_counter()
     if math.isinf(timeout):
@@ -146,7 +147,6 @@ def command(
         run = Run(plan, tuple(kinds), limits, folder, again, status, jobs, place, full)
         explored = run.explored(people(json_to))
         points = point_reports(explored.points, explored.records, tuple(kinds))
-        told = boundaries(plan, points, kinds, status, formulas=not explored.interrupted) if not plan.sizes else ()
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]
@@ -162,7 +162,7 @@ def command(
         variants=plan.variants,
         properties=kinds,
         points=points,
-        boundaries=told,
+        boundaries=boundaries(plan, points, kinds) if not plan.sizes else (),
         limits=limits,
         seconds=time.perf_counter() - begun,
         reproduce=shlex.join(["streamproof", "sweep", model, *words]),
@@ -173,11 +173,40 @@ def command(
         by=plan.by,
         sizes=plan.sizes,
     )
-    report = _written(report, folder)
+    stream = people(json_to)
+    print_lines(opening_lines(report), stream)
+    with Status(live=not quiet) as status:
+        report = _with_formulas(report, plan, stream, status, maps=not quiet)
+    report = _written(replace(report, seconds=time.perf_counter() - begun), folder)
     if json_to is not None:
         write_json(report.to_json(), json_to)
-    print_lines(sweep_lines(report, maps=not quiet), people(json_to))
+    print_lines(closing_lines(report), stream)
     return report.exit_code
+
+
+def _with_formulas(report: SweepReport, plan: Plan, stream: TextIO, status: Status, *, maps: bool) -> SweepReport:
+    """The report with formulas; each property's points are printed before its formula is looked for.
+
+    Ctrl-C leaves the remaining formulas out.
+    """
+    from streamproof.pipeline.sweeps.outcome import with_formula
+    from streamproof.report.console import print_lines
+    from streamproof.report.sweep_console import boundary_lines, formula_lines, uneven
+
+    found = {id(boundary): boundary for boundary in report.boundaries}
+    interrupted = report.interrupted
+    for boundary in uneven(report):
+        print_lines(boundary_lines(report, boundary, maps=maps), stream)
+        stream.flush()
+        if not interrupted:
+            status(f"looking for a formula of {boundary.name}")
+            try:
+                found[id(boundary)] = with_formula(plan, report.points, boundary)
+            except KeyboardInterrupt:
+                interrupted = True
+            status.clear()
+        print_lines(formula_lines(found[id(boundary)]), stream)
+    return replace(report, boundaries=tuple(found.values()), interrupted=interrupted)
 
 
 FILES = {"table": "points.parquet", "page": "table.html", "map": "map.svg", "answer": "sweep.json"}

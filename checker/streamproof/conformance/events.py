@@ -20,8 +20,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from streamproof.system.bounded import LINE, bounded_lines
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.files import EVENTS, PARQUET, write
+from streamproof.system.foreign import visible_json
 from streamproof.system.reading import json_problem
 from streamproof.system.records import dataclass
 
@@ -99,7 +101,8 @@ def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
         packed = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") if target.suffix == ".gz" else None
         sink = packed or stream
         for event in events:
-            sink.write(json.dumps(_record(event), ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            line = json.dumps(_record(event), ensure_ascii=False, separators=(",", ":"))
+            sink.write(visible_json(line).encode() + b"\n")
             count += 1
         if packed:
             packed.close()
@@ -158,11 +161,13 @@ def _iterate(file: Path) -> Iterator[Event]:
         ) from error
 
 
-def _ndjson_events(stream: Iterable[bytes], file: Path) -> Iterator[Event]:
+def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path) -> Iterator[Event]:
     name = str(file)
-    for number, raw in enumerate(stream, 1):
+    for number, raw in enumerate(bounded_lines(stream), 1):
         if raw.isspace():
             continue
+        if len(raw) > LINE:
+            raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))
         try:
             data = json.loads(raw, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:

@@ -22,6 +22,7 @@ from streamproof.exchange.files import read_text
 from streamproof.exchange.itf_values import Malformed, canonical, compact, decode, encode, encode_plain, some, type_text
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
 from streamproof.system.files import ITF, write
+from streamproof.system.foreign import visible_json
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State, System
 from streamproof.system.reading import parse_json
@@ -68,7 +69,7 @@ def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
                 parts.append(f' "{key}": [\n{rows}\n ]')
             case _:
                 parts.append(f' "{key}": {compact(value)}')
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    return visible_json("{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[str, Any]:

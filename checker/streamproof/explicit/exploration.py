@@ -14,6 +14,7 @@ from streamproof.explicit.found import Found
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, resident_bytes
 from streamproof.explicit.reductions.plan import Plan, plan
 from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
+from streamproof.interrupts import patiently
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, SystemFailure, UsageError
 from streamproof.system.memory import peak_bytes
@@ -153,7 +154,7 @@ def explore(
     if max_violations is not None and max_violations < 1:
         raise UsageError(f"max_violations must be positive, got {max_violations}", remedy="leave it out for no limit")
     early = EarlyEnd(stop_when_decided, max_violations, on_violation)
-    with budget.listening():
+    with patiently():
         return _explore(system, chosen, budget, on_progress, early, tier, symmetry, por, workers, storage, spill)
 
 
@@ -178,7 +179,8 @@ def _explore(
         reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
     task = Task(scalarised, simple, properties, budget, on_progress, early, reduced, workers, storage, spill)
     prepared = time.perf_counter() - begun
-    search, used, reduced = run_tiers(task, tier)
+    with budget.listening():
+        search, used, reduced = run_tiers(task, tier)
     if not search.known and search.stopped is None:
         raise ModelError(
             f"{system.name} has no initial state", remedy="no choice of initial values satisfies its initial condition"

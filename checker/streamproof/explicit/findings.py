@@ -9,10 +9,10 @@ from streamproof.explicit.coverage import antecedents
 from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Stop
-from streamproof.explicit.liveness.findings import Temporal
+from streamproof.explicit.liveness.findings import Temporal, ended
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
-from streamproof.interrupts import limit
+from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
 from streamproof.system.errors import EvaluationError, TooLarge
 from streamproof.system.interpreter import Interpreter
@@ -53,7 +53,7 @@ def judge(search: Found, plan: Plan, early: EarlyEnd) -> Judgement:
             because = "not decided: as many violations were found as were asked for"
             findings.append(Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because))
         else:
-            findings.append(judges.finding(number, prop, mistake))
+            findings.append(judges.unhurried(number, prop, mistake))
             early.note(findings[-1])
     return Judgement(tuple(findings), mistake, judges.temporal.seconds)
 
@@ -86,6 +86,15 @@ class _Judge:
     interpreter: Interpreter
     temporal: Temporal
 
+    def unhurried(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
+        """The finding, unless the user interrupts: then the others are still told."""
+        try:
+            return self.finding(number, prop, mistake)
+        except KeyboardInterrupt:
+            self.search.budget.interrupt()
+            because = "interrupted while it was decided on the graph of states; run it again to the end"
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+
     def seen(self, number: int, prop: Property) -> Finding | None:
         """The finding for a property that the search has decided on its way."""
         event = self.search.events.get(number)
@@ -102,8 +111,13 @@ class _Judge:
         if found is not None:
             return found
         if prop.kind is Kind.TERMINATION:
+            if self.search.stopped is None and self.search.budget.interrupted:
+                return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.INTERRUPTED))
             try:
-                cycle = self.search.cycle()
+                with alarm():
+                    cycle = self.search.cycle()
+            except TimeUp:
+                return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.TIME))
             except TooLarge as limit:
                 because = str(limit) if self.search.stopped is None else advice(self.search)
                 return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)

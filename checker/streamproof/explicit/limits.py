@@ -89,6 +89,10 @@ class Budget:
                 was = asked()
                 self._asked = lambda: was
 
+    def interrupt(self) -> None:
+        """The user has asked for a stop while nothing listened."""
+        self._asked = lambda: True
+
     @property
     def interrupted(self) -> bool:
         """Whether the user has asked for a stop."""

@@ -27,6 +27,8 @@ OWN_WORKERS = 8
 """More are not made unless they are asked for."""
 COMPILER_BYTES = 100 << 20
 """What the process holds when it has loaded the compiler, and tables of some use."""
+RIVAL_BYTES = 4 * COMPILER_BYTES
+"""With less, a reduced search does without the full one beside it, whose code would stay."""
 SMALL_STATES, SMALL_WORK, GROWING = 5_000, 3_000_000, 500
 """Below this, generated Python is done before the compiler has been loaded, which takes a tenth of a second."""
 
@@ -92,10 +94,10 @@ def _full(task: Task, tier: str) -> tuple[Found, str]:
 
 def _handover(system: System) -> Handover:
     """When generated Python leaves a search of `system` to compiled code."""
-    return Handover(SMALL_STATES, SMALL_WORK, GROWING, _terms(system))
+    return Handover(SMALL_STATES, SMALL_WORK, GROWING, terms_of(system))
 
 
-def _terms(system: System) -> int:
+def terms_of(system: System) -> int:
     """How many terms its rules are made of: those that are evaluated for a state, at most."""
     terms: list[Expr] = []
     for i in system.instances:
@@ -113,13 +115,14 @@ def _reduced(task: Task, tier: str) -> tuple[Found, str, Plan]:
     from streamproof.explicit.reductions.rival import Rival
     from streamproof.explicit.reductions.search import ReducedSearch
 
-    terms = _terms(task.system)
+    terms = terms_of(task.system)
     full = replace(task, plan=Plan(), on_progress=None)
 
     def begin(early: Callable[[Found], Stop | None]) -> Found:
         return _compiled(full, early)
 
-    rival = Rival(begin, full.after_level, task.budget, terms) if tier == AUTO else None
+    roomy = (task.budget.max_bytes or RIVAL_BYTES) >= RIVAL_BYTES
+    rival = Rival(begin, full.after_level, task.budget, terms) if tier == AUTO and roomy else None
     search = ReducedSearch(
         task.scalarised,
         task.system,

@@ -94,7 +94,7 @@ def prove(
     asked = chosen(system, properties)
     budget = Budget(timeout, seconds, on_progress, reproducible)
     with interrupts.limited(None if reproducible else seconds):
-        with timely("preparing the proof"):
+        with timely("preparing the proof", silent=True):
             portfolio = Portfolio(system, asked, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
         stopped: str | None = None
         try:

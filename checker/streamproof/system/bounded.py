@@ -13,7 +13,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 from streamproof.system.errors import InputError
 from streamproof.system.sizes import bytes_text
@@ -85,11 +85,17 @@ def parsed(text: bytes, constant: Callable[[str], Any] | None = None) -> Any:
     return json.loads(text, parse_constant=constant)
 
 
-def lines(stream: BinaryIO, most: int = LINE) -> Iterator[tuple[bytes, bool]]:
-    """The lines of a stream, of each at most so many bytes, and whether there were more, which are passed over."""
-    while part := stream.readline(most):
-        whole = part.endswith(b"\n") or len(part) < most
+class _Lines(Protocol):
+    """A stream of bytes, compressed or not."""
+
+    def readline(self, size: int, /) -> bytes: ...
+
+
+def bounded_lines(stream: _Lines, most: int = LINE) -> Iterator[bytes]:
+    """The lines of a stream with their ends; of one that is longer than `most` the first `most` + 1 bytes."""
+    while part := stream.readline(most + 1):
         rest = part
-        while not whole and rest and not rest.endswith(b"\n"):
-            rest = stream.readline(most)
-        yield part, not whole
+        while len(rest) > most and not rest.endswith(b"\n"):
+            rest = stream.readline(most + 1)
+        cut = len(part) > most and not part.endswith(b"\n")
+        yield part + b"\n" if cut and rest.endswith(b"\n") else part

@@ -6,6 +6,7 @@ lines of a log for its own commands. None of that comes from streamproof, so all
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,15 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _escaped_but_lines(found: re.Match[str]) -> str:
     return found[0] if found[0] in "\n\t" else _escaped(found)
+
+
+def visible_json(text: str) -> str:
+    """JSON text, with JSON's own escapes for everything that does not print as it stands."""
+    return text if text.isascii() and "\x7f" not in text else _SUSPECT.sub(_escaped_for_json, text)
+
+
+def _escaped_for_json(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() or found[0] == "\n" else json.dumps(found[0])[1:-1]
 
 
 class VisibleStream:

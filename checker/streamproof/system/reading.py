@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from streamproof.system.bounded import CONTAINERS
 from streamproof.system.errors import InputError, Loc
 
 DIGITS = 4300
@@ -43,6 +44,8 @@ def expect_file(path: Path | str, remedy: str = "check the path") -> None:
 def parse_json(text: str, file: str, remedy: str = "") -> Any:
     """The value of a JSON text, in which no object may have a key twice. Raises `InputError`, with the line if possible."""
     text = text.removeprefix("\ufeff")
+    if text.count("[") + text.count("{") > CONTAINERS:
+        raise InputError(f"{file}: more than {CONTAINERS:,} lists and objects, which is the limit", remedy=remedy)
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_int=_number)
     except json.JSONDecodeError as error:

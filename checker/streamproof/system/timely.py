@@ -10,8 +10,10 @@ from streamproof.system.errors import OutOfTime
 
 
 @contextmanager
-def timely(what: str) -> Iterator[None]:
+def timely(what: str, *, silent: bool = False) -> Iterator[None]:
     """Raises `OutOfTime` when the time limit of the command is met in the block; `what` says what it does.
+
+    Unless `silent`, people are told when it takes long.
 
     Within another such block, or one of `doing`, it is part of that one.
     """
@@ -19,7 +21,7 @@ def timely(what: str) -> Iterator[None]:
         yield
         return
     try:
-        with doing(what):
+        with doing(what, silent=silent):
             yield
     except TimeUp:
         raise OutOfTime(

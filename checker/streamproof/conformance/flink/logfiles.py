@@ -19,8 +19,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from streamproof.conformance.flink.records import Problem, time_of
+from streamproof.conformance.flink.records import LONGEST, Problem, time_of
 from streamproof.conformance.packed import packed_as
+from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError
 from streamproof.system.reading import why_no_file
 from streamproof.system.records import dataclass
@@ -112,7 +113,9 @@ def _why_skipped(file: Path) -> str:
 
 
 def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes, None, None]:
-    """Lines of a log with their ends, unpacked if need be. A damaged archive is reported and gives what it holds.
+    """Lines of a log with their ends, unpacked if need be, of one that is too long its first `LONGEST` + 1 bytes.
+
+    A damaged archive is reported and gives what it holds.
 
     Raises `InputError` if the file cannot be read at all.
     """
@@ -121,7 +124,7 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
         with file.open("rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
             stream.seek(0)
-            for line in gzip.GzipFile(fileobj=stream) if packed else stream:
+            for line in bounded_lines(gzip.GzipFile(fileobj=stream) if packed else stream, LONGEST):
                 number += 1
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

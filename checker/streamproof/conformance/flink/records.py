@@ -17,7 +17,7 @@ from typing import Final
 from streamproof.conformance.flink.heads import Head, read_head, second_head, starts_like_head
 
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes
+LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes
 _DETAIL: Final = 2000  # lines kept under one head
 _JITTER: Final = timedelta(seconds=1)
 """By how much threads may log in another order than that of their times."""
@@ -156,9 +156,9 @@ def unwrapped(text: str) -> str:
 
 def _clean(raw: bytes, name: str, number: int, report: Callable[[Problem], None]) -> str | None:
     """The text of a line; None if nothing in it can be trusted."""
-    if len(raw) > _LONGEST:
-        report(Problem(name, number, f"the line has {len(raw)} bytes; the first {_LONGEST} are read"))
-        raw = raw[:_LONGEST]
+    if len(raw) > LONGEST:
+        report(Problem(name, number, f"the line has more than {LONGEST:,} bytes; only so many are read"))
+        raw = raw[:LONGEST]
     if b"\0" in raw:
         report(Problem(name, number, "the line has zero bytes, as a crash or a truncated copy leaves them"))
         # Only what follows the zeros is known to be in one piece.

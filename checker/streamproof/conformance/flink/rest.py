@@ -13,14 +13,26 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from streamproof.conformance.flink.graph import Edge, JobGraph, Vertex, gaps, pattern_of, same_connections
+from streamproof.conformance.flink.graph import (
+    MOST_PARALLELISM,
+    Edge,
+    JobGraph,
+    Vertex,
+    gaps,
+    pattern_of,
+    possible,
+    same_connections,
+)
 from streamproof.conformance.flink.identifiers import HEX
 from streamproof.conformance.flink.records import Problem
+from streamproof.system.bounded import read_regular
 from streamproof.system.errors import InputError
 from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
 
 _REMEDY: Final = "give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
+MOST_BYTES: Final = 64_000_000
+"""Bytes of an answer."""
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
 
 
@@ -83,13 +95,18 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
         raise _refusal(file, f"the answer is about job {found}, not {job}", "give the answer for the job of the logs")
     name = _text(answer, "name", file)
     vertices = tuple(
-        Vertex(_text(item, "id", file), _text(item, "name", file), _whole(item, "parallelism", file))
+        Vertex(_text(item, "id", file), _text(item, "name", file), possible(_whole(item, "parallelism", file)))
         for item in _objects(answer, "vertices", file)
     )
     if not vertices:
         raise _refusal(file, "the job has no vertices", _REMEDY)
     edges = _edges(_plan(data, answer, file), vertices, file)
-    missing = gaps(vertices, edges)
+    beyond = {
+        f"the parallelism of {item['name']!r}": f", claimed to be {item['parallelism']:,}; Flink allows {MOST_PARALLELISM:,}"
+        for item in answer["vertices"]
+        if possible(item["parallelism"]) is None
+    }
+    missing = [f"{gap}{beyond.get(gap, '')}" for gap in gaps(vertices, edges)]
     graph = JobGraph(found, name, vertices, edges, (), not missing, tuple(missing), "rest")
     return RestJob(
         job=found,
@@ -134,9 +151,7 @@ def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], Non
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        data = parse_json(path.read_text(encoding="utf-8"), str(path), _REMEDY)
-    except OSError as error:
-        raise _refusal(str(path), f"cannot be read: {error.strerror or error}", "check the path") from error
+        data = parse_json(read_regular(path, MOST_BYTES).decode(), str(path), _REMEDY)
     except UnicodeDecodeError as error:
         raise _refusal(str(path), f"not UTF-8 text: byte {error.start}", _REMEDY) from error
     answers: dict[str, Any] = _expect(data, dict, "the whole", str(path))

@@ -12,6 +12,7 @@ from streamproof.explicit.liveness import recurring
 from streamproof.explicit.liveness.outcome import count, violated
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
+from streamproof.interrupts import TimeUp, alarm
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.formula import recurring as steps_of
 from streamproof.system.model import Property
@@ -27,6 +28,11 @@ _ENDED = {
     Stop.TIME: "the time limit was met; raise it",
     Stop.MEMORY: "the memory was used up; choose smaller parameters",
 }
+
+
+def ended(spent: Stop) -> str:
+    """What is said of a property of endless behaviours where the search was complete and the time for this one was not."""
+    return f"all states were found, but not what becomes of them: {_ENDED.get(spent, spent.value)}"
 
 
 class Temporal:
@@ -55,17 +61,16 @@ class Temporal:
         begun = time.perf_counter()
         spent = self._search.budget.spent()
         if spent is not None:
-            because = f"all states were found, but not what becomes of them: {_ENDED.get(spent, spent.value)}"
-            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(spent))
         try:
-            return self._decided(prop, simple)
+            with alarm():
+                return self._decided(prop, simple)
+        except TimeUp:
+            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.TIME))
         except TooLarge as limit:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, str(limit))
         except MemoryError:
             because = "there is not enough memory for the graph of states; choose smaller parameters"
-            return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
-        except KeyboardInterrupt:
-            because = "interrupted while it was decided on the graph of states; run it again to the end"
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
         finally:
             self.seconds += time.perf_counter() - begun
