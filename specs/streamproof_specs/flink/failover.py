@@ -100,7 +100,7 @@ def _given(run: FlinkRun, path: Path) -> RestJob:
     if given.job not in run.jobs:
         raise InputError(
             f"{path}: the job graph is that of job {given.job}, which the run {run.name} does not have",
-            remedy=f"Its jobs are {', '.join(run.jobs) or 'not named by any log'}.",
+            remedy=f"its jobs are {', '.join(run.jobs) or 'not named by any log'}",
         )
     return given
 
