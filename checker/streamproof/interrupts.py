@@ -251,7 +251,9 @@ def _time_up(number: int, frame: FrameType | None) -> None:
 
 def answer(solver: Any, *assumptions: Any) -> Any:
     """What a solver of Z3 answers to `check`, which Ctrl-C and the time limit end too, with `unknown` or an exception."""
-    solver.set("ctrl_c", False)  # or it would keep Ctrl-C for itself
+    if not hasattr(solver, "calm"):
+        solver.set("ctrl_c", False)  # or it would keep Ctrl-C for itself
+        solver.calm = True
     woken = False
 
     def wake() -> None:
