@@ -61,7 +61,18 @@ def swept(part: Part, jobs: int) -> dict[str, Any]:
     folder = KEPT / part.name
     folder.mkdir(parents=True, exist_ok=True)
     answer = folder / "answer.json"
-    command = ["sweep", "baton", *part.options, "--out", str(folder), "--jobs", str(jobs), "-q", "--json", str(answer)]
+    command = [
+        "sweep",
+        "baton",
+        *part.options,
+        "--out",
+        str(folder),
+        "--workers",
+        str(jobs),
+        "-q",
+        "--json",
+        str(answer),
+    ]
     code = streamproof(command)
     if code not in (Exit.HOLDS, Exit.INCONCLUSIVE):
         raise SystemExit(f"{part.command} ended with {code}")

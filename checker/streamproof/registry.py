@@ -7,11 +7,13 @@ of users register theirs in the same way.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import os
+import re
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -22,13 +24,15 @@ from streamproof import entries
 from streamproof.entries import Entry
 from streamproof.interrupts import TimeUp
 from streamproof.language.compile import DEADLOCK, TERMINATION
+from streamproof.language.declarations import check_constructor, check_expected, check_model
 from streamproof.language.model import Model, Spec, marked
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.refinement import promised
 from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
-from streamproof.system.nearest import nearest
+from streamproof.system.nearest import did_you_mean
+from streamproof.system.reading import TOO_LONG, expect_file
 from streamproof.system.records import dataclass
 from streamproof.system.timely import timely
 from streamproof.system.unbounded import Parametric
@@ -38,6 +42,12 @@ T = TypeVar("T")
 GROUP = "streamproof.models"
 """The entry-point group in which packages register their models."""
 READING = "reading the model"
+
+
+MOST_NAMES = 16
+"""Names that a message lists."""
+LONGEST_LINE = 120
+"""Characters of a line of the user's file that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +78,12 @@ class Target:
 
     def variant(self, name: str | None) -> type[Model]:
         """The class of a variant, of the model itself for None. Raises `UsageError` for a name it does not have."""
-        if name is None:
-            return self.spec.model
-        if name not in self.spec.model.variants:
+        if name is not None and name not in self.spec.model.variants:
             raise unknown(f"{self.name} has no variant", name, self.spec.model.variants, "its variants")
-        return self.spec.model.variants[name]
+        found = self.spec.model if name is None else self.spec.model.variants[name]
+        check_model(found)
+        check_constructor(found)
+        return found
 
     def defaults(self, variant: str | None) -> dict[str, Any]:
         """The parameters at which a variant is checked unless others are asked for."""
@@ -95,6 +106,8 @@ class Target:
             )
         if self.spec.termination:
             found.append(Listed(TERMINATION, Kind.TERMINATION, "No behaviour goes on for ever."))
+        if cls.parts is Model.parts:  # which properties parts bring may depend on the parameters
+            check_expected(self.spec, variant, [one.name for one in found])
         return tuple(found)
 
     def warnings(self, variant: str | None) -> list[str]:
@@ -132,13 +145,22 @@ class Target:
         except ModelError as error:
             if parameters and isinstance(error.__cause__, ValueError):
                 shown = ", ".join(f"{name}={value}" for name, value in given.items())
-                remedy = f"the model refuses its parameters: {shown}"
-                raise UsageError(str(error.__cause__), loc=error.loc, remedy=remedy) from error
+                message = str(error.__cause__)
+                hints = (*_meant(message, given.values()), f"the model refuses its parameters: {shown}")
+                raise UsageError(message, loc=error.loc, remedy="\n  ".join(hints)) from error
             raise
         except (StreamproofError, KeyboardInterrupt):
             raise
         except BaseException as error:
             raise _of_user(error) from error
+
+
+def _meant(message: str, given: Iterable[Any]) -> Iterator[str]:
+    """What was probably meant by a text that a model refuses with a message that lists what it allows."""
+    for value in given:
+        before, _, allowed = message.partition(repr(value))
+        if isinstance(value, str) and before != message:
+            yield from filter(None, [did_you_mean(value, re.findall(r"[\w.-]*\w", allowed))])
 
 
 def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Listed]:
@@ -174,6 +196,11 @@ def bundled() -> Mapping[str, Entry]:
     return entries.every(GROUP)
 
 
+def is_registered(name: str) -> bool:
+    """Whether an installed package registers a model of this name."""
+    return entries.quick(GROUP, name) is not None or name in bundled()
+
+
 def find(text: str) -> Target:
     """The model that `text` names: a bundled name, ``path/to/file.py``, ``file.py:Name`` or ``package.module:Name``.
 
@@ -197,9 +224,15 @@ def _find(text: str) -> Target:
     if text in registered:
         return _registered(text, registered[text])
     if os.sep in text or Path(text).is_file():
-        what = "is a folder" if Path(text).is_dir() else "is not a Python file" if Path(text).exists() else None
-        raise InputError(f"{text} {what or 'does not exist'}", remedy="name a file that ends in .py")
-    raise unknown("there is no model", text, registered, "bundled", "or give a file.py, or package.module:Name")
+        expect_file(text, "name a file that ends in .py")
+        raise InputError(f"{text} is not a Python file", remedy="name a file that ends in .py")
+    raise unknown(
+        "there is no model",
+        text,
+        registered,
+        "",
+        "streamproof models lists the bundled ones; or give a file.py, or package.module:Name",
+    )
 
 
 def titled(name: str) -> Target | None:
@@ -216,13 +249,11 @@ def titled(name: str) -> Target | None:
 
 
 def unknown(message: str, name: str, known: Collection[str], kind: str, more: str = "") -> UsageError:
-    """The error for a name that does not exist: the nearest ones, then all of them."""
+    """The error for a name that does not exist: the nearest ones, then those there are, by their `kind`, then `more`."""
     names = list(known)
-    near = nearest(name, names, 3, cutoff=0.5)
-    near += [n for n in names if name and name in n and n not in near][: 3 - len(near)]
-    hints = [f"did you mean {' or '.join(near)}?"] if near else []
-    hints.append(f"{kind}: {', '.join(names) or 'none'}")
-    return UsageError(f"{message} {name!r}", remedy="\n  ".join([*hints, *([more] if more else [])]))
+    shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    hints = (did_you_mean(name, names), f"{kind}: {shown or 'none'}" if kind else "", more)
+    return UsageError(f"{message} {name!r}", remedy="\n  ".join(filter(None, hints)))
 
 
 def first_line(doc: str | None) -> str:
@@ -270,7 +301,7 @@ def _pick(text: str, place: str, module: types.ModuleType, name: str) -> Target:
             kind = type(getattr(module, name)).__name__
             raise UsageError(f"{name} in {place} is a {kind}, neither a Spec nor a Model class")
         return target
-    found = _candidates(module)
+    found = _candidates(module) or _stateless(module)
     if not found:
         raise InputError(f"{place} defines no model", remedy="define one: class MyModel(streamproof.Model)")
     if len(found) > 1:
@@ -288,7 +319,7 @@ def _candidates(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
     every = {id(v): (n, v) for n, v in vars(module).items() if isinstance(v, Spec)}.values()
     own = [(n, v) for n, v in every if v.model.__module__ == module.__name__]
     specs: dict[str, Spec | type[Model]] = dict(own or every)
-    covered = tuple(v.model for v in specs.values() if isinstance(v, Spec))
+    covered = tuple(c for v in specs.values() if isinstance(v, Spec) for c in (v.model, *_refined(v)))
     models = {
         n: v
         for n, v in vars(module).items()
@@ -298,13 +329,28 @@ def _candidates(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
     return {**specs, **models}
 
 
+def _refined(spec: Spec) -> Iterator[type[Model]]:
+    """The models that the properties of a specification say its model refines."""
+    for function in (*spec.properties, *(f for c in spec.model.__mro__ for f in vars(c).values())):
+        mark = getattr(function, MARK, None)
+        if isinstance(mark, RefinementMark):
+            model = mark.spec.model if isinstance(mark.spec, Spec) else mark.spec
+            if isinstance(model, type):
+                yield model
+
+
+def _stateless(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
+    """The classes of a module that would be models if they had a state."""
+    own = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Model)]
+    return {v.__name__: v for v in own if v.__module__ == module.__name__ and v.variant is None}
+
+
 def _import_file(path: Path) -> types.ModuleType:
     """Run a user's file as a module of its own name; its folder is searched for what it imports, after everything else.
 
     Compiled here rather than by the import system, whose cache would take an edit within the same second for no edit.
     """
-    if not path.is_file():
-        raise InputError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}", remedy="check the path")
+    expect_file(path)
     import hashlib
 
     full = os.path.abspath(path)
@@ -314,8 +360,7 @@ def _import_file(path: Path) -> types.ModuleType:
     module.__file__ = full
     sys.modules[name] = module
     try:
-        source = Path(full).read_bytes()
-        exec(compile(source, full, "exec", dont_inherit=True), vars(module))
+        exec(_compiled(path, full), vars(module))
     except StreamproofError:
         raise
     except OSError as error:
@@ -327,6 +372,45 @@ def _import_file(path: Path) -> types.ModuleType:
     except BaseException as error:
         raise _of_user(error, full) from error
     return module
+
+
+def _compiled(path: Path, full: str) -> types.CodeType:
+    """The code of a file of Python, whose full name is `full`. Raises `InputError` or `ModelError`."""
+    source = Path(full).read_bytes()
+    try:
+        source.decode("utf-8")
+    except UnicodeDecodeError as error:
+        try:
+            importlib.util.decode_source(source)
+        except (SyntaxError, UnicodeDecodeError):
+            raise InputError(
+                f"{path} is not UTF-8 text: byte {error.start} is {source[error.start]:#x}",
+                remedy="store it as UTF-8, or name its encoding in the first line",
+            ) from None
+    try:
+        return compile(source, full, "exec", dont_inherit=True)
+    except (RecursionError, MemoryError):
+        raise ModelError(
+            "an expression is nested too deeply for Python",
+            loc=Loc(full, _longest(source)),
+            remedy="give its parts names, or write a sum, a conjunction or a lookup over a list",
+        ) from None
+
+
+def _longest(source: bytes) -> int:
+    """The first line of the statement with the most tokens, which is the one that is nested too deeply."""
+    import io
+    import tokenize
+
+    counts: dict[int, int] = {}
+    first = 0
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.tokenize(io.BytesIO(source).readline):
+            first = first or token.start[0]
+            counts[first] = counts.get(first, 0) + 1
+            if token.type == tokenize.NEWLINE:
+                first = 0
+    return max(counts, key=lambda line: counts[line], default=1)
 
 
 def _import_module(name: str) -> types.ModuleType:
@@ -357,12 +441,23 @@ def _of_user(error: BaseException, file: str | None = None) -> ModelError:
     """An exception of the user's code as an error of the model, at the user's line."""
     if isinstance(error, SyntaxError):
         place = Loc(error.filename or file or "?", error.lineno or 1)
-        text = f"\n    {error.text.strip()}" if error.text else ""
+        if _is_too_long(error):
+            return ModelError(TOO_LONG, loc=place, remedy="write a smaller one")
+        shown = (error.text or "").strip()
+        shown = shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]} ..."
+        text = f"\n    {shown}" if shown else ""
         return ModelError(f"{type(error).__name__}: {error.msg}{text}", loc=place, remedy="correct the file")
     loc = _users_line(error) or (Loc(file, 1) if file else None)
+    if _is_too_long(error):
+        return ModelError(TOO_LONG, loc=loc, remedy="compute with smaller ones")
     if isinstance(error, SystemExit):
         return ModelError("the file ends the program while it is imported", loc=loc, remedy="guard its script part")
     return ModelError(f"{type(error).__name__}: {error}", loc=loc, remedy="correct the model")
+
+
+def _is_too_long(error: BaseException) -> bool:
+    """Whether Python refuses to read or write an integer because of its length."""
+    return isinstance(error, ValueError | SyntaxError) and "for integer string conversion" in str(error)
 
 
 def _users_line(error: BaseException) -> Loc | None:

@@ -421,10 +421,16 @@ def test_what_is_small() -> None:
     assert not small_graph.is_small(1, small_graph.MOST_STEPS + 1)
 
 
+@pytest.mark.parametrize("pace", [1, 1000])
 @pytest.mark.parametrize("words", [["baton"], ["baton", "--variant", "inner-first"], ["credit_connection"]])
-def test_arrays_are_not_loaded(words: list[str]) -> None:
-    """A check of a small model with temporal properties, held or violated, of states or of steps, loads no NumPy."""
+def test_arrays_are_not_loaded(words: list[str], pace: int) -> None:
+    """A check of a small model with temporal properties, held or violated, of states or of steps, loads no NumPy.
+
+    Neither does it on a machine that is a thousand times slower.
+    """
     code = (
+        f"import time; clock = time.perf_counter; time.perf_counter = lambda: {pace} * clock()\n"
+        f"steady = time.monotonic; time.monotonic = lambda: {pace} * steady()\n"
         "import sys; from streamproof.__main__ import main; main()\n"
         "loaded = [m for m in ('numpy', 'scipy', 'llvmlite') if m in sys.modules]\n"
         "print(loaded, file=sys.stderr)"

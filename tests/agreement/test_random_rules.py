@@ -45,7 +45,7 @@ class Random(Model):
     def state(self):
         who = Enum("A", "B", "C")
         return State(
-            a=Range(0, 3), b=Range(-2, 2), p=Bool(), m=Enum("A", "B", "C"),
+            a=Range(0, 3), b=Range(-2, 2, init=-2), p=Bool(), m=Enum("A", "B", "C"),
             arr=Array(range(3), Range(0, 3)), flags=Array(["X", "Y"], Bool()), by=Array(Enum("A", "B", "C"), Range(0, 2)),
             grid=Array(range(2), Array(range(2), Range(0, 2))),
             recs=Array(range(2), Record(n=Range(0, 3), ok=Bool(), m=who)),

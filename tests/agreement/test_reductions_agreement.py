@@ -216,6 +216,25 @@ def test_symmetry_on_processes() -> None:
     assert found["smaller"] >= 40
 
 
+def picking(random: Random) -> System:
+    """A symmetric system with a rule that picks something for each process."""
+    return symmetric_system(random, picking=True)
+
+
+def partial(random: Random) -> System:
+    """The same where one process is special."""
+    return symmetric_system(random, picking=True, favourite=True)
+
+
+def test_symmetry_of_picks() -> None:
+    """Where a rule makes one pick for each process, exchanging processes exchanges the picks: the reduction is made."""
+    found = same_orbits(picking, range(60))
+    assert found["False"] == 0
+    assert found["smaller"] >= 30
+    assert outcomes(picking, range(30), por=True, symmetry=True)["smaller"] >= 10
+    assert same_orbits(partial, range(40))["False"] >= 25
+
+
 def test_symmetry_is_not_believed() -> None:
     """Systems that favour one process keep their full search, unless it makes no difference."""
     found = same_orbits(lambda random: symmetric_system(random, favourite=True), range(60))
@@ -227,6 +246,8 @@ def test_symmetry_on_many_processes() -> None:
     """The same on many more."""
     assert same_orbits(symmetric_system, range(1000, 5000))["False"] == 0
     same_orbits(lambda random: symmetric_system(random, favourite=True), range(1000, 2000))
+    assert same_orbits(picking, range(1000, 4000))["False"] == 0
+    same_orbits(partial, range(1000, 3000))
 
 
 def test_a_wrong_symmetry_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,6 +259,13 @@ def test_a_wrong_symmetry_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(automorphism, "verify", believe)
     with pytest.raises((AssertionError, StreamproofError)):
         same_orbits(lambda random: symmetric_system(random, favourite=True), range(60))
+
+
+def test_a_rule_taken_for_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where any instance with the same picks in some order is taken for the renamed one, some comparison fails."""
+    monkeypatch.setattr(automorphism._Comparison, "_any_rule", lambda *given: None)
+    with pytest.raises((AssertionError, StreamproofError)):
+        same_orbits(partial, range(40))
 
 
 # --- bundled models

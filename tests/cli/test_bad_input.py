@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ FILES = {
 CASES = [
     # models
     ("check nosuch", 2, "there is no model 'nosuch'"),
-    ("check failovr", 2, "there is no model 'failovr'\n  did you mean failover?"),
+    ("check failovr", 2, "there is no model 'failovr'\n  did you mean failover?\n  streamproof models lists the"),
     ("check die_hard", 2, "there is no model 'die_hard'\n  did you mean reference.die_hard?"),
     ("check missing.py", 2, "missing.py does not exist\n  check the path"),
     ("check notes.txt", 2, "notes.txt is not a Python file\n  name a file that ends in .py"),
@@ -69,33 +71,59 @@ CASES = [
         "counter has no property 'lo'\n  did you mean low?\n  its properties: low, grows, full",
     ),
     # limits and engines
-    ("check counter.py --max-states 0", 2, "Invalid value for '--max-states': 0 is not in the range x>=1."),
-    ("check counter.py --time-limit 0", 2, "Invalid value for '--time-limit': 0.0 is not in the range x>0."),
+    ("check counter.py --max-states 0", 2, "invalid value for '--max-states': 0 is not in the range x>=1\n"),
+    ("check counter.py --timeout 0", 2, "invalid value for '--timeout': 0.0 is not in the range x>0\n"),
+    ("check counter.py --time-limit 0", 2, "invalid value for '--timeout': 0.0 is not in the range x>0\n"),
+    ("check counter.py --timeout nan", 2, "invalid value for '--timeout': nan is not a number of seconds\n"),
+    ("prove counter.py --query-timeout nan", 2, "invalid value for '--query-timeout': nan is not a number of"),
+    (
+        "sweep counter.py --timeout inf",
+        2,
+        "a sweep limits the time of each point\n  give --timeout a number of seconds",
+    ),
+    ("check counter.py --timeout 3 --time-limit 4", 2, "--timeout is given 2 times; give it once\n"),
+    ("check counter.py --json a --json b", 2, "--json is given 2 times; give it once\n"),
+    ("check counter.py -p limit=1 -p limit=2", 2, "the parameter limit is given 2 times\n  give it once"),
+    ("sweep counter.py -p limit=1 -p limit=2..3", 2, "the parameter limit is given 2 times\n  give it once"),
+    ("check counter.py --depth 2 --max-depth 3", 2, "--max-depth is an older name of --depth\n  leave out --max-depth"),
+    ("prove counter.py --any ,", 2, "--any ',' names no parameter\n  write --any NAME[,NAME], or leave it out"),
+    ("validate . --format parquet", 2, "--format is the format of the files that --events writes\n  add --events DIR"),
     (
         "check counter.py --engine bmc --max-states 5",
         2,
-        "bmc counts no states\n  limit it with --depth or --time-limit",
+        "bmc counts no states\n  limit it with --depth or --timeout",
     ),
-    ("check counter.py --depth 5", 2, "--depth is how far bmc looks\n  add --engine bmc, or use --max-depth"),
     ("check counter.py --engine bmc --dot g.dot", 2, "bmc knows no graph of states to draw"),
-    ("check counter.py --engine spin", 2, "Invalid value for '--engine': 'spin' is not one of 'explicit', 'bmc'."),
+    ("check counter.py --engine spin", 2, "invalid value for '--engine': 'spin' is not one of 'explicit', 'bmc'\n"),
     # places
     ("check counter.py --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
     ("check counter.py --out notes.txt/x", 153, "notes.txt/x cannot be written: "),
-    ("check counter.py --json notes.txt", 153, "notes.txt exists and is not JSON\n  name another file, or remove it"),
+    (
+        "check counter.py --json notes.txt",
+        153,
+        "notes.txt exists and was not written by streamproof as JSON",
+    ),
     ("check counter.py --json ./", 153, ". is a folder\n  name a file"),
     ("check counter.py --dot ./", 153, ". is a folder\n  name a file"),
     ("report trace.json --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
     # verbs and options
-    ("frobnicate", 2, "No such command 'frobnicate'.\n  streamproof --help explains"),
-    ("check", 2, "Missing argument 'MODEL'.\n  streamproof check --help explains"),
-    ("check counter.py --propery low", 2, "No such option '--propery'."),
-    ("completion tcsh", 2, "Invalid value for '{bash|zsh|fish}': 'tcsh' is not one of 'bash', 'zsh', 'fish'."),
+    ("frobnicate", 2, "no such verb 'frobnicate'\n  streamproof --help lists the verbs"),
+    ("chekc counter.py", 2, "no such verb 'chekc'\n  did you mean check?\n"),
+    ("valdate runs", 2, "no such verb 'valdate'\n  did you mean validate?\n"),
+    ("modles", 2, "no such verb 'modles'\n  did you mean models?\n"),
+    ("check", 2, "missing argument 'MODEL'\n  streamproof check --help explains"),
+    ("check counter.py --propery low", 2, "no such option --propery\n  did you mean --property?\n"),
+    ("check counter.py --varient low", 2, "no such option --varient\n  did you mean --variant?\n"),
+    ("check counter.py --frobnicate", 2, "no such option --frobnicate\n  streamproof check --help explains"),
+    ("check failover --topology diamon", 2, "streamproof_models/failover/machine.py:"),
+    ("export counter.py", 2, "missing option '--format'. Choose from: itf, dot, promela, tla, smtlib, chc\n"),
+    ("completion", 2, "missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish\n"),
+    ("completion tcsh", 2, "invalid value for '{bash|zsh|fish}': 'tcsh' is not one of 'bash', 'zsh', 'fish'\n"),
     # traces and logs
     ("replay missing.itf.json", 2, "missing.itf.json does not exist\n  check the path"),
     ("replay notes.txt", 2, "notes.txt:1: not JSON: Expecting value"),
     ("replay trace.json", 2, "trace.json: not a trace in ITF: no list of states"),
-    ("validate missing", 2, "Invalid value for 'PATHS...': Path 'missing' does not exist."),
+    ("validate missing", 2, "invalid value for 'PATHS...': Path 'missing' does not exist\n"),
     ("report missing --out r", 2, "missing: no such file or folder"),
     ("export counter.py --format itf --out a.itf.json --action x --property low", 2, "--action and --property exclude"),
     ("export counter.py --format itf --out t --svg", 2, "--svg draws what --format dot writes"),
@@ -109,7 +137,7 @@ CASES = [
     (
         "export counter.py --format promela --out notes.txt",
         153,
-        "notes.txt exists and is not Promela\n  name another file",
+        "notes.txt exists and was not written by streamproof as Promela\n  name another place",
     ),
     (
         "export counter.py --format promela --out c.pml --property low",
@@ -131,7 +159,11 @@ CASES = [
         2,
         "--format tla writes the whole model and searches nothing",
     ),
-    ("export counter.py --format dot --out notes.txt", 153, "notes.txt exists and is not DOT\n  name another file"),
+    (
+        "export counter.py --format dot --out notes.txt",
+        153,
+        "notes.txt exists and was not written by streamproof as DOT",
+    ),
 ]
 
 
@@ -155,3 +187,72 @@ def test_developers_get_the_traceback(streamproof: Any, folder: Path) -> None:
     for arguments in (("--traceback", "check", "zero.py"), ("check", "zero.py", "--traceback")):
         with pytest.raises(Exception, match="ZeroDivisionError"):
             streamproof(*arguments)
+
+
+@pytest.mark.parametrize("words", [("--topology", "diamon"), ("-p", "topology=diamon")])
+def test_the_nearest_topology_is_suggested(streamproof: Any, words: tuple[str, ...]) -> None:
+    """A model that refuses a text with a list of those it allows gets a suggestion from that list."""
+    done = streamproof("check", "failover", *words)
+    assert (done.code, "\n  did you mean diamond?\n" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (("check", "counter.py", "-p", "limit=2", "--time-limit", "60"), "check counter.py -p limit=2 --timeout 60"),
+        (("check", "counter.py", "--max-depth", "1"), "check counter.py --depth 0"),
+        (("check", "counter.py", "--depth", "1"), "check counter.py --depth 1"),
+        (("simulate", "counter.py", "--time-limit", "60", "--walks", "2", "--seed", "1"), ""),
+        (("sweep", "counter.py", "-p", "limit=1..2", "--jobs", "1"), "sweep counter.py -p limit=1..2"),
+    ],
+)
+def test_former_names_of_options_work(streamproof: Any, words: tuple[str, ...], same: str) -> None:
+    """An option that was renamed is accepted under its old name, which no help lists; the line to repeat has the new one."""
+    done = streamproof(*words, "-q")
+    assert done.code != 2, done.err
+    assert f"reproduce: streamproof {same}" in done.out
+    assert not {"--time-limit", "--jobs"} & set(streamproof(words[0], "--help").out.split())
+
+
+def test_a_trace_from_standard_input(streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe is read once; `-` stands for it."""
+    streamproof("check", "counter.py", "-q")
+    text = (folder / "streamproof-out" / "counter" / "low.itf.json").read_text()
+    for name in ("-", "/dev/stdin"):
+        done = subprocess.run(
+            [sys.executable, "-m", "streamproof", "replay", name, "--model", "counter.py", "-q"],
+            input=text, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        shown = "standard input" if name == "-" else name
+        assert (done.returncode, done.stdout) == (0, f"{shown}: replayed, 3 steps; it violates low\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("9" * 5000, "low.itf.json:{line}: an integer has more than 4,300 digits"),
+        ("[" * 100_000 + "]" * 100_000, "low.itf.json:{line}: values are nested too deeply"),
+        ('{"#bigint": "3"}, "once": 1, "once": 2', "low.itf.json:{line}: the key 'once' occurs twice in one object"),
+        ('{"#bigint": "3"}, "n": 2', "low.itf.json: the key 'n' occurs twice in one object"),
+    ],
+    ids=["digits", "nesting", "twice", "somewhere twice"],
+)
+def test_json_that_python_cannot_read(streamproof: Any, folder: Path, value: str, message: str) -> None:
+    """The message names the line where it is certain, in words of ours; a byte order mark is no mistake."""
+    streamproof("check", "counter.py", "-q")
+    text = (folder / "streamproof-out" / "counter" / "low.itf.json").read_text()
+    (folder / "low.itf.json").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert streamproof("replay", "low.itf.json", "--model", "counter.py", "-q").code == 0
+    last = '{"#bigint": "3"}'
+    before, _, after = text.rpartition(last)
+    (folder / "low.itf.json").write_text(before + value + after)
+    done = streamproof("replay", "low.itf.json", "--model", "counter.py", "-q")
+    line = before.count("\n") + 1
+    assert (done.code, done.err.splitlines()[0]) == (2, f"streamproof: error: {message.format(line=line)}")
+
+
+def test_counterexamples_in_a_folder_that_is_missing(streamproof: Any, folder: Path) -> None:
+    """Nothing is searched first."""
+    done = streamproof("counterexamples", "--check", "--out", "nope")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("streamproof: error: the folder nope does not exist\n")

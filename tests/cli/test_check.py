@@ -80,8 +80,8 @@ def test_a_file_of_somebody_else_is_never_replaced(streamproof: Any, folder: Pat
     done = streamproof("check", "counter.py", "--out", "mine")
     assert (done.code, done.out) == (153, "")
     assert done.err == (
-        "streamproof: error: mine/low.txt exists and was not written by streamproof\n"
-        "  name another folder with --out, or remove it\n"
+        "streamproof: error: mine/low.txt exists and was not written by streamproof as a trace\n"
+        "  name another place, or remove it\n"
     )
     assert [p.name for p in (folder / "mine").iterdir()] == ["low.txt"]
     assert (folder / "mine" / "low.txt").read_text() == "my notes"
@@ -311,3 +311,21 @@ def test_a_full_disk_is_a_system_failure(folder: Path) -> None:
         )
     assert done.returncode == 153
     assert done.stderr.startswith("streamproof: error: No space left on device\n")
+
+
+def test_less_memory_than_the_process_holds_is_refused(streamproof: Any) -> None:
+    """Nothing can be searched then, and nothing is claimed."""
+    done = streamproof("check", "counter.py", "--memory", "5")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("streamproof: error: memory of 5B is not enough: this process holds ")
+
+
+def test_a_search_that_is_cut_short_claims_no_coverage(streamproof: Any) -> None:
+    """An action that was not taken and a condition that was not true until then may be later: no claim is made."""
+    words = ("check", "counter.py", "-p", "limit=5", "--max-depth", "1", "--coverage", "-q", "--json", "-")
+    done = streamproof(*words)
+    coverage = json.loads(done.out)["coverage"]
+    assert done.code == 160
+    assert (coverage["never_enabled"], coverage["never_true"]) == ([], [])
+    assert "never" not in done.err
+    assert "0 of 1 actions were taken in the part that was searched" in streamproof(*words[:6], "-q").out

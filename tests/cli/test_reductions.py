@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from streamproof.explicit.reductions import rival
 
 
 def test_reductions_are_told(streamproof: Any) -> None:
@@ -62,3 +65,98 @@ def test_what_reductions_do_not_go_with(streamproof: Any, options: list[str], me
     assert done.code == 2
     assert f"error: {message}" in done.err
     assert remedy in done.err
+
+
+PICKS = '''
+from streamproof import Array, Model, Range, State, Symmetric, action, choose, invariant, require
+
+
+class Picks(Model):
+    """Every worker rolls a die of its own, all at once."""
+
+    check_deadlock = False
+
+    def setup(self):
+        self.workers = Symmetric(3, "w")
+
+    def state(self):
+        return State(die=Array(self.workers, Range(0, 2)), turn=Range(0, 3))
+
+    @action
+    def roll(self, s):
+        require(s.turn < 3)
+        for w in self.workers:
+            s.die[w] = choose([0, 1, 2])
+        s.turn += 1
+
+    @invariant
+    def no_triplet(self, s):
+        return not all(s.die[w] == 2 for w in self.workers)
+
+
+class Crooked(Picks, variant="crooked"):
+    """One worker's die has no 2."""
+
+    @action
+    def roll(self, s):
+        require(s.turn < 3)
+        for w in self.workers:
+            s.die[w] = choose([0, 1, 2])
+        require(s.die[min(self.workers)] < 2)
+        s.turn += 1
+'''
+
+
+def test_picks_are_exchanged_with_the_names(streamproof: Any, folder: Path) -> None:
+    """A rule that picks something for each name in a loop is symmetric, unless one name's pick is treated otherwise."""
+    (folder / "picks.py").write_text(PICKS, encoding="utf-8")
+    full, reduced = (
+        json.loads(streamproof("check", "picks.py", "-q", *more, "--json", "-").out) for more in ((), ("--symmetry",))
+    )
+    assert [r["applied"] for r in reduced["reductions"]] == [True]
+    assert (full["states"]["distinct"], reduced["states"]["distinct"]) == (1 + 3 * 27, 1 + 3 * 10)
+    assert [(p["verdict"], p["trace"]["length"]) for p in (*full["properties"], *reduced["properties"])] == [
+        ("violated", 1),
+        ("violated", 1),
+    ]
+    crooked = json.loads(
+        streamproof("check", "picks.py", "--variant", "crooked", "-q", "--symmetry", "--json", "-").out
+    )
+    assert [r["applied"] for r in crooked["reductions"]] == [False]
+    assert crooked["reductions"][0]["because"].startswith("exchanging w1 and w2 changes action roll()")
+    assert (crooked["verdict"], crooked["states"]["distinct"]) == ("holds", 1 + 3 * 18)
+
+
+@pytest.mark.parametrize("option", ["--por", "--symmetry"])
+def test_a_reduction_that_loses_is_given_up(
+    streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """The full search has its turn after some work, and where it is done with less, its answer is taken; both say so."""
+    words = {
+        "--por": ("credit", "--property", "conservation"),
+        "--symmetry": ("reference.two_phase_commit", "--size", "medium"),
+    }[option]
+    full = json.loads(streamproof("check", *words, "-q", "--json", "-").out)
+    reduced = json.loads(streamproof("check", *words, "-q", option, "--json", "-").out)
+    assert reduced["reductions"][0]["applied"]
+    monkeypatch.setattr(rival, "FIRST_TURN", 1_000 if option == "--symmetry" else 1_000_000)
+    monkeypatch.setattr(rival, "PER_SUCCESSOR", 0)
+    done = streamproof("check", *words, "-q", option)
+    assert "given up after " in done.out
+    found = json.loads(streamproof("check", *words, "-q", option, "--json", "-").out)
+    assert [r["applied"] for r in found["reductions"]] == [False]
+    assert {key: found[key] for key in ("verdict", "states", "levels", "coverage")} == {
+        key: full[key] for key in ("verdict", "states", "levels", "coverage")
+    }
+
+
+def test_a_full_search_that_needs_more_is_given_up(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the full search is not done with as much work, or needs too much memory, the reduced one goes on."""
+    words = ("check", "reference.two_phase_commit", "--size", "medium", "-q", "--symmetry", "--json", "-")
+    alone = json.loads(streamproof(*words).out)
+    monkeypatch.setattr(rival, "FIRST_TURN", 1_000)
+    for name, value in (("PER_SUCCESSOR", 1_000), ("MOST_STATES", 10)):
+        monkeypatch.setattr(rival, name, value)
+        beside = json.loads(streamproof(*words).out)
+        assert beside["reductions"] == alone["reductions"]
+        assert (beside["states"], beside["verdict"]) == (alone["states"], "holds")

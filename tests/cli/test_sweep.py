@@ -478,3 +478,29 @@ def test_somebody_s_file_is_not_replaced(streamproof: Any, folder: Path) -> None
     done = streamproof("sweep", "counter.py", "-p", "limit=1..2", "--out", ".")
     assert (done.code, (folder / "map.svg").read_text(encoding="utf-8")) == (153, "mine")
     assert "map.svg exists and was not written by streamproof" in done.err
+
+
+def test_more_processes_than_can_be_used_are_not_made(streamproof: Any) -> None:
+    """There are at most as many as points and processors, and each has its share of the memory: the answers are the same."""
+    words = ("counter.py", "-p", "limit=1..3", "--property", "low", "-q", "--json", "-")
+    documents = [
+        json.loads(streamproof("sweep", *words, "--jobs", jobs, "--out", f"out-{jobs}").out) for jobs in ("1", "999")
+    ]
+    one, many = ([{**point, "seconds": None} for point in found["points"]] for found in documents)
+    assert many == one
+    assert documents[1]["exit_code"] == 0
+
+
+def test_points_are_printed_before_formulas(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The map is there while a formula is still looked for; Ctrl-C leaves the formula out, and nothing else."""
+
+    def endless(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("streamproof.symbolic.boundary.separate", endless)
+    done = streamproof("sweep", "counter.py", "-p", "limit=1..6", "--property", "low", "--jobs", "1", "--out", "out")
+    assert done.code == 130
+    assert "columns: limit\n" in done.out
+    assert "holds at 2 and not at 4 points: no formula was looked for, the sweep was ended\n" in done.out
+    assert "6 of 6 points decided" in done.out
+    assert json.loads(Path("out/sweep.json").read_text())["properties"][0]["formula"] is None

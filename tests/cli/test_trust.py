@@ -15,8 +15,8 @@ def test_a_certificate_is_written_and_accepted(streamproof: Any, folder: Any) ->
     told = json.loads(done.out)["certificate"]
     assert told["claims"] == {"low": "violated", "grows": "holds", "full": "holds"}
     assert told["bytes"] == (folder / "c").stat().st_size
-    assert streamproof("verify-certificate", "c").code == 0
-    answer = json.loads(streamproof("verify-certificate", "c", "--json", "-").out)
+    assert streamproof("verify-certificate", "c", "--model", "counter.py").code == 0
+    answer = json.loads(streamproof("verify-certificate", "c", "--model", "counter.py", "--json", "-").out)
     assert (answer["accepted"], answer["claims"], answer["options"]) == (True, told["claims"], ["--size", "medium"])
 
 
@@ -27,12 +27,12 @@ def test_a_changed_model_is_refused(streamproof: Any, folder: Any) -> None:
     (folder / "moved.py").write_text(source, encoding="utf-8")
     assert streamproof("verify-certificate", "c", "--model", "moved.py").code == 0
     (folder / "counter.py").write_text(source.replace("s.n < 3", "s.n < 2"), encoding="utf-8")
-    done = streamproof("verify-certificate", "c", "--json", "a.json")
+    done = streamproof("verify-certificate", "c", "--model", "counter.py", "--json", "a.json")
     assert done.code == 161
     assert "the model or its parameters have changed" in done.err
     assert json.loads((folder / "a.json").read_text())["accepted"] is False
     (folder / "counter.py").unlink()
-    assert streamproof("verify-certificate", "c").code == 2
+    assert streamproof("verify-certificate", "c", "--model", "counter.py").code == 2
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,11 @@ def test_a_changed_model_is_refused(streamproof: Any, folder: Any) -> None:
     [
         (("verify-certificate", "nothing"), 2, "nothing does not exist"),
         (("verify-certificate", "counter.py"), 161, "it does not begin as a certificate of this version does"),
-        (("check", "counter.py", "--certificate", "counter.py"), 153, "counter.py exists and is no certificate"),
+        (
+            ("check", "counter.py", "--certificate", "counter.py"),
+            153,
+            "counter.py exists and was not written by streamproof as a certificate",
+        ),
         (("check", "counter.py", "--agree", "--symmetry"), 2, "--symmetry is not for all engines"),
         (("check", "counter.py", "--agree", "--agree-limit", "bmc=3"), 2, "not a number of states for an engine"),
         (("check", "counter.py", "--agree-limit", "python=3"), 2, "--agree-limit is of --agree"),
@@ -57,10 +61,13 @@ def test_what_has_no_certificate_is_told(streamproof: Any, folder: Any) -> None:
     done = streamproof("check", "counter.py", "--size", "medium", "--max-states", "2", "-q", "--certificate", "c")
     assert done.code == 160
     assert "no certificate for low: stopped after" in done.out
-    assert streamproof("verify-certificate", "c").code == 0
+    assert streamproof("verify-certificate", "c", "--model", "counter.py").code == 0
     done = streamproof("check", "counter.py", "--size", "small", "--engine", "bmc", "-q", "--certificate", "b")
     assert "no certificate for low: bmc leaves nothing that shows it" in done.out
-    assert streamproof("verify-certificate", "b").out.splitlines()[0].split() == ["full", "holds"]
+    assert streamproof("verify-certificate", "b", "--model", "counter.py").out.splitlines()[0].split() == [
+        "full",
+        "holds",
+    ]
 
 
 def test_a_reduced_search_has_certificates_for_behaviours_only(streamproof: Any) -> None:
@@ -87,6 +94,19 @@ def test_engines_agree_and_the_exit_code_is_the_verdict(streamproof: Any) -> Non
     assert engines["interpreter"]["hash"] == engines["compiled"]["hash"] == engines["python"]["hash"] is not None
     assert engines["Spin"]["missing"] == {"all": "not asked: 4 states, its limit is 1"}
     assert {a["verdict"] for p in told["properties"] if p["name"] == "low" for a in p["answers"]} == {"violated"}
+
+
+def test_a_row_is_printed_when_an_engine_has_answered(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first engines have said is there while another one still thinks, and stays when the user ends that."""
+
+    def endless(*given: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("streamproof.agree.panel.referee", endless)
+    done = streamproof("check", "counter.py", "--agree")
+    assert done.code == 130
+    rows = [line.split()[0] for line in done.out.splitlines()[4:]]
+    assert rows == ["compiled", "compiled,", "python"]
 
 
 def test_a_difference_is_told_with_a_state(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from streamproof.conformance.events import SCHEMA, VERSION, Event, read_events, write_ndjson, write_parquet
 from streamproof.system.errors import InputError, SystemFailure
+from streamproof.system.records import replace
 
 EVENTS = [
     Event("job-1", "tm-0", 0, "send", {"c": 1, "kind": "DATA"}, "2026-11-21T03:17:55.749", {"tm-0": 1}),
@@ -78,7 +79,7 @@ GOOD = '{"trace":"t","process":"p","seq":1,"event":"e","args":{}}'
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "the line is not JSON (Expecting property name enclosed in double quotes: line 2 column 1 (char 2))"),
+        ("{", "the line is not one JSON value: Expecting property name enclosed in double quotes at column 1"),
         ("[1]", "an event must be a JSON object"),
         ('{"process":"p","seq":1,"event":"e"}', "the event lacks the field 'trace'"),
         ('{"trace":"t","seq":1,"event":"e"}', "the event lacks the field 'process'"),
@@ -94,7 +95,7 @@ GOOD = '{"trace":"t","process":"p","seq":1,"event":"e","args":{}}'
         ('{"trace":"t","process":"p","seq":2,"event":"e","args":[1]}', "'args' must be a JSON object, got [1]"),
         ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":[1,2.5]}}', "args.x[1] is a fractional number"),
         ('{"trace":"t","process":"p","seq":2,"event":"e","state":{"q":{"a":0.5}}}', "state.q.a is a fractional number"),
-        ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":NaN}}', "the line is not JSON (NaN is not JSON)"),
+        ('{"trace":"t","process":"p","seq":2,"event":"e","args":{"x":NaN}}', "the line is not JSON: NaN is not JSON"),
         (
             '{"trace":"t","process":"p","seq":2,"event":"e","clock":{"p":"1"}}',
             "'clock' must give a whole number for each process, got {'p': '1'}",
@@ -181,7 +182,8 @@ def test_parquet_of_a_later_version_is_refused(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     """If the events break off, the file that was there stays and no other appears."""
     path = tmp_path / "log.ndjson"
-    path.write_text("before")
+    write_ndjson([replace(EVENTS[0], file="a.log", line=1)], path)
+    before = path.read_text()
 
     def broken() -> Iterable[Event]:
         yield EVENTS[0]
@@ -189,13 +191,14 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="the source broke off"):
         write_ndjson(broken(), path)
-    assert path.read_text() == "before"
+    assert path.read_text() == before
     assert [p.name for p in tmp_path.iterdir()] == ["log.ndjson"]
 
 
 def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
-    """Writing into a folder that is not there is the system's failure, not the log's."""
-    with pytest.raises(SystemFailure, match=r"cannot write .*none/log\.ndjson: No such file or directory"):
+    """Writing into a folder that cannot be is the system's failure, not the log's."""
+    (tmp_path / "none").write_text("a file")
+    with pytest.raises(SystemFailure, match=r"none cannot be written: File exists"):
         write_ndjson(EVENTS, tmp_path / "none" / "log.ndjson")
 
 

@@ -107,6 +107,7 @@ def test_json(report: CheckReport) -> None:
         "verdict": "violated",
         "exit_code": 12,
         "states": {"distinct": 12, "generated": 20, "depth": 5, "queue": 3},
+        "stopped": None,
         "levels": [2, 4, 6],
         "out_degree": {"least": 0, "mean": 2.222222, "most": 4},
         "rates": {"generated": 20, "distinct": 12},

@@ -126,7 +126,7 @@ def test_two_threads_write_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> No
     assert eventually
     found = []
     for threads in (1, 2):
-        done = search.CompiledSearch(scalarised, system, eventually, Budget(), None, False, threads, 1 << 24)
+        done = search.CompiledSearch(scalarised, system, eventually, Budget(), None, lambda _: None, threads, 1 << 24)
         done.run()
         spans = edges._spans(done, done.known, sum(done.generated))
         assert len(spans) == threads
@@ -138,7 +138,7 @@ def test_two_threads_write_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> No
     one, two = found
     for name in ("offsets", "targets", "instances"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
-    cut = search.CompiledSearch(scalarised, system, eventually, Budget(max_states=20), None, False, 2, 1 << 24)
+    cut = search.CompiledSearch(scalarised, system, eventually, Budget(max_states=20), None, lambda _: None, 2, 1 << 24)
     cut.run()
     assert len(edges._spans(cut, cut.worker.table.next, sum(cut.generated))) == 1
 

@@ -405,7 +405,7 @@ def test_failed_write_leaves_the_old_file(relay: System, lost: Trace, tmp_path: 
         write_itf(tmp_path / "file" / "t.itf.json", relay, lost)
     target = tmp_path / "folder"
     target.mkdir()
-    with pytest.raises(SystemFailure, match="folder cannot be written"):
+    with pytest.raises(SystemFailure, match="folder is a folder"):
         write_itf(target, relay, lost)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder"]
     assert (tmp_path / "file").read_text() == "old"

@@ -345,7 +345,7 @@ def test_parameters_outside_their_limits(variant: str | None, given: dict[str, i
 def test_limits_of_what_is_no_parameter() -> None:
     """A name in `limits` that is not a parameter is a mistake of the model."""
     wrong = type("Wrong", (Limited,), {"limits": {"m": (0, 1)}})
-    with pytest.raises(ModelError, match="Wrong limits 'm', which is not one of its parameters"):
+    with pytest.raises(ModelError, match="limits of Wrong names 'm', which is not a parameter"):
         wrong.system()
 
 

@@ -53,8 +53,13 @@ class Agreement:
         return Answer(Verdict.INCONCLUSIVE)
 
 
-def agree(system: System, limits: Limits, tell: Callable[[str], None] = lambda _: None) -> Agreement:
-    """Ask all engines about all properties of `system`. `tell` is told which is at work."""
+def agree(
+    system: System,
+    limits: Limits,
+    tell: Callable[[str], None] = lambda _: None,
+    answered: Callable[[Opinion], None] = lambda _: None,
+) -> Agreement:
+    """Ask all engines about all properties of `system`. `tell` gets what is being done, `answered` each opinion at once."""
     opinions: dict[str, Opinion] = {}
 
     def ask(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
@@ -66,6 +71,7 @@ def agree(system: System, limits: Limits, tell: Callable[[str], None] = lambda _
         else:
             tell(f"asking {name}")
             opinions[name] = question()
+        answered(opinions[name])
 
     seconds = limits.seconds
     ask(COMPILED, None, lambda: explored(system, COMPILED, seconds=seconds))
@@ -86,6 +92,7 @@ def agree(system: System, limits: Limits, tell: Callable[[str], None] = lambda _
         ask(TLC, limits.tlc, lambda: checked_by_tlc(system, seconds=seconds))
     else:
         opinions[TLC] = silent(TLC, f"not asked: {TLC_JAR} does not say where it is")
+        answered(opinions[TLC])
     order = (INTERPRETER, PYTHON, COMPILED, f"{COMPILED}, 2 workers", BMC, INDUCTION, SPIN, TLC)
     asked = tuple(opinions[name] for name in order)
     return Agreement(system, asked, tuple(differences(system, asked, next(iter(allowed), None))))

@@ -8,7 +8,7 @@ from typing import Any
 from streamproof.agree.opinion import Answer, Opinion
 from streamproof.agree.panel import Agreement
 from streamproof.exchange.itf import plain
-from streamproof.system.model import Property
+from streamproof.system.model import Property, System
 from streamproof.system.verdict import Verdict
 from streamproof.traces.lines import BLANK, Line, Span, Style, line
 from streamproof.traces.render import parameters_text
@@ -26,16 +26,37 @@ _STYLES: dict[Verdict, Style] = {
 }
 
 
-def agreement_lines(agreement: Agreement) -> Iterator[Line]:
-    """Figures by engine, answers by property, who was silent and why, and every difference."""
-    system = agreement.system
+COLUMNS = ("engine", "distinct", "generated", "depth", "hash of states", "seconds")
+WIDTHS = (19, 10, 11, 5, 14, 7)
+"""Rows are written when an engine has answered, before it is known how wide the others' figures are."""
+
+
+def heading_lines(system: System) -> Iterator[Line]:
+    """What engines are asked about, and the head of the table of their figures."""
     yield line(Span(f"{system.name}{f', variant {system.variant}' if system.variant else ''}", "title"))
     if system.parameters:
         yield line(parameters_text(system.parameters), indent=2)
     yield BLANK
-    yield from _figures(agreement)
+    yield _row(COLUMNS, "faint")
+
+
+def opinion_line(opinion: Opinion) -> Line:
+    """The figures of one engine."""
+    counts = (opinion.distinct, opinion.generated, opinion.depth)
+    told = tuple("-" if figure is None else str(figure) for figure in counts)
+    shown = "-" if opinion.digest is None else opinion.digest.whole[:HASH_SHOWN]
+    return _row((opinion.engine, *told, shown, f"{opinion.seconds:.2f}" if opinion.seconds else "-"), "plain")
+
+
+def _row(row: tuple[str, ...], style: Style) -> Line:
+    figures = "  ".join(f"{text:>{size}}" for text, size in zip(row[1:], WIDTHS[1:], strict=True))
+    return line(Span(f"{row[0]:<{WIDTHS[0]}}  {figures}", style), indent=2)
+
+
+def agreement_lines(agreement: Agreement) -> Iterator[Line]:
+    """Answers by property, who was silent and why, and every difference."""
     yield BLANK
-    for prop in system.properties:
+    for prop in agreement.system.properties:
         yield from _answers(prop, agreement)
     levels = next((o.levels for o in agreement.opinions if o.levels is not None), None)
     if levels is not None:
@@ -50,18 +71,6 @@ def agreement_lines(agreement: Agreement) -> Iterator[Line]:
         yield line(Span("they agree", "good"), f": {asked} engines")
     for difference in agreement.differences:
         yield line(Span("they differ", "failed"), f" in {difference}", hang=2)
-
-
-def _figures(agreement: Agreement) -> Iterator[Line]:
-    rows: list[tuple[str, ...]] = [("engine", "distinct", "generated", "depth", "hash of states", "seconds")]
-    for o in agreement.opinions:
-        told = tuple("-" if figure is None else str(figure) for figure in (o.distinct, o.generated, o.depth))
-        shown = "-" if o.digest is None else o.digest.whole[:HASH_SHOWN]
-        rows.append((o.engine, *told, shown, f"{o.seconds:.2f}" if o.seconds else "-"))
-    wide = [max(len(row[at]) for row in rows) for at in range(6)]
-    for number, row in enumerate(rows):
-        figures = "  ".join(f"{text:>{size}}" for text, size in zip(row[1:], wide[1:], strict=True))
-        yield line(Span(f"{row[0]:<{wide[0]}}  {figures}", "plain" if number else "faint"), indent=2)
 
 
 def _answers(prop: Property, agreement: Agreement) -> Iterator[Line]:

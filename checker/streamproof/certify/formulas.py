@@ -33,6 +33,8 @@ class NoFormula(StreamproofError):
     """Data that is no condition of the system, or a condition that data does not have."""
 
 
+MOST_BOUND = 5
+"""Quantifiers and sums in each other: each is spelt out at many terms for every one around it."""
 MAKE: dict[str, Callable[..., e.Expr]] = {
     "Less": b.less, "LessEq": b.less_eq, "Add": b.add, "Sub": b.sub, "Mul": b.mul, "FloorDiv": b.floor_div, "Mod": b.mod,
     "Eq": b.eq, "Ite": b.ite, "Select": b.select, "Some": b.some, "IsNone": b.is_none, "Unwrap": b.unwrap,
@@ -86,6 +88,8 @@ def _term(data: Any, names: Mapping[str, Sort], bound: tuple[e.Expr, ...]) -> e.
             return b.field(_term(parts[0], names, bound), parts[1])
         case "Forall" | "Total":
             least, most = (_term(part, names, ()) for part in parts[:2])
+            if len(bound) == MOST_BOUND:
+                raise NoFormula(f"a lemma has more than {MOST_BOUND} quantifiers and sums in each other")
             index = b.var(f"k'{len(bound)}", term_range(least, most))
             body = _term(parts[2], names, (*bound, index))
             if kind == "Total":

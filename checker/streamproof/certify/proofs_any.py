@@ -14,8 +14,8 @@ from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, e
 from streamproof.certify.smt_script import Outside
 from streamproof.certify.verifier_any import Disagreement, named, system_fingerprint
 from streamproof.certify.writing import packed
-from streamproof.exchange.files import write_bytes
 from streamproof.system.errors import ModelError
+from streamproof.system.files import CERTIFICATE, write
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Verdict
@@ -56,7 +56,7 @@ def certify_any(
     if not header["claims"]:
         return None, without
     data = packed(header, evidence)
-    write_bytes(path, data)
+    write(path, data, CERTIFICATE)
     return Written(path, len(data), header["claims"], without), without
 
 

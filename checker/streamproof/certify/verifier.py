@@ -11,14 +11,14 @@ shows. Proofs by induction are checked by `verifier_induction`.
 from __future__ import annotations
 
 import hashlib
-import json
-import lzma
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise, product
+from math import prod
 from operator import and_, or_
 from typing import Any, NoReturn, TypeAlias
 
+from streamproof.system.bounded import Excess, parsed, unpacked
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
@@ -33,6 +33,7 @@ from streamproof.system.verdict import Trace, Verdict
 MAGIC = b"streamproof certificate 2 "
 HEADER, COUNTS = {"model", "options", "fingerprint", "claims", "counts"}, {"distinct", "generated", "depth", "levels"}
 EVIDENCE = {"values", "traces", "ranks", "proofs"}
+MOST = 32_000_000  # bytes of evidence, unpacked
 Node: TypeAlias = tuple[int, int]  # a state of the closed set, and a guess of a tableau, by their numbers
 
 
@@ -47,7 +48,7 @@ def reject(why: str) -> NoReturn:
     raise Rejected(f"the certificate is rejected: {why}")
 
 
-def parse(data: bytes, parts: set[str] = EVIDENCE) -> tuple[dict[str, Any], dict[str, Any]]:
+def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and evidence, which has `parts`, of a certificate. Raises `Rejected`."""
     first, _, rest = data.partition(b"\n")
     if not first.startswith(MAGIC):
@@ -55,16 +56,21 @@ def parse(data: bytes, parts: set[str] = EVIDENCE) -> tuple[dict[str, Any], dict
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
         reject("its checksum is another one: it was changed, or is incomplete")
     head, _, packed = rest.partition(b"\n")
-    header, evidence = (json.loads(part, parse_constant=reject) for part in (head, lzma.decompress(packed)))
+    try:
+        header, evidence = (parsed(part, reject) for part in (head, unpacked(packed, most)))
+    except Excess as beyond:
+        reject(str(beyond))
     if set(header) != HEADER or set(evidence) != parts:
         reject("its parts are not those of a certificate")
     return header, evidence
 
 
-def verify(data: bytes, system_of: Callable[[Any], System], tell: Callable[[str], None]) -> dict[str, Any]:
+def verify(
+    data: bytes, system_of: Callable[[Any], System], tell: Callable[[str], None], most: int = MOST
+) -> dict[str, Any]:
     """The header of a certificate whose claims are all shown, of the system that it names. Raises `Rejected`."""
     try:
-        header, evidence = parse(data)
+        header, evidence = parse(data, most=most)
         system = system_of(header)
         if fingerprint(system) != header["fingerprint"]:
             reject(f"it is of another {system.name} than this one: the model or its parameters have changed")
@@ -178,6 +184,8 @@ class Verifier:
         positive = all(type(number) is int and number > 0 for number in numbers)  # JSON's true and 1.0 equal 1
         if {*counts} != COUNTS or not positive or ends[-1] != counts["distinct"] or len(ends) != counts["depth"]:
             reject("its counts do not fit each other")
+        if counts["distinct"] > prod(len(some) for some, _ in self.evidence["values"]):
+            reject("it counts more states than its values make")
         for variable, (some, column) in zip(self.system.variables, self.evidence["values"], strict=True):
             table = dict(enumerate(self.value(variable.sort, parts) for parts in some))
             columns.append([table[number] for number in column])

@@ -16,7 +16,7 @@ from typing import Any
 from streamproof.certify.formulas import condition_of, readable
 from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
 from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, ask, present
-from streamproof.certify.verifier import parse, reject
+from streamproof.certify.verifier import MOST, parse, reject
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.records import dataclass, replace
@@ -78,13 +78,14 @@ def verify_any(
     *,
     seconds: float = PATIENCE,
     solvers: Sequence[str] = ("z3", "cvc5"),
+    most: int = MOST,
 ) -> Shown:
     """What a certificate shows. A solver of `solvers` that is not installed is not asked.
 
     Raises `Rejected`, and `Disagreement` where one solver finds a script satisfiable and another one does not.
     """
     try:
-        header, evidence = parse(data, EVIDENCE)
+        header, evidence = parse(data, EVIDENCE, most)
         parametric = parametric_of(header)
         if system_fingerprint(parametric) != header["fingerprint"]:
             reject(f"it is of another {parametric.system.name} than this one: the model or its parameters have changed")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from streamproof.certify.verifier import MAGIC
-from streamproof.exchange.files import write_bytes
+from streamproof.system.files import CERTIFICATE, write
 from streamproof.system.leaves import encode
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import Sort
@@ -58,7 +58,7 @@ def packed(header: Mapping[str, Any], evidence: Mapping[str, Any]) -> bytes:
 def write_certificate(path: Path, contents: Contents) -> int:
     """Write a certificate in one piece; its size in bytes. Raises `SystemFailure`."""
     data = contents.file()
-    write_bytes(path, data)
+    write(path, data, CERTIFICATE)
     return len(data)
 
 

@@ -16,6 +16,7 @@ from streamproof.system.errors import Exit, UsageError
 from streamproof.system.verdict import Finding
 
 if TYPE_CHECKING:
+    from streamproof.agree.opinion import Opinion
     from streamproof.agree.panel import Agreement, Limits
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,19 +60,27 @@ def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) ->
 def run_agree(selection: Selection, limits: Limits, json_to: str | None, *, quiet: bool) -> Exit:
     """Ask, compare, tell; the exit code is 162 when engines differ, else that of the verdicts."""
     from streamproof.agree.panel import agree
-    from streamproof.agree.telling import agreement_json, agreement_lines
+    from streamproof.agree.telling import agreement_json, agreement_lines, heading_lines, opinion_line
     from streamproof.report.console import print_lines
 
     expect_json_writable(json_to)
     system = selection.system()
     if selection.properties is not None:
         system = replace(system, properties=tuple(p for p in system.properties if p.name in selection.properties))
+    stream = people(json_to)
+    print_lines(heading_lines(system), stream)
     with Status(live=not quiet) as status, interrupts.unlimited():  # each engine has its own limit
-        agreement = agree(system, limits, status)
+
+        def answered(opinion: Opinion) -> None:
+            status.clear()
+            print_lines([opinion_line(opinion)], stream)
+            stream.flush()
+
+        agreement = agree(system, limits, status, answered)
     code = _exit_code(agreement)
     if json_to is not None:
         write_json({**agreement_json(agreement), "exit_code": int(code)}, json_to)
-    print_lines(agreement_lines(agreement), people(json_to))
+    print_lines(agreement_lines(agreement), stream)
     return code
 
 

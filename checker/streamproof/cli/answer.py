@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from streamproof.registry import first_line
 from streamproof.report.console import print_check
 from streamproof.report.model import CheckReport, Result, Seconds
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.system.foreign import visible
 from streamproof.system.measure import Measured
 from streamproof.system.memory import peak_bytes
 from streamproof.system.model import System
@@ -45,11 +47,17 @@ class Request:
     begun: float
     detailed: bool = False
     """Whether coverage is shown in full."""
+    ending: tuple[str, ...] = ()
+    """The options that end it early, which a question about one property does not need."""
+    files: dict[str, str | None] = field(default_factory=dict)
+    """The findings whose traces were reported, with the file of each; None where none is kept."""
+    shown: list[str] = field(default_factory=list)
+    """Those that were shown to people."""
 
     @property
     def reproduce(self) -> str:
         """The line that asks the same again."""
-        return self.selection.command(self.verb, *self.words)
+        return self.selection.command(self.verb, *self.words, *self.ending)
 
     def about(self, prop: str) -> str:
         """The line that asks the same about one property."""
@@ -85,15 +93,22 @@ class Request:
         interrupts.answering()
         stream = people(self.json_to)
         for warning in self._warnings():
-            sys.stderr.write(f"streamproof: warning: {warning}\n")
-        evidence = self._evidence(system, outcome)
-        files = {} if self.folder is None else self._keep(self.folder, evidence)
-        if not self.quiet:
-            self._show(outcome, evidence, files)
+            sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
+        mistake = outcome.mistake
+        shortest = outcome.shortest
+        if mistake is not None:
+            self._keep(behaviour(system, *mistake, self.engine, self.reproduce, shortest=shortest), shown=True)
+        for finding in sorted(outcome.findings, key=_first_shown):
+            if mistake is None or finding.verdict is not Verdict.ERROR:  # the model's mistake speaks for all of them
+                self.report(system, finding, shortest=shortest)
+        if len(self.shown) > 1:
+            stream.write("\n")
+        if self.folder is not None:
+            self.folder.forget([*(p.name for p in self.selection.listed()), MISTAKE])
         report = CheckReport(
             model=system.name,
             engine=self.engine,
-            properties=tuple(self._result(finding, outcome, files) for finding in outcome.findings),
+            properties=tuple(self._result(finding, outcome) for finding in outcome.findings),
             variant=system.variant,
             parameters=system.parameters,
             seconds=Seconds(
@@ -110,6 +125,7 @@ class Request:
             error=outcome.mistake[1] if outcome.mistake else None,
             notes=outcome.notes,
             interrupted=outcome.interrupted,
+            stopped=outcome.stopped,
             measures=measures,
         )
         code = report.exit_code
@@ -126,48 +142,48 @@ class Request:
         """What is probably a slip in the model."""
         return self.selection.target.warnings(self.selection.variant)
 
-    def _evidence(self, system: System, outcome: Outcome) -> list[Evidence]:
-        found = []
-        if outcome.mistake is not None:
-            found.append(behaviour(system, *outcome.mistake, self.engine, self.reproduce, shortest=outcome.shortest))
-        for finding in outcome.findings:
-            if outcome.mistake is not None and finding.verdict is Verdict.ERROR:
-                continue  # the mistake of the model speaks for all that it kept from being decided
-            again = self.about(finding.property)
-            evidence = confirm(system, finding, self.engine, again, shortest=outcome.shortest)
-            if evidence is not None:
-                found.append(evidence)
-        return found
+    def report(self, system: System, finding: Finding, *, shortest: bool = True) -> None:
+        """Keep the trace of a finding, once, and show it where it is a violation: during the search, or after it.
 
-    def _show(self, outcome: Outcome, evidence: Sequence[Evidence], files: Mapping[str, str]) -> None:
-        """The way to the model's mistake, or the shortest counterexample; the others are named."""
-        broken = [e for e in evidence if e.prop is None or outcome.finding(e.name).verdict is Verdict.VIOLATED]
-        if not broken:
+        Raises `Unconfirmed` and `SystemFailure`.
+        """
+        if finding.property in self.files:
             return
-        stream = people(self.json_to)
-        first = min(broken, key=lambda e: (e.prop is not None, len(e.trace.steps)))
-        first.show(stream, file=files.get(first.name), full=self.full)
-        others = [e.name for e in broken if e is not first]
-        if others:
-            some = f"{len(others)} more {'is' if len(others) == 1 else 'are'} violated"
-            stream.write(f"\n{some} ({', '.join(others)}); --property NAME shows its counterexample.\n")
-        stream.write("\n")
+        again = self.about(finding.property)
+        evidence = confirm(system, finding, self.engine, again, shortest=shortest)
+        if evidence is not None:
+            self._keep(evidence, shown=finding.verdict in (Verdict.VIOLATED, Verdict.ERROR))
 
-    def _keep(self, folder: Folder, evidence: Sequence[Evidence]) -> dict[str, str]:
-        """The paths of the ITF files by property; older files of properties that have no trace any more are removed."""
-        if evidence:
-            folder.announce({name: shown.name for shown in evidence for name in shown.files})
-        files = {shown.name: shown.write(folder) for shown in evidence}
-        folder.forget([*(p.name for p in self.selection.listed()), MISTAKE])
-        return files
+    def _keep(self, evidence: Evidence, *, shown: bool) -> None:
+        """Write a trace and show it: the first in full, or the way to the model's mistake; the others in a line."""
+        name, stream = evidence.name, people(self.json_to)
+        file = self.files[name] = None if self.folder is None else evidence.write(self.folder)
+        if self.quiet or not shown:
+            return
+        if self.shown and name != MISTAKE:
+            steps = len(evidence.trace.steps)
+            stream.write(
+                f"also violated, after {steps} step{'' if steps == 1 else 's'}: {name}"
+                f" (--property {name} shows its counterexample)\n"
+            )
+        else:
+            evidence.show(stream, file=file, full=self.full)
+            stream.write("\n")
+        self.shown.append(name)
+        stream.flush()
 
-    def _result(self, finding: Finding, outcome: Outcome, files: Mapping[str, str]) -> Result:
+    def _result(self, finding: Finding, outcome: Outcome) -> Result:
         expected = self.selection.expected(finding.property)
         if outcome.mistake is not None and finding.verdict is Verdict.ERROR:
             # The report gives the mistake itself, once, with its place and remedy.
             undecided = replace(finding, because="not decided: the model itself makes a mistake on the way")
-            return Result(undecided, expected, files.get(MISTAKE))
-        return Result(replace(finding, because=first_line(finding.because)), expected, files.get(finding.property))
+            return Result(undecided, expected, self.files.get(MISTAKE))
+        return Result(replace(finding, because=first_line(finding.because)), expected, self.files.get(finding.property))
+
+
+def _first_shown(finding: Finding) -> tuple[bool, int]:
+    """Mistakes come before violations, and what shows sooner comes first."""
+    return finding.verdict is not Verdict.ERROR, 0 if finding.trace is None else len(finding.trace.steps)
 
 
 def trace_folder(out: Path | None, selection: Selection) -> Folder | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 import click
 
 from streamproof import __version__, interrupts
-from streamproof.cli.verbs import TRACEBACK, Verbs
+from streamproof.cli.verbs import TRACEBACK, Verbs, complaint
 from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.foreign import visible_output
 
 NAME = "streamproof"
 COMPLETE = "_STREAMPROOF_COMPLETE"
@@ -62,6 +64,7 @@ cli = Verbs(
 cli = click.version_option(__version__, "-V", "--version", prog_name=NAME, message="%(prog)s %(version)s")(cli)
 
 
+@visible_output()
 def run(arguments: Sequence[str]) -> int:
     """Run the command line `arguments`; returns the exit code, having written every error to standard error."""
     if os.environ.get(COMPLETE):
@@ -98,8 +101,7 @@ def _explain(error: BaseException) -> int:
             click.echo(error.ctx.get_help() if error.ctx else "", err=True)
             return Exit.USAGE
         case click.ClickException():
-            path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else NAME
-            _complain(error.format_message(), f"{path} --help explains")
+            _complain(*complaint(error))
             return Exit.USAGE
         case KeyboardInterrupt() | click.Abort():
             _complain("interrupted")
@@ -135,5 +137,7 @@ def message_of(error: StreamproofError) -> str:
 
 
 def _complain(message: str, remedy: str = "") -> None:
+    # Text of others in a message may have line breaks: what follows one never looks like a line of our own.
+    message, remedy = (re.sub(r"\n(?!\s)", "\n  ", text) for text in (message, remedy))
     text = f"{NAME}: error: {message}\n" + (f"  {remedy}\n" if remedy else "")
     sys.stderr.write(text.encode(sys.stderr.encoding or "utf-8", "replace").decode(sys.stderr.encoding or "utf-8"))

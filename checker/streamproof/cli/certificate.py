@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from streamproof.cli.engines import Outcome
-from streamproof.cli.outputs import expect_writable, people
+from streamproof.cli.outputs import people
 from streamproof.cli.selection import Selection
-from streamproof.system.errors import SystemFailure
+from streamproof.registry import is_registered
 from streamproof.system.model import System
 
 if TYPE_CHECKING:
@@ -30,20 +30,6 @@ def certificate_option(function: F) -> F:
         metavar="FILE",
         help="Write the evidence for the verdicts; streamproof verify-certificate FILE checks it.",
     )(function)
-
-
-def expect_certificate(path: Path) -> None:
-    """Raise `SystemFailure` now for a file that could not be written, or that is not an older certificate."""
-    from streamproof.certify.verifier import MAGIC
-
-    expect_writable(path)
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(MAGIC))
-    except OSError:
-        return
-    if start not in (b"", MAGIC):
-        raise SystemFailure(f"{path} exists and is no certificate", remedy="name another file, or remove it")
 
 
 def certify(path: Path, selection: Selection, system: System, outcome: Outcome) -> Written | None:
@@ -78,7 +64,7 @@ def certificate_json(written: Written | None) -> dict[str, Any] | None:
     return {"file": str(written.path), "bytes": written.size, "claims": written.claims, "without": written.without}
 
 
-def tell_certificate(written: Written | None, outcome: Outcome, json_to: str | None) -> None:
+def tell_certificate(written: Written | None, selection: Selection, outcome: Outcome, json_to: str | None) -> None:
     """Say what the certificate shows, how to have it checked, and for which properties there is none."""
     stream = people(json_to)
     if written is None:
@@ -87,4 +73,11 @@ def tell_certificate(written: Written | None, outcome: Outcome, json_to: str | N
     for name, why in written.without.items():
         stream.write(f"no certificate for {name}: {why}\n")
     stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(written.without)} verdicts,")
-    stream.write(f" {written.size:,} bytes; streamproof verify-certificate {shlex.quote(str(written.path))}\n")
+    stream.write(f" {written.size:,} bytes; {verify_line(written, selection)}\n")
+
+
+def verify_line(written: Written, selection: Selection) -> str:
+    """The command that verifies a certificate; for a model that is not bundled it says where that is."""
+    text = selection.target.text
+    model = () if is_registered(text) else ("--model", text)
+    return shlex.join(["streamproof", "verify-certificate", str(written.path), *model])

@@ -9,11 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamproof.cli.certificate import certificate_json
+from streamproof.cli.certificate import certificate_json, verify_line
 from streamproof.cli.outputs import people, write_json
 from streamproof.cli.selection import Selection, select
 from streamproof.language.model import limits_text
-from streamproof.system.errors import Exit, StreamproofError, SystemFailure
+from streamproof.registry import is_registered
+from streamproof.system.bounded import parsed
+from streamproof.system.errors import Exit, StreamproofError, UsageError
+from streamproof.system.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, write_all
+from streamproof.system.foreign import visible
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Finding, Verdict
 
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 ANY = "--any"
 SOLVER_NAMES = {"z3": "Z3", "cvc5": "cvc5"}
-MISSING = "cvc5 is not installed, so there is no second solver; pip install 'streamproof[certificates]'"
+MISSING = "cvc5 is not installed, so there is no second solver; pip install cvc5 into the environment of streamproof"
 
 
 # --- writing
@@ -65,7 +69,9 @@ def written_json(written: Written | None, without: Mapping[str, str]) -> dict[st
     return {"certificate": None if found is None else {**found, "without": dict(without)}}
 
 
-def tell_written(written: Written | None, without: Mapping[str, str], json_to: str | None) -> None:
+def tell_written(
+    written: Written | None, without: Mapping[str, str], selection: Selection, json_to: str | None
+) -> None:
     """Print what the certificate shows, and for which properties there is none."""
     stream = people(json_to)
     for name, why in without.items():
@@ -74,7 +80,7 @@ def tell_written(written: Written | None, without: Mapping[str, str], json_to: s
         stream.write("no certificate was written\n")
         return
     stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(without)} verdicts,")
-    stream.write(f" {written.size:,} bytes; streamproof verify-certificate {shlex.quote(str(written.path))}\n")
+    stream.write(f" {written.size:,} bytes; {verify_line(written, selection)}\n")
 
 
 # --- verifying
@@ -83,8 +89,8 @@ def tell_written(written: Written | None, without: Mapping[str, str], json_to: s
 def is_for_any(data: bytes) -> bool:
     """Whether the header of a certificate, which nothing has checked yet, names free parameters."""
     try:
-        return ANY in json.loads(data.split(b"\n", 2)[1])["options"]
-    except (ValueError, IndexError, KeyError, TypeError):
+        return ANY in parsed(data.split(b"\n", 2)[1])["options"]
+    except (ValueError, IndexError, KeyError, TypeError, RecursionError):
         return False
 
 
@@ -96,6 +102,7 @@ def verify_for_any(
     seconds: float | None,
     status: Callable[[str], None],
     json_to: str | None,
+    most: int,
 ) -> Callable[[], int]:
     """Verify a certificate, write its JSON and scripts; what is returned prints the outcome. Raises `StreamproofError`."""
     from streamproof.certify.solvers import PATIENCE
@@ -105,7 +112,11 @@ def verify_for_any(
     begun = time.perf_counter()
     try:
         shown = verify_any(
-            data, lambda header: _parametric(header, model), status, seconds=PATIENCE if seconds is None else seconds
+            data,
+            lambda header: _parametric(header, model),
+            status,
+            seconds=PATIENCE if seconds is None else seconds,
+            most=most,
         )
     except (Rejected, Disagreement) as error:
         if json_to is not None:
@@ -123,6 +134,22 @@ def verify_for_any(
     return tell
 
 
+def model_of(header: Mapping[str, Any], model: str | None) -> str:
+    """The model to check a certificate against: the one given, or a bundled one of the name in the header.
+
+    A certificate may come from anybody, and a file or a module that it names would be run: raises `UsageError`.
+    """
+    named = header["model"]
+    if model is not None:
+        return model
+    if not is_registered(named):
+        raise UsageError(
+            f"the certificate is about {visible(named)}, which is no bundled model",
+            remedy="say where the model is: --model FILE.py",
+        )
+    return str(named)
+
+
 def _parametric(header: dict[str, Any], model: str | None) -> Parametric:
     """The parametric system that a certificate is about, from the model it names or the one given.
 
@@ -136,7 +163,7 @@ def _parametric(header: dict[str, Any], model: str | None) -> Parametric:
     for option, value in zip(words[::2], words[1::2], strict=True):
         given[option].append(value)
     variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
-    selection = select(model or header["model"], variant, size, given["-p"])
+    selection = select(model_of(header, model), variant, size, given["-p"])
     (free,) = given[ANY]
     parametric = selection.target.parametric(
         selection.variant, selection.given, [name for name in free.split(",") if name]
@@ -149,20 +176,12 @@ def _parametric(header: dict[str, Any], model: str | None) -> Parametric:
 
 def write_scripts(shown: Shown, folder: Path) -> None:
     """Write every obligation as an SMT-LIB file, with a list of what each says. Raises `SystemFailure`."""
-    from streamproof.exchange.files import write_bytes
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SystemFailure(
-            f"{folder} cannot be made: {error.strerror or error}", remedy="name another folder"
-        ) from error
-    rows = []
+    rows, files = [], list[tuple[Path, Content, Form]]()
     for number, one in enumerate(shown.obligations, start=1):
         name = f"obligation-{number:04}.smt2"
-        write_bytes(folder / name, one.text.encode())
+        files.append((folder / name, f"; {GENERATOR} verify-certificate\n{one.text}", SMTLIB))
         rows.append({"file": name, **_obligation(one)})
-    write_bytes(folder / "obligations.json", (json.dumps(rows, indent=1) + "\n").encode())
+    write_all([*files, (folder / "obligations.json", json.dumps(rows, indent=1) + "\n", SCRIPTS)])
 
 
 def _obligation(one: Discharged) -> dict[str, Any]:
@@ -234,7 +253,7 @@ def _tell(path: Path, shown: Shown, smt: Path | None, begun: float, json_to: str
     if smt is not None:
         lines.append(line(f"scripts: {smt}"))
     print_lines(lines, stream)
-    asked = shlex.join([shown.header["model"], *shown.header["options"]])
+    asked = visible(shlex.join([shown.header["model"], *shown.header["options"]]))
     stream.write(f"accepted: {path} shows this of {asked} ({time.perf_counter() - begun:.2f} s)\n")
     stream.flush()
 

@@ -16,15 +16,23 @@ from streamproof.cli.certificate import (
     certificate_json,
     certificate_option,
     certify,
-    expect_certificate,
     tell_certificate,
 )
 from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
-from streamproof.cli.outputs import expect_json_writable, expect_writable
+from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.resources import Resources, resource_options
-from streamproof.cli.selection import Selection, json_option, limited_by, model_options, property_option, select
+from streamproof.cli.selection import (
+    Selection,
+    json_option,
+    limited_by,
+    model_options,
+    property_option,
+    select,
+    timeout_option,
+)
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
 from streamproof.system.measure import Measured
 
 
@@ -44,13 +52,16 @@ from streamproof.system.measure import Measured
     help="Visit every reachable state, or have a solver look at all behaviours of up to --depth steps.",
 )
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many distinct states.")
-@click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop after so many breadth-first levels.")
+@click.option("--max-depth", type=click.IntRange(min=1), hidden=True, help="Stop after N breadth-first levels.")
+@click.option("--max-violations", type=click.IntRange(min=1), metavar="N", help="Stop after N violated properties.")
+@click.option("--first", is_flag=True, help="Stop at the first violation: --max-violations 1.")
 @click.option(
-    "--depth", type=click.IntRange(min=0), metavar="N", help=f"Steps that bmc looks ahead.  [default: {DEFAULT_DEPTH}]"
+    "--depth",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Stop N steps after the initial states.  [default: no limit, with bmc {DEFAULT_DEPTH}]",
 )
-@click.option(
-    "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long."
-)
+@timeout_option("Stop after SECONDS.", "time_limit")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -79,6 +90,8 @@ def command(
     engine: str,
     max_states: int | None,
     max_depth: int | None,
+    max_violations: int | None,
+    first: bool,
     depth: int | None,
     time_limit: float | None,
     out: Path | None,
@@ -106,7 +119,14 @@ def command(
         return run_agree(selection, limits_of(agree_limits, depth, time_limit), json_to, quiet=quiet)
     if agree_limits:
         raise UsageError("--agree-limit is of --agree", remedy="add --agree")
-    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources)
+    if max_depth is not None and depth is not None:
+        raise UsageError("--max-depth is an older name of --depth", remedy="leave out --max-depth")
+    if engine != BMC and depth is not None:
+        max_depth, depth = depth + 1, None  # levels: the initial states are the first
+    if first and max_violations is not None:
+        raise UsageError("--first is --max-violations 1", remedy="leave out one of the two")
+    most = 1 if first else max_violations
+    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources, most)
     expect_json_writable(json_to)
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
@@ -118,15 +138,24 @@ def command(
             remedy=f"leave out {'--coverage' if coverage else '--dot'}, or --symmetry and --por",
         )
     if dot is not None:
-        expect_writable(dot)
+        expect_writable(dot, DOT)
     if certificate is not None:
-        expect_certificate(certificate)
+        expect_writable(certificate, CERTIFICATE)
     folder = trace_folder(out, selection)
     words = (*limits.words, "--coverage") if coverage else limits.words
-    request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, detailed=coverage)
+    ending = () if most is None else ("--first",) if most == 1 else ("--max-violations", str(most))
+    request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, coverage, ending)
     try:
         system = selection.system()
-        outcome = run_engine(limits, system, selection.properties, quiet=quiet, detailed=coverage)
+        outcome = run_engine(
+            limits,
+            system,
+            selection.properties,
+            quiet=quiet,
+            detailed=coverage,
+            when_decided=selection.properties is not None and not coverage and dot is None,
+            on_violation=lambda finding: request.report(system, finding),
+        )
         decided = {finding.property for finding in outcome.findings}
         left_out = [p.name for p in selection.listed() if p.name not in decided]
         written = None if certificate is None else certify(certificate, selection, system, outcome)
@@ -138,7 +167,7 @@ def command(
         raise
     tell_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, outcome, json_to)
+        tell_certificate(written, selection, outcome, json_to)
     if dot is not None:
         _draw(outcome, dot)
     return code
@@ -176,7 +205,6 @@ def _measured(selection: Selection, outcome: Outcome) -> tuple[Measured, ...]:
 
 def _draw(outcome: Outcome, path: Path) -> None:
     from streamproof.exchange.dot import MAX_STATES
-    from streamproof.exchange.files import write_text
 
     if outcome.graph is None or outcome.counts is None:
         raise AssertionError("drawing is refused for engines without a graph")
@@ -186,4 +214,4 @@ def _draw(outcome: Outcome, path: Path) -> None:
             f" {MAX_STATES} that make a picture\n"
         )
         return
-    write_text(path, outcome.graph(MAX_STATES))
+    write(path, outcome.graph(MAX_STATES), DOT)

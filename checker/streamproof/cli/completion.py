@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
+from streamproof.cli.outputs import standard_output
 from streamproof.cli.verbs import Verb
 
 _WHERE = {
@@ -30,5 +29,5 @@ def command(shell: str) -> int:
 
     complete = get_completion_class(shell)
     assert complete is not None, "click knows the shells offered"
-    sys.stdout.write(f"# {_WHERE[shell]}\n{complete(cli, {}, NAME, COMPLETE).source()}\n")
+    standard_output().write(f"# {_WHERE[shell]}\n{complete(cli, {}, NAME, COMPLETE).source()}\n")
     return 0

@@ -12,15 +12,16 @@ import click
 from streamproof import __version__
 from streamproof.cli.engines import Limits, run_engine
 from streamproof.cli.evidence import Evidence, confirm
-from streamproof.cli.outputs import expect_json_writable, expect_writable, people, write_json
+from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.replay import confirmed
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
-from streamproof.exchange.files import write_text
 from streamproof.exchange.itf import itf_text, plain, read_meta
 from streamproof.registry import bundled, find
-from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.errors import Exit, InputError, StreamproofError
+from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
+from streamproof.system.foreign import visible
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
@@ -57,8 +58,11 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
     be as short as possible, and none may be missing or left over; otherwise the exit code is 161.
     """
     expect_json_writable(json_to)
+    if checking and not out.is_dir():
+        why = "is a file" if out.exists() else "does not exist"
+        raise InputError(f"the folder {out} {why}", remedy="name the one that streamproof counterexamples has written")
     if not checking:
-        expect_writable(out, folder=True)
+        expect_writable(out, None)
     problems: list[str] = []
     files: set[Path] = set()
     entries: list[dict[str, Any]] = []
@@ -73,7 +77,7 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
     for path in sorted(_leftover(out, files)):
         problems.append(f"{path}: no specification promises this violation; remove it")
     for problem in problems:
-        sys.stderr.write(f"{problem}\n")
+        sys.stderr.write(f"{visible(problem)}\n")
     done = "checked" if checking else "written"
     people(json_to).write(f"{len(files) // 2} counterexamples {done} in {out}, {len(problems)} problems\n")
     code = Exit.REJECTED if problems else Exit.HOLDS
@@ -102,7 +106,8 @@ class Entry:
 
     def path(self, out: Path, suffix: str) -> Path:
         """The file of this violation under `out`."""
-        return out / self.protocol / (self.variant or MODEL_ITSELF) / f"{self.evidence.name}{suffix}"
+        parts = (self.protocol, self.variant or MODEL_ITSELF, f"{self.evidence.name}{suffix}")
+        return out.joinpath(*map(plain_name, parts))
 
     def document(self, out: Path) -> dict[str, Any]:
         """What the JSON says of it."""
@@ -116,8 +121,9 @@ class Entry:
 
     def write(self, out: Path) -> None:
         """Write the two files, each whole or not at all."""
-        write_text(self.path(out, ".itf.json"), itf_text(self.system, self.evidence.trace, self.evidence.prop))
-        write_text(self.path(out, ".txt"), self.evidence.text())
+        itf = itf_text(self.system, self.evidence.trace, self.evidence.prop)
+        texts = {".itf.json": itf, ".txt": self.evidence.text()}
+        write_all([(self.path(out, suffix), text, SUFFIXES[suffix]) for suffix, text in texts.items()])
 
     def problems(self, out: Path) -> Iterator[str]:
         """What is wrong with the files that are there."""

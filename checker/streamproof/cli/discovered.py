@@ -20,7 +20,8 @@ AUTO = "auto"
 ENGINES = (AUTO, "induction", "discovery", "pdr")
 MOST_STATES = 20_000
 """States explored as evidence for discovery."""
-EXPLORING_SECONDS = 10.0
+MOST_TERMS = 200_000_000
+"""Terms evaluated for them at most: some seconds of generated Python."""
 MOST_LEMMAS = 12
 """Discovered lemmas that are written out; the JSON has all of them."""
 
@@ -47,9 +48,11 @@ class Evidence:
     def __call__(self) -> Iterable[State]:
         """The states; none where the search fails."""
         from streamproof.explicit import explore
+        from streamproof.explicit.tiers import terms_of
 
         try:
-            found = explore(self._system, properties=(), max_states=MOST_STATES, time_limit=EXPLORING_SECONDS)
+            most = min(MOST_STATES, 1 + MOST_TERMS // max(1, terms_of(self._system)))
+            found = explore(self._system, properties=(), max_states=most)
         except StreamproofError:
             # No states, no evidence; whatever is wrong with the model is for the proof to find.
             return ()

@@ -36,16 +36,19 @@ class Limits:
     symmetry: bool = False
     por: bool = False
     resources: Resources = DEFAULTS
+    max_violations: int | None = None
 
     def __post_init__(self) -> None:
         if self.engine == BMC and (self.max_states is not None or self.max_depth is not None):
-            raise UsageError("bmc counts no states", remedy="limit it with --depth or --time-limit")
+            raise UsageError("bmc counts no states", remedy="limit it with --depth or --timeout")
         if self.engine == BMC and (self.symmetry or self.por):
             raise UsageError("bmc does not reduce: it visits no states", remedy="leave out --symmetry and --por")
+        if self.engine == BMC and self.max_violations is not None:
+            raise UsageError(
+                "bmc looks for all counterexamples at once", remedy="leave out --first, or name a property"
+            )
         if self.engine == BMC and self.resources.given:
             raise UsageError(f"bmc has no {self.resources.given[0]}: it visits no states", remedy="leave it out")
-        if self.engine != BMC and self.depth is not None:
-            raise UsageError("--depth is how far bmc looks", remedy="add --engine bmc, or use --max-depth")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -53,9 +56,8 @@ class Limits:
         given = {
             "--engine": None if self.engine == EXPLICIT else self.engine,
             "--max-states": self.max_states,
-            "--max-depth": self.max_depth,
-            "--depth": self.depth,
-            "--time-limit": None if self.time_limit is None else f"{self.time_limit:g}",
+            "--depth": self.depth if self.max_depth is None else self.max_depth - 1,
+            "--timeout": None if self.time_limit is None else f"{self.time_limit:g}",
         }
         flags = {"--symmetry": self.symmetry, "--por": self.por}
         words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
@@ -85,6 +87,8 @@ class Outcome:
     liveness_seconds: float = 0.0
     explored: Exploration | None = None
     """The search of engines that visit states."""
+    stopped: str | None = None
+    """Why that search left out states; None where it left out none."""
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""
@@ -101,23 +105,39 @@ def run_engine(
     *,
     quiet: bool = True,
     detailed: bool = False,
+    when_decided: bool = False,
+    on_violation: Callable[[Finding], None] | None = None,
 ) -> Outcome:
     """Decide `properties` of `system`, for None all that the engine can decide; shows progress unless `quiet`.
 
-    `detailed` counts the conditions of guards too, where the engine counts states.
+    `detailed` counts the conditions of guards too, where the engine counts states. With `when_decided`, a search ends once
+    every property is decided. `on_violation` is called with each violation that a search finds, while it goes on.
     """
     if limits.engine == BMC:
         return _bmc(limits, system, properties, quiet=quiet)
-    return _explicit(limits, system, properties, quiet=quiet, detailed=detailed)
+    return _explicit(limits, system, properties, quiet, detailed, when_decided, on_violation)
 
 
 def _explicit(
-    limits: Limits, system: System, properties: tuple[str, ...] | None, *, quiet: bool, detailed: bool
+    limits: Limits,
+    system: System,
+    properties: tuple[str, ...] | None,
+    quiet: bool,
+    detailed: bool,
+    when_decided: bool,
+    on_violation: Callable[[Finding], None] | None,
 ) -> Outcome:
     from streamproof.explicit import explore
     from streamproof.report.console import ProgressPrinter
 
     progress = None if quiet else ProgressPrinter()
+
+    def tell(finding: Finding) -> None:
+        if progress is not None:
+            progress.close()
+        if on_violation is not None:
+            on_violation(finding)
+
     try:
         found = explore(
             system,
@@ -126,6 +146,9 @@ def _explicit(
             max_depth=limits.max_depth,
             time_limit=limits.time_limit,
             on_progress=progress,
+            stop_when_decided=when_decided,
+            max_violations=limits.max_violations,
+            on_violation=tell,
             symmetry=limits.symmetry,
             por=limits.por,
             tier=limits.resources.tier,
@@ -151,6 +174,7 @@ def _explicit(
         reductions=found.reductions,
         liveness_seconds=found.liveness_seconds,
         explored=found,
+        stopped=found.stopped,
     )
 
 

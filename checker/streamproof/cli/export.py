@@ -13,17 +13,18 @@ import click
 from streamproof import __version__
 from streamproof.cli.engines import Limits, run_engine
 from streamproof.cli.evidence import Evidence, confirm
-from streamproof.cli.outputs import Folder, expect_json_writable, expect_writable, people, write_json
-from streamproof.cli.selection import Selection, json_option, model_options, property_option, select
+from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
+from streamproof.cli.selection import Selection, json_option, model_options, property_option, select, timeout_option
 from streamproof.cli.verbs import Verb
 from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
-from streamproof.exchange.files import write_text
 from streamproof.exchange.itf import itf_text, plain
 from streamproof.exchange.promela import Promela, promela
 from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
-from streamproof.system.errors import Exit, SystemFailure, UsageError
+from streamproof.system.errors import Exit, UsageError
+from streamproof.system.files import DRAWING, expect_writable, form_of, write
+from streamproof.system.foreign import inner
 from streamproof.system.model import Kind, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
@@ -32,24 +33,8 @@ from streamproof.traces.replay import replay_labels
 SCHEMA = "streamproof.export/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A format: what it is called, how a file in it begins, and how its name ends."""
-
-    title: str
-    start: bytes
-    suffix: str
-
-
-FORMS = {
-    "itf": Form("ITF", b"{", ".itf.json"),
-    "dot": Form("DOT", b"digraph", ".dot"),
-    "promela": Form("Promela", b"/* ", ".pml"),
-    "tla": Form("TLA+", b"---", ".tla"),
-    "smtlib": Form("SMT-LIB", b"; ", ".smt2"),
-    "chc": Form("Horn clauses", b"; ", ".smt2"),
-}
-"""The formats by their names on the command line."""
+FORMS = {"itf": ".itf.json", "dot": ".dot", "promela": ".pml", "tla": ".tla", "smtlib": ".smt2", "chc": ".smt2"}
+"""The formats by their names on the command line, each with how the name of such a file ends."""
 MODELS = ("promela", "tla", "smtlib", "chc")
 """Those that write the whole model, without a search."""
 
@@ -89,9 +74,7 @@ MODELS = ("promela", "tla", "smtlib", "chc")
 )
 @click.option("--svg", is_flag=True, help="With dot: also draw it, by Graphviz.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after so many states.")
-@click.option(
-    "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop it after so long."
-)
+@timeout_option("Stop the search after SECONDS.", "time_limit")
 @json_option
 def command(
     model: str,
@@ -115,7 +98,8 @@ def command(
     states; with --property or --action, the trace. promela: the model with its properties, for Spin, and in a folder each
     temporal property in a text of its own; nothing is searched. tla: likewise for TLC and Apalache, a module and its
     configurations in a folder. smtlib: questions for Z3 or cvc5; chc: Horn clauses for Spacer or Eldarica, a text for each
-    property. --out is a file for a single trace, graph or model (a name with a suffix), otherwise a folder.
+    property. --out is a file for a single trace, graph or model (a name with a suffix, or - for standard output),
+    otherwise a folder.
     """
     selection = select(model, variant, size, parameters, properties)
     if actions and properties:
@@ -126,13 +110,15 @@ def command(
     if form in MODELS and (actions or (properties and not chooses) or max_states or time_limit):
         rest = "--action, --max-states" if chooses else "--property, --action, --max-states"
         raise UsageError(
-            f"--format {form} writes the whole model and searches nothing", remedy=f"leave out {rest} and --time-limit"
+            f"--format {form} writes the whole model and searches nothing", remedy=f"leave out {rest} and --timeout"
         )
     expect_json_writable(json_to)
     place = Place(out, FORMS[form], svg)
     if form == "tla" and place.single:
         raise UsageError(f"{out} is one file, and --format tla writes several", remedy="name a folder")
     place.expect_writable()
+    if place.standard and json_to == STANDARD:
+        raise UsageError("--out - and --json - write to the same place", remedy="name a file for one of them")
     system = selection.system()
     module: Tla | None = None
     limits = Limits(max_states=max_states, time_limit=time_limit)
@@ -156,7 +142,7 @@ def command(
         documents = [(e.name, (itf_text if form == "itf" else trace_dot)(system, e.trace, e.prop)) for e in found]
     files = []
     for path in place.write(documents) if module is None else place.write_named(documents, module.module):
-        people(json_to).write(f"{path}\n")
+        people(STANDARD if place.standard else json_to).write(f"{path}\n")
         files.append(str(path))
     if module is not None and module.left_out:
         people(json_to).write(f"left out, because TLA+ has no text for them: {', '.join(module.left_out)}\n")
@@ -193,21 +179,28 @@ class Place:
     """Where documents go: one file when the name has a suffix, otherwise a folder of files."""
 
     out: Path
-    form: Form
+    suffix: str
     svg: bool
+
+    @property
+    def standard(self) -> bool:
+        """Whether `out` is standard output."""
+        return str(self.out) == STANDARD
 
     @property
     def single(self) -> bool:
         """Whether `out` names one file."""
-        return bool(self.out.suffix) and not self.out.is_dir()
+        return self.standard or (bool(self.out.suffix) and not self.out.is_dir())
 
     def expect_writable(self) -> None:
         """Raise `SystemFailure` when nothing can be written there, or when a file is there that is something else."""
-        expect_writable(self.out, folder=not self.single)
-        if self.single and self.out.is_file():
-            start = self.out.read_bytes()[:64].lstrip()
-            if start and not start.startswith(self.form.start):
-                raise SystemFailure(f"{self.out} exists and is not {self.form.title}", remedy="name another file")
+        if self.standard:
+            if self.svg:
+                raise UsageError("--svg writes a second file, and --out - is one place", remedy="name a file or folder")
+            return
+        expect_writable(self.out, form_of(self.suffix) if self.single else None)
+        if self.single and self.svg:
+            expect_writable(self.out.with_suffix(".svg"), DRAWING)
 
     def write(self, documents: Sequence[tuple[str, str]]) -> Iterator[Path]:
         """Write each document (a name, a text), with its drawing; yields the paths."""
@@ -217,16 +210,21 @@ class Place:
                 remedy="choose one with --property, or name a folder",
             )
         folder = Folder(self.out)
+        if not self.single:
+            suffixes = (self.suffix, ".svg") if self.svg else (self.suffix,)
+            folder.announce({f"{name}{suffix}": name for name, _ in documents for suffix in suffixes})
         for name, text in documents:
             drawing = render_svg(text) if self.svg else None
-            if self.single:
-                write_text(self.out, text)
+            if self.standard:
+                inner(standard_output()).write(text)
+            elif self.single:
+                write(self.out, text, form_of(self.suffix))
                 yield self.out
                 if drawing is not None:
-                    write_text(self.out.with_suffix(".svg"), drawing)
+                    write(self.out.with_suffix(".svg"), drawing, DRAWING)
                     yield self.out.with_suffix(".svg")
             else:
-                yield folder.write(f"{name}{self.form.suffix}", text, name)
+                yield folder.write(f"{name}{self.suffix}", text, name)
                 if drawing is not None:
                     yield folder.write(f"{name}.svg", drawing, name)
 

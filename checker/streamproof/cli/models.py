@@ -15,6 +15,7 @@ from streamproof.cli.verbs import Verb
 from streamproof.language.model import limits_text
 from streamproof.registry import Target, bundled, find, first_line
 from streamproof.system.errors import StreamproofError
+from streamproof.system.files import LISTING
 
 
 @click.command(
@@ -30,10 +31,10 @@ def command(model: str | None, json_to: str | None) -> int:
     """
     from streamproof.report.console import print_lines
 
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, LISTING)
     targets = [find(model)] if model is not None else list(_loadable())
     if json_to is not None:
-        write_json([described(target) for target in targets], json_to)
+        write_json([described(target) for target in targets], json_to, LISTING)
     if json_to != "-":
         print_lines(_detail(targets[0]) if model is not None else _overview(targets), people(json_to))
     return 0

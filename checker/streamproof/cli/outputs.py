@@ -3,61 +3,69 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO
 
-from streamproof.exchange.files import write_bytes, write_text
-from streamproof.system.errors import SystemFailure
+from streamproof.system.files import (
+    FOLDER_LIST,
+    JSON,
+    SUFFIXES,
+    Content,
+    Form,
+    expect_writable,
+    form_of,
+    is_plain,
+    plain_name,
+    remove,
+    write,
+)
+from streamproof.system.foreign import inner
 from streamproof.system.records import dataclass
 
 STANDARD = "-"
 
+_reserved: list[TextIO] = []
+"""The standard output of the program while a verb runs."""
 
-def write_json(document: Any, where: str) -> None:
+
+@contextmanager
+def reserved_output() -> Iterator[None]:
+    """Keep standard output for answers: what a model prints goes to standard error."""
+    _reserved.append(sys.stdout)
+    sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = _reserved.pop()
+
+
+def standard_output() -> TextIO:
+    """Where answers go."""
+    return _reserved[-1] if _reserved else sys.stdout
+
+
+def write_json(document: Any, where: str, form: Form = JSON) -> None:
     """Write JSON data to the file `where`, or to standard output for ``-``."""
     text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     if where == STANDARD:
-        sys.stdout.write(text)
+        inner(standard_output()).write(text)
     else:
-        write_text(Path(where), text)
+        write(Path(where), text, form)
 
 
 def people(json_to: str | None) -> TextIO:
-    """The stream for what people read: standard error when standard output carries JSON."""
-    return sys.stderr if json_to == STANDARD else sys.stdout
+    """The stream for what people read: standard error when standard output carries an answer for machines."""
+    return sys.stderr if json_to == STANDARD else standard_output()
 
 
-def expect_writable(path: Path, *, folder: bool = False) -> None:
-    """Raise `SystemFailure` now when a file (or folder) at `path` could not be written after hours of work."""
-    if path.is_dir() and not folder:
-        raise SystemFailure(f"{path} is a folder", remedy="name a file")
-    if folder and path.exists() and not path.is_dir():
-        raise SystemFailure(f"{path} is a file", remedy="name a folder")
-    place = path if path.is_dir() else path.parent
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        why = "is no folder" if not place.is_dir() else "is not writable"
-        raise SystemFailure(f"{path} cannot be written: {place} {why}", remedy="name another place")
-
-
-def expect_json_writable(where: str | None) -> None:
-    """As `expect_writable`, for ``--json``; an existing file that is not JSON is somebody's, not an older answer."""
-    if where is None or where == STANDARD:
-        return
-    path = Path(where)
-    expect_writable(path)
-    try:
-        with path.open("rb") as file:
-            start = file.read(64).lstrip()[:1]
-    except OSError:
-        return
-    if path.is_file() and start not in (b"", b"{", b"["):
-        raise SystemFailure(f"{path} exists and is not JSON", remedy="name another file, or remove it")
+def expect_json_writable(where: str | None, form: Form = JSON) -> None:
+    """Raise `SystemFailure` now when ``--json`` names a file that could not be written after hours of work."""
+    if where is not None and where != STANDARD:
+        expect_writable(Path(where), form)
 
 
 @dataclass
@@ -71,25 +79,14 @@ class Folder:
 
     def expect_writable(self, names: Iterable[str] = ()) -> None:
         """Raise `SystemFailure` when the folder cannot be written, or holds a file of these names that is not its own."""
-        self._expect_writable(names, self._ours())
-
-    def _expect_writable(self, names: Iterable[str], ours: Collection[str]) -> None:
-        expect_writable(self.path, folder=True)
+        expect_writable(self.path, None)
         for name in names:
-            if name not in ours and (self.path / name).exists():
-                raise SystemFailure(
-                    f"{self.path / name} exists and was not written by streamproof",
-                    remedy="name another folder with --out, or remove it",
-                )
+            expect_writable(self.path / plain_name(name), form_of(name))
 
-    def write(self, name: str, text: str, about: str) -> Path:
+    def write(self, name: str, content: Content, about: str) -> Path:
         """Write a file called `name` that shows `about`; raises `SystemFailure` over a file that is not its own."""
-        return self.write_bytes(name, text.encode("utf-8"), about)
-
-    def write_bytes(self, name: str, data: bytes, about: str) -> Path:
-        """As `write`, for any data."""
         self.announce({name: about})
-        write_bytes(self.path / name, data)
+        write(self.path / name, content, form_of(name))
         self.written[name] = about
         return self.path / name
 
@@ -98,8 +95,8 @@ class Folder:
 
         The list comes first: a file that is listed and missing does no harm, one that is there and unlisted would.
         """
+        self.expect_writable(files)
         ours = self._ours()
-        self._expect_writable(files, ours)
         if not ours.items() >= files.items():
             self._note({**ours, **files})
 
@@ -108,17 +105,20 @@ class Folder:
         ours = self._ours()
         stale = [name for name, shows in ours.items() if shows in about and name not in self.written]
         for name in stale:
-            (self.path / name).unlink(missing_ok=True)
+            remove(self.path / name, form_of(name))
         if stale:
             self._note({name: shows for name, shows in ours.items() if name not in stale})
 
     def _ours(self) -> dict[str, str]:
+        """The files listed; the list may be anybody's, so names that lead elsewhere are passed over."""
         try:
             found = json.loads((self.path / self.LIST).read_text(encoding="utf-8"))["files"]
         except (OSError, ValueError, KeyError, TypeError):
             return {}
-        return {str(k): str(v) for k, v in found.items()} if isinstance(found, Mapping) else {}
+        if not isinstance(found, Mapping):
+            return {}
+        return {n: str(shows) for n, shows in found.items() if is_plain(n) and n.endswith((*SUFFIXES,))}
 
     def _note(self, files: Mapping[str, str]) -> None:
         document = {"about": "files that streamproof wrote here and may replace", "files": dict(sorted(files.items()))}
-        write_text(self.path / self.LIST, json.dumps(document, indent=1) + "\n")
+        write(self.path / self.LIST, json.dumps(document, indent=1) + "\n", FOLDER_LIST)

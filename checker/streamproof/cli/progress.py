@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import Self
 
+from streamproof.system.foreign import inner, visible
+
 
 class Status:
     """Call it with a line of text; each replaces the one before, and the last is removed at the end of the block."""
@@ -19,13 +21,17 @@ class Status:
             import shutil  # for a terminal only: it takes as long to import as ten of our modules
 
             width = shutil.get_terminal_size().columns
-            sys.stderr.write(f"\r\x1b[2K{text[: max(width - 1, 1)]}")
+            inner(sys.stderr).write(f"\r\x1b[2K{visible(text)[: max(width - 1, 1)]}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line, so that what is written next starts on a clean one."""
+        if self._live:
+            inner(sys.stderr).write("\r\x1b[2K")
             sys.stderr.flush()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._live:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+        self.clear()

@@ -15,18 +15,26 @@ from streamproof.cli.certificate import (
     certificate_json,
     certificate_option,
     certify_proved,
-    expect_certificate,
     tell_certificate,
 )
 from streamproof.cli.discovered import AUTO, Evidence, discovered_json, discovered_lines, engine_option, explored
 from streamproof.cli.engines import DEFAULT_DEPTH, Outcome
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
-from streamproof.cli.selection import Selection, json_option, limited_by, model_options, property_option, select
+from streamproof.cli.selection import (
+    Selection,
+    json_option,
+    limited_by,
+    model_options,
+    property_option,
+    select,
+    timeout_option,
+)
 from streamproof.cli.ticking import Ticking
-from streamproof.cli.verbs import Verb
+from streamproof.cli.verbs import Seconds, Verb
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.files import CERTIFICATE, expect_writable
 from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
 from streamproof.system.unbounded import Unbounded
@@ -84,15 +92,12 @@ MAX_SHOWN = 2
 )
 @click.option(
     "--query-timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     metavar="SECONDS",
-    help=f"Stop one query after so long.  [default: {QUERY_SECONDS:g}, with --any {ANY_QUERY_SECONDS:g}]",
+    help=f"Stop one query to the solver after SECONDS.  [default: {QUERY_SECONDS:g}, with --any {ANY_QUERY_SECONDS:g}]",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help=f"Stop after so long; inf for never.  [default: {SECONDS:g}, with --rank {RANK_SECONDS:g} for each property]",
+@timeout_option(
+    f"Stop after SECONDS; inf for never.  [default: {SECONDS:g}, with --rank {RANK_SECONDS:g} for each property]"
 )
 @click.option(
     "--out",
@@ -142,8 +147,10 @@ def command(
         )
     expect_json_writable(json_to)
     if certificate is not None:
-        expect_certificate(certificate)
+        expect_writable(certificate, CERTIFICATE)
     names = tuple(name for text in free for name in text.split(",") if name)
+    if free and not names:
+        raise UsageError(f"--any {free[0]!r} names no parameter", remedy="write --any NAME[,NAME], or leave it out")
     given = {
         "--k": (k, DEFAULT_K),
         "--depth": (depth, DEFAULT_DEPTH),
@@ -195,7 +202,7 @@ def command(
         raise
     tell_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, outcome, json_to)
+        tell_certificate(written, selection, outcome, json_to)
     return code
 
 

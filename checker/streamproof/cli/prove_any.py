@@ -102,7 +102,7 @@ def answer_any(
     code = request.answer(system, outcome, more)
     tell_left_out(left_out, request.json_to)
     if certificate is not None:
-        tell_written(written, without, request.json_to)
+        tell_written(written, without, request.selection, request.json_to)
     return code
 
 

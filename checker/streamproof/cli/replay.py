@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from streamproof.cli import completing
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import Selection, json_option, select
+from streamproof.cli.selection import Selection, expect_once, json_option, select
 from streamproof.cli.verbs import Verb
+from streamproof.language.declarations import parameter_types
 from streamproof.registry import Target, titled, unknown
 from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import Trace
+
+if TYPE_CHECKING:
+    from streamproof.exchange.itf import Document
 
 SCHEMA = "streamproof.replay/1"
 
@@ -46,13 +50,16 @@ def command(
     quiet: bool,
     json_to: str | None,
 ) -> int:
-    """Replay TRACE, an ITF file, on the model, variant and parameters that it names.
+    """Replay TRACE, an ITF file or - for standard input, on the model, variant and parameters that it names.
 
     Ends with 0 when every step is one of the model's and the trace violates (or reaches) the property it names, and
     with 161 when it is not.
     """
     expect_json_writable(json_to)
-    selection, claimed = chosen(trace, model, variant, parameters, prop)
+    from streamproof.exchange.itf import load
+
+    loaded = load(trace)
+    selection, claimed = chosen(loaded, model, variant, expect_once(parameters), prop)
     system = selection.system()
     stream = people(json_to)
     document: dict[str, Any] = {
@@ -64,7 +71,7 @@ def command(
         "property": claimed,
     }
     try:
-        behaviour, shown = confirmed(trace, system, claimed)
+        behaviour, shown = confirmed(loaded, system, claimed)
     except (InputError, UsageError):
         raise
     except StreamproofError as error:
@@ -81,11 +88,11 @@ def command(
 
         print_counterexample(system, shown, behaviour, about=About(replayed=True), full=full, stream=stream)
         stream.write("\n")
-    stream.write(f"{trace}: {_outcome(shown, behaviour)}\n")
+    stream.write(f"{loaded.name}: {_outcome(shown, behaviour)}\n")
     return Exit.HOLDS
 
 
-def confirmed(path: Path, system: System, claimed: str | None) -> tuple[Trace, Property | None]:
+def confirmed(path: Path | Document, system: System, claimed: str | None) -> tuple[Trace, Property | None]:
     """The trace in a file, replayed on `system`, and the property that it shows.
 
     Raises `InputError` for a file that is no trace of such a system, `ReplayError` when it is no behaviour or does not
@@ -104,12 +111,12 @@ def confirmed(path: Path, system: System, claimed: str | None) -> tuple[Trace, P
 
 
 def chosen(
-    path: Path, model: str | None, variant: str | None, parameters: Sequence[str], prop: str | None
+    document: Document, model: str | None, variant: str | None, parameters: Sequence[str], prop: str | None
 ) -> tuple[Selection, str | None]:
     """What to replay the file on, and the property it is to show: the command line's words before the file's own."""
     from streamproof.exchange.itf import read_meta
 
-    meta = read_meta(path)
+    meta, path = read_meta(document), document.name
     if model is None and meta.model is None:
         raise InputError(f"{path} does not say which model it is of", remedy="name it with --model")
     if model is None:
@@ -132,20 +139,19 @@ def chosen(
     return selection, claimed
 
 
-def _recorded(path: Path, target: Target, variant: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
+def _recorded(path: str, target: Target, variant: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
     """The file's parameters, each of the type that the model gives it."""
     cls = target.variant(variant)
-    hints, values = get_type_hints(cls), {}
+    types, values = parameter_types(cls), {}
     for name, value in found.items():
         if name not in cls.parameters():
             raise InputError(
                 f"{path}: #meta.parameters.{name}: {target.name} has no such parameter",
                 remedy=f"its parameters: {', '.join(cls.parameters()) or 'none'}",
             )
-        kind = hints.get(name)
-        if kind in (bool, int, str) and type(value) is not kind:
-            raise InputError(f"{path}: #meta.parameters.{name}: {value!r} is not of type {kind.__name__}")
-        values[name] = tuple(value) if isinstance(value, list) else value
+        if type(value) is not types[name]:
+            raise InputError(f"{path}: #meta.parameters.{name}: {value!r} is not of type {types[name].__name__}")
+        values[name] = value
     return values
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from streamproof.cli.outputs import expect_json_writable, expect_writable, people, write_json
+from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
+from streamproof.system.foreign import visible
 
 SCHEMA = "streamproof.report/1"
 
@@ -37,7 +38,6 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     from streamproof.pipeline.report import build_report
 
     expect_json_writable(json_to)
-    expect_writable(out, folder=True)
     with Status() as status:
         result = build_report(inputs, out, master, title, status)
     if json_to is not None:
@@ -59,6 +59,6 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     if result.not_validated:
         stream.write(f"{result.not_validated} of the runs have no verdict\n")
     for item in result.skipped:
-        sys.stderr.write(f"streamproof: warning: {item.path} is left out: {item.reason}\n")
+        sys.stderr.write(f"streamproof: warning: {visible(f'{item.path} is left out: {item.reason}')}\n")
     stream.write(f"{result.html}\n")
     return 0

@@ -55,8 +55,8 @@ DEFAULTS = Resources()
 """As when no option is given."""
 
 
-def _amount(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
-    """An amount of memory in bytes."""
+def amount(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    """An amount in bytes, as an option gives it."""
     try:
         return None if text is None else parse_bytes(text)
     except UsageError as error:
@@ -95,15 +95,15 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--memory",
-            callback=_amount,
+            callback=amount,
             metavar="SIZE",
-            help="Stop when the process holds so much (500MB, 4GB, 4GiB).",
+            help="Stop when the process holds SIZE (500MB, 4GB, 4GiB).  [default: four fifths of the machine's memory]",
         ),
         click.option(
             "--spill",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Do not stop then, but go on with the states on disk, in DIR.",
+            help="Beyond --memory keep states on disk, in DIR, instead of stopping.",
         ),
         click.option(
             "--checkpoint",

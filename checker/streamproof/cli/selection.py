@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, TypeVar, cast
@@ -13,6 +14,7 @@ import click
 
 from streamproof import interrupts
 from streamproof.cli import completing
+from streamproof.cli.verbs import Option, Seconds
 from streamproof.registry import Listed, Target, find, unknown
 from streamproof.system.errors import UsageError
 from streamproof.system.measure import Measure
@@ -113,6 +115,14 @@ def select(
     return Selection(target, variant, given, chosen, tuple(options))
 
 
+def expect_once(parameters: Sequence[str]) -> Sequence[str]:
+    """The texts ``name=value`` as given. Raises `UsageError` where one name occurs twice."""
+    for name, count in Counter(text.partition("=")[0] for text in parameters).items():
+        if count > 1:
+            raise UsageError(f"the parameter {name} is given {count} times", remedy="give it once")
+    return parameters
+
+
 def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:
     """Holds a verb, from reading the model on, to the seconds that an option gives; `usual` where it is not given."""
 
@@ -134,7 +144,7 @@ def topology_option(function: F) -> F:
     @functools.wraps(function)
     def called(*args: Any, topology: str | None, parameters: Sequence[str], **given: Any) -> Any:
         more = () if topology is None else (f"topology={topology}",)
-        return function(*args, parameters=(*parameters, *more), **given)
+        return function(*args, parameters=expect_once((*parameters, *more)), **given)
 
     return click.option(
         "--topology", metavar="NAME", help="Short for -p topology=NAME, of models that run on a job graph."
@@ -181,6 +191,26 @@ def property_option(function: F) -> F:
         shell_complete=completing.properties,
         help="Only this property; may be repeated.",
     )(function)
+
+
+def _no_limit(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
+    return None if seconds == math.inf else seconds
+
+
+def timeout_option(help: str, name: str = "timeout", default: float | None = None) -> Callable[[F], F]:
+    """The option that limits the time, which the function receives as `name`."""
+    return click.option(
+        "--timeout",
+        name,
+        cls=Option,
+        former=("--time-limit",),
+        type=Seconds(),
+        default=default,
+        show_default=default is not None,
+        callback=_no_limit if name == "time_limit" else None,
+        metavar="SECONDS",
+        help=help,
+    )
 
 
 def json_option(function: F) -> F:

@@ -16,7 +16,14 @@ from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_fo
 from streamproof.cli.engines import Outcome
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import json_option, limited_by, model_options, property_option, select
+from streamproof.cli.selection import (
+    json_option,
+    limited_by,
+    model_options,
+    property_option,
+    select,
+    timeout_option,
+)
 from streamproof.cli.verbs import Verb
 from streamproof.explicit.simulation import DEFAULT_STEPS, DEFAULT_WALKS, WALKED, Simulation, simulate
 from streamproof.system.errors import StreamproofError, UsageError
@@ -51,9 +58,7 @@ SEEDS = 1 << 32
     show_default=True,
     help="Prefer states and actions that are new, or take every step with the same probability.",
 )
-@click.option(
-    "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after so long."
-)
+@timeout_option("Stop after SECONDS.", "time_limit")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -16,13 +17,14 @@ from streamproof.cli import completing
 from streamproof.cli.answer import DEFAULT_OUT
 from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import json_option, property_option, topology_option
+from streamproof.cli.selection import json_option, property_option, timeout_option, topology_option
 from streamproof.cli.sweep_bounds import bound_options
 from streamproof.cli.sweep_run import POINTS, Run
-from streamproof.cli.verbs import Verb
+from streamproof.cli.verbs import Option, Verb
 from streamproof.system.errors import UsageError
 
 if TYPE_CHECKING:
+    from streamproof.pipeline.sweeps.points import Plan
     from streamproof.report.sweep import SweepReport
 
 PROCESSES = 2
@@ -74,16 +76,17 @@ TIMEOUT = 300.0
     metavar="N",
     help="Stop at a point after so many states.",
 )
+@timeout_option("Stop at a point after SECONDS.", default=TIMEOUT)
 @click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=TIMEOUT,
+    "--workers",
+    "jobs",
+    cls=Option,
+    former=("--jobs",),
+    type=click.IntRange(min=1),
+    default=PROCESSES,
     show_default=True,
-    metavar="SECONDS",
-    help="Stop at a point after so long.",
-)
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=PROCESSES, show_default=True, metavar="N", help="Processes at a time."
+    metavar="N",
+    help="Processes at a time, at most one for each processor.",
 )
 @click.option("--spark", is_flag=True, help="One Spark task for each point instead.")
 @click.option("--master", metavar="URL", help="With --spark: where.  [default: local[*]]")
@@ -124,9 +127,11 @@ def command(
     from streamproof.pipeline.sweeps.outcome import boundaries, point_reports, properties_of
     from streamproof.report.console import print_lines
     from streamproof.report.sweep import SweepReport
-    from streamproof.report.sweep_console import sweep_lines
+    from streamproof.report.sweep_console import closing_lines, opening_lines
 
     begun = time.perf_counter()
+    if math.isinf(timeout):
+        raise UsageError("a sweep limits the time of each point", remedy="give --timeout a number of seconds")
     if master is not None and not spark:
         raise UsageError("--master is of --spark", remedy="add --spark")
     variants = (*variants, *(listed.split(",") if listed else ()))
@@ -142,7 +147,6 @@ def command(
         run = Run(plan, tuple(kinds), limits, folder, again, status, jobs, place, full)
         explored = run.explored(people(json_to))
         points = point_reports(explored.points, explored.records, tuple(kinds))
-        told = boundaries(plan, points, kinds, status, formulas=not explored.interrupted) if not plan.sizes else ()
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]
@@ -158,7 +162,7 @@ def command(
         variants=plan.variants,
         properties=kinds,
         points=points,
-        boundaries=told,
+        boundaries=boundaries(plan, points, kinds) if not plan.sizes else (),
         limits=limits,
         seconds=time.perf_counter() - begun,
         reproduce=shlex.join(["streamproof", "sweep", model, *words]),
@@ -169,11 +173,40 @@ def command(
         by=plan.by,
         sizes=plan.sizes,
     )
-    report = _written(report, folder)
+    stream = people(json_to)
+    print_lines(opening_lines(report), stream)
+    with Status(live=not quiet) as status:
+        report = _with_formulas(report, plan, stream, status, maps=not quiet)
+    report = _written(replace(report, seconds=time.perf_counter() - begun), folder)
     if json_to is not None:
         write_json(report.to_json(), json_to)
-    print_lines(sweep_lines(report, maps=not quiet), people(json_to))
+    print_lines(closing_lines(report), stream)
     return report.exit_code
+
+
+def _with_formulas(report: SweepReport, plan: Plan, stream: TextIO, status: Status, *, maps: bool) -> SweepReport:
+    """The report with formulas; each property's points are printed before its formula is looked for.
+
+    Ctrl-C leaves the remaining formulas out.
+    """
+    from streamproof.pipeline.sweeps.outcome import with_formula
+    from streamproof.report.console import print_lines
+    from streamproof.report.sweep_console import boundary_lines, formula_lines, uneven
+
+    found = {id(boundary): boundary for boundary in report.boundaries}
+    interrupted = report.interrupted
+    for boundary in uneven(report):
+        print_lines(boundary_lines(report, boundary, maps=maps), stream)
+        stream.flush()
+        if not interrupted:
+            status(f"looking for a formula of {boundary.name}")
+            try:
+                found[id(boundary)] = with_formula(plan, report.points, boundary)
+            except KeyboardInterrupt:
+                interrupted = True
+            status.clear()
+        print_lines(formula_lines(found[id(boundary)]), stream)
+    return replace(report, boundaries=tuple(found.values()), interrupted=interrupted)
 
 
 FILES = {"table": "points.parquet", "page": "table.html", "map": "map.svg", "answer": "sweep.json"}
@@ -188,7 +221,7 @@ def _written(report: SweepReport, folder: Folder) -> SweepReport:
 
     files = {shows: name for shows, name in FILES.items() if shows != "map" or not report.sizes}
     report = replace(report, files={shows: str(folder.path / name) for shows, name in files.items()})
-    folder.write_bytes(FILES["table"], parquet(report), "table")
+    folder.write(FILES["table"], parquet(report), "table")
     folder.write(FILES["page"], render_page(report), "page")
     if "map" in files:
         folder.write(FILES["map"], render_sweep(report), "map")

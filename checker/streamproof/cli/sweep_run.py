@@ -59,6 +59,7 @@ class Run:
         source = source_of(self.plan.target)
         known = {point.key: self._usable(kept.records.get(point.key)) for point in self.plan.points()}
         tally = _Tally(known, source, len(known), self.status)
+        memory = _memory(self._processes)
         interrupted = False
         asked: list[Point] = []
         dropped: set[tuple[Any, ...]] = set()
@@ -68,7 +69,7 @@ class Run:
                 points = [point for point in stage if self._setting(point) not in dropped]
                 tally.expected -= len(stage) - len(points)
                 asked += points
-                jobs = [self._job(point, known[point.key]) for point in points if not tally.same(point.key)]
+                jobs = [self._job(point, known[point.key], memory) for point in points if not tally.same(point.key)]
                 try:
                     for record in self._decided(jobs) if jobs and not interrupted else ():
                         tally.take(record, keeper)
@@ -104,7 +105,7 @@ class Run:
         open_ = any(found["verdict"] == "inconclusive" for found in record["properties"].values())
         return None if open_ and record["limits"] != self.limits else record
 
-    def _job(self, point: Point, known: Record | None) -> Job:
+    def _job(self, point: Point, known: Record | None, memory: int | None) -> Job:
         place, colon, name = self.plan.target.text.partition(":")
         model = f"{os.path.abspath(place)}{colon}{name}" if place.endswith(".py") else self.plan.target.text
         return {
@@ -114,7 +115,7 @@ class Run:
             "parameters": dict(point.parameters),
             "properties": list(self.properties),
             "limits": dict(self.limits),
-            "memory": _memory(self.jobs if self.master is None else os.cpu_count() or 1),
+            "memory": memory,
             "known": None if known is None else known["fingerprint"],
             "narrow": bool(self.plan.sizes),
         }
@@ -126,7 +127,15 @@ class Run:
             return decide_on_spark(jobs, self.master, self.status)
         from streamproof.pipeline.sweeps.local import decide_locally
 
-        return decide_locally(jobs, self.jobs)
+        return decide_locally(jobs, self._processes)
+
+    @property
+    def _processes(self) -> int:
+        """How many points are decided at a time: never more than there are points, or processors."""
+        from streamproof.explicit.limits import processors
+
+        wanted = self.jobs if self.master is None else processors()
+        return max(1, min(wanted, processors(), len(self.plan.points())))
 
 
 class _Tally:

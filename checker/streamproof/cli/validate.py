@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from streamproof.cli.outputs import expect_json_writable, expect_writable, people, write_json
+from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
-from streamproof.system.errors import Exit, InputError
+from streamproof.system.errors import Exit, InputError, UsageError
+from streamproof.system.files import expect_writable
 from streamproof.traces.lines import BLANK, Line, Span, Style, line
 
 SCHEMA = "streamproof.validate/1"
@@ -55,7 +57,7 @@ LONGEST = 240
     type=click.Choice(["ndjson", "parquet"]),
     default="ndjson",
     show_default=True,
-    help="Their form.",
+    help="Format of the event files.",
 )
 @click.option("--master", metavar="URL", help="Validate on Spark, one task per path: local[*], spark://...")
 @json_option
@@ -75,9 +77,12 @@ def command(
     from streamproof import __version__
     from streamproof.report.console import print_lines
 
+    source = click.get_current_context().get_parameter_source("form")
+    if events is None and source is ParameterSource.COMMANDLINE:
+        raise UsageError("--format is the format of the files that --events writes", remedy="add --events DIR")
     expect_json_writable(json_to)
     if events is not None:
-        expect_writable(events, folder=True)
+        expect_writable(events, None)
     one = partial(_one, model=model, job_graph=job_graph, events_dir=events, events_format=form)
     with Status() as status:
         records = _on_spark(paths, one, master, status) if master else _here(paths, one, status)

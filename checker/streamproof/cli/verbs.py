@@ -1,11 +1,66 @@
-"""The shape that all verbs share: loaded when they are used, help that ends with an example, an exit code returned."""
+"""The shape that all verbs share: loaded when they are used, grouped help that ends with an example, an exit code."""
 
 from __future__ import annotations
 
 import importlib
+import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import click
+
+from streamproof.system.errors import UsageError
+from streamproof.system.nearest import did_you_mean
+
+FEW = 12
+"""A verb with no more options lists them without groups."""
+_GROUPS = {
+    "System": ("variant", "variants", "listed", "size", "parameters", "topology", "properties", "free"),
+    "Limits": (
+        *("max_states", "depth", "time_limit", "timeout", "query_timeout", "k", "walks", "steps", "limit"),
+        *("operators", "loops", "parallelism", "sources", "joins", "feedback"),
+    ),
+    "Memory": ("memory", "spill", "checkpoint", "resume"),
+    "Search": (
+        *("engine", "symmetry", "por", "tier", "workers", "jobs", "agree", "agree_limits", "rank", "seed", "guided"),
+        *("spark", "master", "again", "first", "max_violations"),
+    ),
+    "Evidence": ("out", "dot", "coverage", "certificate"),
+    "Output": (),
+}
+"""Groups of options in the help of a verb, by the names of parameters; options of no group are about output."""
+
+
+class Option(click.Option):
+    """An option that may be given once, unless it is `multiple`, and under its `former` names too, which no help lists."""
+
+    def __init__(self, *args: Any, former: Sequence[str] = (), **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.former = tuple(former)
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Make the parser accept the option by all of its names."""
+        shown = self.opts
+        self.opts = [*shown, *self.former]
+        try:
+            super().add_to_parser(parser, ctx)
+        finally:
+            self.opts = shown
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds above 0, or ``inf``."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; what is no number fails."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number of seconds", param, ctx)
+        return number
 
 
 class Verb(click.Command):
@@ -18,6 +73,37 @@ class Verb(click.Command):
         self.params.append(
             click.Option(["--traceback"], is_flag=True, hidden=True, expose_value=False, callback=_ask_traceback)
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click parses them; an option that takes one value may be given once."""
+        order = self.make_parser(ctx).parse_args(list(args))[2]
+        for option, count in Counter(order).items():
+            if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                name = max(option.opts, key=len)
+                raise click.UsageError(f"{name} is given {count} times; give it once", ctx)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options, by groups where there are many."""
+        group_of = {name: group for group, names in _GROUPS.items() for name in names}
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and not isinstance(param, click.Argument):
+                groups[group_of.get(param.name or "", "Output")].append(record)
+        if sum(map(len, groups.values())) <= FEW:
+            groups = {"Options": [record for records in groups.values() for record in records]}
+        for group, records in groups.items():
+            if records:
+                with formatter.section(group):
+                    formatter.write_dl(records)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; standard output is for its answer alone."""
+        from streamproof.cli.outputs import reserved_output
+
+        with reserved_output():
+            return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The example, never wrapped."""
@@ -43,6 +129,32 @@ class Verbs(click.Group):
         command = importlib.import_module(self._modules[cmd_name]).command
         assert isinstance(command, Verb), f"{self._modules[cmd_name]}.command is a verb"
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that the first word names. Raises `UsageError`, with the nearest verb, where there is none."""
+        if args[0] not in self._modules and not args[0].startswith("-"):
+            remedy = did_you_mean(args[0], self._modules) or f"{ctx.command_path} --help lists the verbs"
+            raise UsageError(f"no such verb {args[0]!r}", remedy=remedy)
+        return super().resolve_command(ctx, args)
+
+
+def complaint(error: click.ClickException) -> tuple[str, str]:
+    """What click found wrong with the command line in one line, in the style of all messages, and what to do."""
+    message, remedy = error.format_message().replace("\n\t", " "), ""
+    context = getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        message = f"no such option {error.option_name}"
+        remedy = did_you_mean(error.option_name.lstrip("-"), _options(context.command), "--")
+    path = context.command_path if context is not None else "streamproof"
+    return message[:1].lower() + message[1:].removesuffix("."), remedy or f"{path} --help explains"
+
+
+def _options(command: click.Command) -> list[str]:
+    """The long names of a command's options without their dashes, those that help does not list apart."""
+    shown = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+    return [name[2:] for option in shown for name in option.opts if name.startswith("--")]
 
 
 def _ask_traceback(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:

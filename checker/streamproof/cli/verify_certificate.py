@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +9,16 @@ from typing import Any
 
 import click
 
-from streamproof.cli.certificate_any import is_for_any, verify_for_any
+from streamproof.cli.certificate_any import is_for_any, model_of, verify_for_any
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
+from streamproof.cli.resources import amount
 from streamproof.cli.selection import json_option, select
-from streamproof.cli.verbs import Verb
-from streamproof.system.errors import Exit, InputError, StreamproofError, UsageError
+from streamproof.cli.verbs import Seconds, Verb
+from streamproof.system.bounded import read_regular
+from streamproof.system.errors import Exit, StreamproofError, UsageError
+from streamproof.system.files import expect_writable
+from streamproof.system.foreign import visible
 from streamproof.system.model import System
 
 
@@ -26,7 +29,14 @@ from streamproof.system.model import System
     example="streamproof verify-certificate failover.certificate",
 )
 @click.argument("certificate", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--model", metavar="MODEL", help="Where the model is now, if the certificate names another place.")
+@click.option("--model", metavar="MODEL", help="The model to check it against; needed for one that is not bundled.")
+@click.option(
+    "--unpacked",
+    "most",
+    callback=amount,
+    metavar="SIZE",
+    help="Most bytes that the evidence may unpack to.  [default: 32MB]",
+)
 @click.option(
     "--smt",
     type=click.Path(path_type=Path, file_okay=False),
@@ -35,7 +45,7 @@ from streamproof.system.model import System
 )
 @click.option(
     "--query-timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     metavar="SECONDS",
     help="Limit for one obligation of a proof with --any and one solver.  [default: 60]",
 )
@@ -48,20 +58,27 @@ def command(
     query_timeout: float | None,
     quiet: bool,
     json_to: str | None,
+    most: int | None,
 ) -> int:
     """Check the certificate FILE that check or prove has written, with the interpreter alone.
+
+    FILE may come from anybody. It names a model, and only a bundled one is taken by that name: any other is code, which is
+    run only where --model names it. Its checksum finds damage, not forgery, for anybody can compute it.
 
     Ends with 0 when every claim in it is shown, and with 161 and the reason when one is not. It takes the interpreter's
     time: some thousand states a second.
     """
-    from streamproof.certify.verifier import Rejected, verify
+    from streamproof.certify.verifier import MOST, Rejected, verify
 
     begun = time.perf_counter()
     expect_json_writable(json_to)
-    data = _read(certificate)
+    if smt is not None:
+        expect_writable(smt, None)
+    most = MOST if most is None else most
+    data = read_regular(certificate, 2 * most)
     if is_for_any(data):
         with Status(live=not quiet) as status:
-            tell = verify_for_any(certificate, data, model, smt, query_timeout, status, json_to)
+            tell = verify_for_any(certificate, data, model, smt, query_timeout, status, json_to, most)
         return tell()
     if smt is not None or query_timeout is not None:
         raise UsageError(
@@ -69,7 +86,7 @@ def command(
         )
     with Status(live=not quiet) as status:
         try:
-            header = verify(data, lambda header: _system(header, model), status)
+            header = verify(data, lambda header: _system(header, model), status, most)
             header["model"] = model or header["model"]  # what it was checked against
         except StreamproofError as error:
             if json_to is not None and isinstance(error, Rejected):
@@ -79,17 +96,6 @@ def command(
         write_json(_document(certificate, data, header, None, begun), json_to)
     _tell(certificate, header, begun, json_to)
     return Exit.HOLDS
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist", remedy="check the path") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder", remedy="name a file in it") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _system(header: Mapping[str, Any], model: str | None) -> System:
@@ -103,7 +109,7 @@ def _system(header: Mapping[str, Any], model: str | None) -> System:
     if len(given["--variant"]) > 1 or len(given["--size"]) > 1:
         raise ValueError("an option is given twice")  # only one of the two would count, and both be printed
     variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
-    return select(model or header["model"], variant, size, given["-p"]).system()
+    return select(model_of(header, model), variant, size, given["-p"]).system()
 
 
 def _document(
@@ -134,6 +140,6 @@ def _tell(path: Path, header: Mapping[str, Any], begun: float, json_to: str | No
         stream.write(
             f"{counts['generated']} states generated, {counts['distinct']} distinct states, depth {counts['depth']}\n"
         )
-    asked = " ".join([header["model"], *header["options"]])
+    asked = visible(" ".join([header["model"], *header["options"]]))
     stream.write(f"accepted: {path} shows this of {asked} ({time.perf_counter() - begun:.2f} s)\n")
-    sys.stdout.flush()
+    stream.flush()

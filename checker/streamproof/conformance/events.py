@@ -14,15 +14,17 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, BinaryIO, Final
 
-from streamproof.system.errors import InputError, Loc, SystemFailure
+from streamproof.system.bounded import LINE, bounded_lines
+from streamproof.system.errors import InputError, Loc
+from streamproof.system.files import EVENTS, PARQUET, write
+from streamproof.system.foreign import visible_json
+from streamproof.system.reading import json_problem
 from streamproof.system.records import dataclass
 
 SCHEMA: Final = "streamproof.events"
@@ -88,29 +90,31 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
 def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     """Write events as newline-delimited JSON, compressed if the name ends in `.gz`; returns how many.
 
-    The file appears whole or not at all. Raises `SystemFailure` if the folder cannot be written.
+    The file appears whole or not at all. Raises `SystemFailure` if it cannot be written, or is no older event log.
     """
     target = Path(path)
+    count = 0
 
-    def fill(stream: IO[bytes]) -> int:
+    def fill(stream: BinaryIO) -> None:
+        nonlocal count
         # mtime 0: the same events give the same bytes.
         packed = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") if target.suffix == ".gz" else None
         sink = packed or stream
-        count = 0
         for event in events:
-            sink.write(json.dumps(_record(event), ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            line = json.dumps(_record(event), ensure_ascii=False, separators=(",", ":"))
+            sink.write(visible_json(line).encode() + b"\n")
             count += 1
         if packed:
             packed.close()
-        return count
 
-    return _atomically(target, fill)
+    write(target, fill, EVENTS)
+    return count
 
 
 def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     """Write events as Parquet (columns as in `Event`; `args`, `clock`, `state` are JSON text); returns how many.
 
-    The file appears whole or not at all. Raises `SystemFailure` if the folder cannot be written.
+    The file appears whole or not at all. Raises `SystemFailure` if it cannot be written, or is no older event log.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -122,16 +126,17 @@ def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
         ],
         metadata={"schema": SCHEMA, "version": str(VERSION)},
     )
+    count = 0
 
-    def fill(stream: IO[bytes]) -> int:
-        count = 0
+    def fill(stream: BinaryIO) -> None:
+        nonlocal count
         with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
             for batch in _batches(events, 65_536):
                 writer.write_table(pa.Table.from_pylist([_row(event) for event in batch], schema=schema))
                 count += len(batch)
-        return count
 
-    return _atomically(Path(path), fill)
+    write(Path(path), fill, PARQUET)
+    return count
 
 
 def _iterate(file: Path) -> Iterator[Event]:
@@ -156,17 +161,20 @@ def _iterate(file: Path) -> Iterator[Event]:
         ) from error
 
 
-def _ndjson_events(stream: Iterable[bytes], file: Path) -> Iterator[Event]:
+def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path) -> Iterator[Event]:
     name = str(file)
-    for number, raw in enumerate(stream, 1):
+    for number, raw in enumerate(bounded_lines(stream), 1):
         if raw.isspace():
             continue
+        if len(raw) > LINE:
+            raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))
         try:
             data = json.loads(raw, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
-            why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"not JSON ({error})"
             raise InputError(
-                f"the line is {why}", loc=Loc(name, number), remedy="Give one JSON object per line, nothing else."
+                f"the line is {json_problem(error)}",
+                loc=Loc(name, number),
+                remedy="Give one JSON object per line, nothing else.",
             ) from error
         yield _event(data, name, number)
 
@@ -217,7 +225,9 @@ def _json_cell(text: object, column: str, name: str, row: int) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"column {column!r} does not hold JSON ({error})", loc=Loc(name, row)) from error
+        raise InputError(
+            f"column {column!r} does not hold JSON: it is {json_problem(error)}", loc=Loc(name, row)
+        ) from error
 
 
 def _event(data: object, name: str, number: int) -> Event:
@@ -333,28 +343,3 @@ def _batches(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
             batch = []
     if batch:
         yield batch
-
-
-def _atomically(target: Path, fill: Callable[[IO[bytes]], int]) -> int:
-    """Let `fill` write a temporary file beside `target`, then put it in its place."""
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise SystemFailure(f"cannot write {target}: {error.strerror or error}", remedy="Check the folder.") from error
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            count = fill(stream)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except OSError as error:
-        raise SystemFailure(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-    return count
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

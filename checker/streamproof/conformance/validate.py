@@ -13,9 +13,13 @@ from typing import Any
 from streamproof.conformance.binding import Binding, Case, Plan, Task
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
 from streamproof.conformance.overlapping import OverlapTracker
+from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.tracker import Steps, Tracked, Tracker
-from streamproof.system import StreamproofError, SystemFailure, UsageError
+from streamproof.system import StreamproofError, UsageError
 from streamproof.system.errors import Loc
+from streamproof.system.files import plain_name
+from streamproof.system.foreign import visible
+from streamproof.system.nearest import did_you_mean
 
 SCHEMA = "streamproof.verdict/1"
 GROUP = "streamproof.bindings"
@@ -31,9 +35,9 @@ def binding_for(model: str) -> Binding:
     """The binding registered for a model. Raises `UsageError` where there is none."""
     found = {e.name: e for e in entry_points(group=GROUP)}
     if model not in found:
-        known = ", ".join(sorted(found)) or "none"
+        hints = (did_you_mean(model, found), f"models with a binding: {', '.join(sorted(found)) or 'none'}")
         raise UsageError(
-            f"no logs are known that speak about the model {model!r}", remedy=f"models with a binding: {known}"
+            f"no logs are known that speak about the model {model!r}", remedy="\n  ".join(filter(None, hints))
         )
     binding: Binding = found[model].load()
     return binding
@@ -62,11 +66,10 @@ def validate_paths(
     """
     found: list[tuple[str, Binding, Any]] = []
     for path in map(Path, paths):
+        expect_recorded(path)
         for name in [model] if model is not None else models_for(path) if job_graph is None else [DEFAULT]:
             binding = binding_for(name)
             found += [(name, binding, run) for run in binding.runs(path)]
-    if events_dir is not None:
-        _prepare(events_dir)
     several = len({name for name, *_ in found}) > 1
     records: list[dict[str, Any]] = []
     for name, binding, run in found:
@@ -74,7 +77,7 @@ def validate_paths(
         if on_progress is not None:
             on_progress(plan.name)
         for problem in plan.problems[:DAMAGE_SHOWN]:
-            print(f"streamproof: damaged log: {problem}", file=sys.stderr)
+            print(f"streamproof: warning: {visible(str(problem))}", file=sys.stderr)
         records += judge(plan, name)
         if events_dir is not None:
             _write_events(plan, events_dir, events_format, f".{name}" if several and name != DEFAULT else "")
@@ -188,16 +191,9 @@ def _base(plan: Plan, model: str, trace: str, read: int) -> dict[str, Any]:
     }
 
 
-def _prepare(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SystemFailure(f"cannot write to {folder}: {error.strerror}", remedy="choose another folder") from None
-
-
 def _write_events(plan: Plan, folder: Path, form: str, kind: str) -> None:
     # The file is called as the run: those who read it take one for the other.
-    stem = re.sub(r"[/\0]", "_", plan.name) + kind
+    stem = plain_name(re.sub(r"[/\\]|^\.", "_", visible(plan.name)) + kind)
     if form == "parquet":
         write_parquet(plan.events, folder / f"{stem}.parquet")
     else:

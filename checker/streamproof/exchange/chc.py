@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from streamproof.exchange.smt_terms import Scalar, Terms, comment, declared, meanings, sort_name, symbol
+from streamproof.exchange.smt_terms import Scalar, Terms, comment, declared, meanings, remark, sort_name, symbol
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, System
@@ -72,7 +72,7 @@ def _lines(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> Iterator[
     terms = Terms(symbol, lambda name: symbol(f"{name}'"))
     bound = declared([(symbol(v.name), v.sort) for v in scalar.variables])
     here = f"(reach {' '.join(symbol(v.name) for v in scalar.variables)})"
-    yield f"; {name}: sat, nothing bad is reached; unsat, something is".replace("\n", " ")
+    yield remark(f"{name}: sat, nothing bad is reached; unsat, something is")
     yield from meanings(scalar)
     yield "(set-logic HORN)"
     yield f"(declare-fun reach ({' '.join(sort_name(v.sort) for v in scalar.variables)}) Bool)"
@@ -81,7 +81,7 @@ def _lines(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> Iterator[
     for instance in scalar.system.instances:
         written = dict(instance.updates)
         taken = b.and_((scalar.guard(instance), fine))
-        yield f"; {instance.label}".replace("\n", " ")
+        yield remark(instance.label)
         after = " ".join(terms.text(written.get(v.name, b.var(v.name, v.sort))) for v in scalar.variables)
         yield f"(assert (forall ({bound}) (=> (and {here} {terms.text(taken)}) (reach {after}))))"
         if of_steps:

@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Collection, Iterable
 
 from streamproof.system.errors import SystemFailure, TooLarge
+from streamproof.system.files import GENERATOR
+from streamproof.system.foreign import visible
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
 from streamproof.system.verdict import Trace
@@ -122,7 +124,7 @@ def render_svg(dot_text: str, *, seconds: float = 60) -> str:
     if done.returncode != 0:
         first = next(iter(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
         raise SystemFailure(f"Graphviz refused the graph: {first}")
-    return done.stdout
+    return done.stdout.replace("<svg ", f"<!-- {GENERATOR} -->\n<svg ", 1)
 
 
 def _varying(contents: Iterable[dict[Place, Seen]]) -> set[Place]:
@@ -148,7 +150,7 @@ def _edge(source: int, target: int, labels: list[str], extra: list[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return visible(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _quoted(text: str) -> str:

@@ -1,37 +1,10 @@
-"""Reading and writing files, with the errors a user can act on; a file is complete or not there."""
+"""Reading files, with the errors a user can act on."""
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 
-from streamproof.system.errors import InputError, SystemFailure
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` in one piece, making the folders on the way.
-
-    Raises `SystemFailure` when that is impossible; an older file at `path` is then untouched.
-    """
-    write_bytes(path, text.encode("utf-8"))
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """As `write_text`, for any data."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        name = path.parent / f".{path.name}.{os.getpid()}-{time.monotonic_ns():x}"
-        with name.open("xb") as file:
-            try:
-                file.write(data)
-                file.close()
-                os.replace(name, path)
-            except BaseException:
-                name.unlink()
-                raise
-    except OSError as error:
-        raise SystemFailure(f"{path} cannot be written: {error.strerror or error}") from error
+from streamproof.system.errors import InputError
 
 
 def read_text(path: Path) -> str:

@@ -12,17 +12,20 @@ are passed over, and where actions are not named, instances that lead from state
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from streamproof.exchange.files import read_text, write_text
+from streamproof.exchange.files import read_text
 from streamproof.exchange.itf_values import Malformed, canonical, compact, decode, encode, encode_plain, some, type_text
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
+from streamproof.system.files import ITF, write
+from streamproof.system.foreign import visible_json
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State, System
+from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 
@@ -50,7 +53,7 @@ class Meta:
 
 def write_itf(path: Path | str, system: System, trace: Trace, prop: Property | None = None) -> None:
     """Write `trace` to `path`, whole or not at all. Raises `SystemFailure` when the file cannot be written."""
-    write_text(Path(path), itf_text(system, trace, prop))
+    write(Path(path), itf_text(system, trace, prop), ITF)
 
 
 def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
@@ -66,7 +69,7 @@ def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
                 parts.append(f' "{key}": [\n{rows}\n ]')
             case _:
                 parts.append(f' "{key}": {compact(value)}')
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    return visible_json("{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[str, Any]:
@@ -97,9 +100,27 @@ def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[s
     return document
 
 
-def read_meta(path: Path | str) -> Meta:
-    """What the file at `path` says of itself. Raises `InputError` when it is no ITF file."""
-    document = _document(Path(path))
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A trace file that was read, and its name."""
+
+    name: str
+    data: dict[str, Any]
+
+
+def load(path: Path | str) -> Document:
+    """The document in the file at `path`, ``-`` for standard input. Raises `InputError` when it is no ITF file."""
+    name = "standard input" if str(path) == "-" else str(path)
+    text = sys.stdin.read() if str(path) == "-" else read_text(Path(path))
+    data = parse_json(text, name, "give a trace in ITF, a file named *.itf.json")
+    if not isinstance(data, dict) or not isinstance(data.get("states"), list):
+        raise InputError(f"{name}: not a trace in ITF: no list of states", remedy="give a file named *.itf.json")
+    return Document(name, data)
+
+
+def read_meta(given: Path | str | Document) -> Meta:
+    """What a trace file says of itself. Raises `InputError` when it is no ITF file."""
+    document = (given if isinstance(given, Document) else load(given)).data
     given = document.get("#meta", {})
     meta: Mapping[str, Any] = given if isinstance(given, dict) else {}
 
@@ -128,15 +149,15 @@ class _NoStep(Malformed):
     """A step that names no action or choice of the system, or that none of them explains."""
 
 
-def read_itf(path: Path | str, system: System) -> Trace:
-    """The trace in the file at `path`, as a trace of `system`.
+def read_itf(given: Path | str | Document, system: System) -> Trace:
+    """The trace in a file, as a trace of `system`.
 
     The values must belong to the variables' sorts and each step must name an action or be one that the system can take;
     whether the trace is a behaviour of the system is for `traces.replay` to say. Raises `InputError` with the file, the
     place in it (``states[3].wire[0]``) and what was expected, and `Unexplained` for a step that the system does not have.
     """
-    path = Path(path)
-    document = _document(path)
+    loaded = given if isinstance(given, Document) else load(given)
+    path, document = loaded.name, loaded.data
     try:
         return _trace(document, system)
     except _NoStep as error:
@@ -191,21 +212,6 @@ def _choices(instance: Instance) -> dict[str, Any]:
             free = f"{name}_{count}"
         named[free] = encode_plain(value)
     return named
-
-
-def _document(path: Path) -> dict[str, Any]:
-    text = read_text(path)
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}:{error.lineno}: not JSON: {error.msg}", remedy="give a trace in ITF, a file named *.itf.json"
-        ) from None
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"{path}: not JSON that can be read: {error}") from None
-    if not isinstance(document, dict) or not isinstance(document.get("states"), list):
-        raise InputError(f"{path}: not a trace in ITF: no list of states", remedy="give a file named *.itf.json")
-    return document
 
 
 def _trace(document: dict[str, Any], system: System) -> Trace:

@@ -21,6 +21,8 @@ from streamproof.system import build as b
 from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.files import GENERATOR
+from streamproof.system.foreign import visible
 from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
@@ -155,7 +157,7 @@ class _Export:
     def _head(self) -> Iterator[str]:
         title = " ".join(filter(None, (self.original.name, self.original.variant)))
         given = ", ".join(f"{k}={v}" for k, v in self.original.parameters.items())
-        yield f"/* {_comment(f'{title} ({given})' if given else title)}, written by streamproof export"
+        yield f"/* {_comment(f'{title} ({given})' if given else title)}, {GENERATOR} export"
         yield " *"
         if self.claim is not None:
             yield f" * {_comment(self.title)}"
@@ -362,4 +364,4 @@ def _if(options: Iterable[str]) -> list[str]:
 
 
 def _comment(text: str) -> str:
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ")
+    return visible(text).replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")

@@ -13,6 +13,8 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import simplify
 from streamproof.system.expr import Expr
+from streamproof.system.files import GENERATOR
+from streamproof.system.foreign import visible
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
@@ -186,11 +188,16 @@ def declared(variables: Sequence[tuple[str, Sort]]) -> str:
     return " ".join(f"({name} {sort_name(sort)})" for name, sort in variables)
 
 
+def remark(text: str) -> str:
+    """A comment: one line, whatever the names in it have."""
+    return f"; {visible(text)}"
+
+
 def comment(system: System) -> Iterator[str]:
     """What the text is, and which numbers stand for which values."""
     title = " ".join(filter(None, (system.name, system.variant)))
     given = ", ".join(f"{name}={value}" for name, value in system.parameters.items())
-    yield f"; {title}{f' ({given})' if given else ''}, written by streamproof export".replace("\n", " ")
+    yield remark(f"{title}{f' ({given})' if given else ''}, {GENERATOR} export")
 
 
 def meanings(scalar: Scalar) -> Iterator[str]:
@@ -198,8 +205,8 @@ def meanings(scalar: Scalar) -> Iterator[str]:
     for v in scalar.variables:
         match v.sort:
             case EnumSort(members):
-                yield f"; {v.name}: {', '.join(f'{at} {name}' for at, name in enumerate(members))}".replace("\n", " ")
+                yield remark(f"{v.name}: {', '.join(f'{at} {name}' for at, name in enumerate(members))}")
             case RangeSort(lo, hi):
-                yield f"; {v.name}: {lo} to {hi}"
+                yield remark(f"{v.name}: {lo} to {hi}")
             case _:
-                yield f"; {v.name}: true or false"
+                yield remark(f"{v.name}: true or false")

@@ -9,7 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from streamproof.exchange.smt_terms import Event, Scalar, Terms, comment, declared, meanings, number, sort_name, symbol
+from streamproof.exchange.smt_terms import (
+    Event,
+    Scalar,
+    Terms,
+    comment,
+    declared,
+    meanings,
+    number,
+    remark,
+    sort_name,
+    symbol,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, System
@@ -142,7 +153,7 @@ class _Export:
                 f"(= {after} {self.terms.text(written.get(v.name, b.var(v.name, v.sort)))})"
                 for v, (after, _) in zip(self.scalar.variables, self.after, strict=True)
             )
-            yield f"; {instance.label}".replace("\n", " ")
+            yield remark(instance.label)
             guard = self.terms.text(self.scalar.guard(instance))
             yield f"(define-fun step{at} ({both}) Bool (and {guard} {' '.join(follows)}))"
             steps.append(_call(f"step{at}", [name for name, _ in (*self.state, *self.after)]))

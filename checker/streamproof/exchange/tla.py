@@ -36,6 +36,7 @@ from streamproof.system import build as b
 from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.files import GENERATOR
 from streamproof.system.model import Check, Fairness, Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.substitute import Substitution
@@ -85,7 +86,7 @@ class Run:
 
     def configuration(self, *, deadlock: bool = True) -> str:
         """The text of the file; `deadlock` writes what keeps TLC from looking for deadlocks by itself."""
-        lines = [f"\\* {comment(self.about)}", f"SPECIFICATION {self.specification}"]
+        lines = [f"\\* {comment(self.about)}", f"\\* {GENERATOR} export", f"SPECIFICATION {self.specification}"]
         if deadlock:
             lines.append("CHECK_DEADLOCK FALSE")
         for word, temporal in (("INVARIANT", False), ("PROPERTY", True)):
@@ -198,7 +199,7 @@ class _Export:
     def _head(self) -> Iterator[str]:
         line = f"---- MODULE {self.module} ----"
         yield line.center(78, "-")
-        yield f"\\* {self._title()}, written by streamproof export"
+        yield f"\\* {self._title()}, {GENERATOR} export"
         yield "\\*"
         yield f"\\*   java -cp tla2tools.jar tlc2.TLC -workers 1 {self.module}.tla"
         yield f"\\*   java -cp tla2tools.jar tlc2.TLC -workers 1 -config {self.module}_states.cfg {self.module}.tla"

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed
 from streamproof.system.expr import Const, Expr
+from streamproof.system.foreign import visible
 from streamproof.system.formula import (
     Always,
     AndF,
@@ -291,4 +292,4 @@ def defined(head: str, body: Text) -> Text:
 
 def comment(text: str) -> str:
     """Text that may stand in a comment: one line, in ASCII."""
-    return " ".join(text.encode("ascii", "replace").decode().split())
+    return " ".join(visible(" ".join(text.split())).encode("ascii", "replace").decode().split())

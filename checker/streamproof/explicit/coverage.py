@@ -20,10 +20,7 @@ _HURRIED = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
 
 
 def coverage(search: Found) -> Coverage:
-    """How often each action was taken, and which guard conjuncts were never true in any explored state.
-
-    The latter takes another pass over the states, so it is left out when time, memory or patience ran out.
-    """
+    """How often each action was taken and, after a complete search, which guard conjuncts were never true in any state."""
     generated: dict[str, int] = {}
     distinct: dict[str, int] = {}
     was_true: set[tuple[str, str]] = set()
@@ -36,7 +33,7 @@ def coverage(search: Found) -> Coverage:
             if search.generated[at]:
                 was_true.add((name, conjunct.text))
             candidates.setdefault((name, conjunct.text), []).append(conjunct.expr)
-    open_ = [] if search.stopped in _HURRIED else [key for key in candidates if key not in was_true]
+    open_ = [] if search.stopped is not None else [key for key in candidates if key not in was_true]
     true = search.ever_true([b.or_(candidates[key]) for key in open_])
     never: dict[str, tuple[str, ...]] = {}
     for (name, text), seen in zip(open_, true, strict=True):
@@ -45,7 +42,7 @@ def coverage(search: Found) -> Coverage:
     for action in search.system.actions:
         generated.setdefault(action.name, 0)
         distinct.setdefault(action.name, 0)
-    return Coverage(generated, distinct, never, expanded=search.expanded)
+    return Coverage(generated, distinct, never, expanded=search.expanded, complete=search.stopped is None)
 
 
 def with_conditions(known: Coverage, search: Found) -> Coverage:

@@ -8,9 +8,10 @@ from dataclasses import field
 from pathlib import Path
 
 from streamproof.explicit.coverage import coverage, with_conditions
+from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.findings import Mistake, judge
 from streamproof.explicit.found import Found
-from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget
+from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, resident_bytes
 from streamproof.explicit.reductions.plan import Plan, plan
 from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
 from streamproof.interrupts import patiently
@@ -20,6 +21,7 @@ from streamproof.system.memory import peak_bytes
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
+from streamproof.system.sizes import bytes_about
 from streamproof.system.timely import timely
 from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress, Reduction
 
@@ -36,8 +38,8 @@ class Exploration:
     complete: bool
     """Whether every reachable state was expanded."""
     stopped: str | None
-    """Why not: ``max_states``, ``max_depth``, ``time_limit``, ``memory``, ``interrupted``, ``evaluation error`` or
-    ``every property decided``."""
+    """Why not: ``max_states``, ``max_depth``, ``time_limit``, ``memory``, ``interrupted``, ``evaluation error``,
+    ``every property decided`` or ``max_violations``."""
     mistake: Mistake | None
     """The evaluation error of the model that ended the search, with the way to it."""
     compile_seconds: float
@@ -88,6 +90,8 @@ def explore(
     on_progress: Callable[[Progress], None] | None = None,
     deadlock: bool = True,
     stop_when_decided: bool = False,
+    max_violations: int | None = None,
+    on_violation: Callable[[Finding], None] | None = None,
     tier: str = AUTO,
     symmetry: bool = False,
     por: bool = False,
@@ -101,7 +105,9 @@ def explore(
     """Search the reachable states of `system` breadth first and decide `properties` (all of them by default).
 
     A violated property stops being checked, the search goes on for the others; with `stop_when_decided` it ends at the
-    end of the level where the last of them is violated, or reached. `deadlock=False` leaves out properties of that kind.
+    end of the level where the last of them is violated, or reached; with `max_violations`, at the end of the level where
+    so many are violated. `on_violation` is called with each violated finding at the end of the level that shows it, after
+    the interpreter has replayed its trace. `deadlock=False` leaves out properties of that kind.
 
     Limits: `max_states` distinct states (by default what 32 bits can number), `max_depth` levels, the initial one being 1,
     `time_limit` seconds, `memory` bytes of this process (by default a share of the machine's). A limit, or Ctrl-C, turns
@@ -138,11 +144,18 @@ def explore(
         max_bytes=memory,
         spills=spill is not None,
     )
-    chosen = _chosen(system, properties, deadlock)
-    with patiently():
-        return _explore(
-            system, chosen, budget, on_progress, stop_when_decided, tier, symmetry, por, workers, storage, spill
+    held = resident_bytes()
+    if memory is not None and memory <= held:
+        raise UsageError(
+            f"memory of {bytes_about(memory)} is not enough: this process holds {bytes_about(held)} already",
+            remedy="allow more with --memory, or leave it out for a share of the machine's",
         )
+    chosen = _chosen(system, properties, deadlock)
+    if max_violations is not None and max_violations < 1:
+        raise UsageError(f"max_violations must be positive, got {max_violations}", remedy="leave it out for no limit")
+    early = EarlyEnd(stop_when_decided, max_violations, on_violation)
+    with patiently():
+        return _explore(system, chosen, budget, on_progress, early, tier, symmetry, por, workers, storage, spill)
 
 
 def _explore(
@@ -150,7 +163,7 @@ def _explore(
     chosen: list[Property],
     budget: Budget,
     on_progress: Callable[[Progress], None] | None,
-    stop_when_decided: bool,
+    early: EarlyEnd,
     tier: str,
     symmetry: bool,
     por: bool,
@@ -164,17 +177,15 @@ def _explore(
         simple = simplify(scalarised.system)
         properties = [simple.property(p.name) for p in chosen]
         reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
-    task = Task(
-        scalarised, simple, properties, budget, on_progress, stop_when_decided, reduced, workers, storage, spill
-    )
+    task = Task(scalarised, simple, properties, budget, on_progress, early, reduced, workers, storage, spill)
     prepared = time.perf_counter() - begun
     with budget.listening():
-        search, used = run_tiers(task, tier)
+        search, used, reduced = run_tiers(task, tier)
     if not search.known and search.stopped is None:
         raise ModelError(
             f"{system.name} has no initial state", remedy="no choice of initial values satisfies its initial condition"
         )
-    judgement = judge(search, reduced)
+    judgement = judge(search, reduced, early)
     compiling = prepared + search.compile_seconds
     return Exploration(
         system=system,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import assert_never
 
 from streamproof.explicit.coverage import antecedents
+from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness.findings import Temporal, ended
@@ -38,21 +40,48 @@ class Judgement:
     liveness_seconds: float
 
 
-def judge(search: Found, plan: Plan) -> Judgement:
-    """The judgement on a search that follows `plan`."""
-    originals = {p.name: p for p in search.scalarised.original.properties}
+def judge(search: Found, plan: Plan, early: EarlyEnd) -> Judgement:
+    """The judgement on a search that follows `plan`; reports the violations that were not reported before."""
+    early.after_level(search, plan)
+    judges = _judge(search, plan)
+    mistake = Mistake(*judges.witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
+    findings: list[Finding] = []
+    for number, prop in enumerate(judges.originals):
+        if prop.name in early.violated:
+            findings.append(early.violated[prop.name])
+        elif early.enough and prop.kind in (Kind.TERMINATION, Kind.TEMPORAL):
+            because = "not decided: as many violations were found as were asked for"
+            findings.append(Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because))
+        else:
+            findings.append(judges.unhurried(number, prop, mistake))
+            early.note(findings[-1])
+    return Judgement(tuple(findings), mistake, judges.temporal.seconds)
+
+
+def violations(search: Found, plan: Plan, known: Container[str]) -> list[Finding]:
+    """The violations that a search has met on its way, but for those `known`, shortest traces first."""
+    judges = _judge(search, plan)
+    findings = []
+    for number, prop in enumerate(judges.originals):
+        event = search.events.get(number)
+        if prop.name not in known and prop.kind is not Kind.REACHABLE and not (event is not None and event.mistake):
+            findings.append(judges.seen(number, prop))
+    return sorted(filter(None, findings), key=lambda finding: len(finding.trace or ()))
+
+
+def _judge(search: Found, plan: Plan) -> _Judge:
+    original = search.scalarised.original
     witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry, search.instance)
-    temporal = Temporal(search, plan, witnesses)
-    judges = _Judge(search, plan, witnesses, Interpreter(search.scalarised.original), temporal)
-    mistake = Mistake(*witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
-    findings = tuple(judges.unhurried(k, originals[p.name], mistake) for k, p in enumerate(search.properties))
-    return Judgement(findings, mistake, temporal.seconds)
+    originals = tuple(original.property(p.name) for p in search.properties)
+    return _Judge(search, plan, originals, witnesses, Interpreter(original), Temporal(search, plan, witnesses))
 
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
     search: Found
     plan: Plan
+    originals: tuple[Property, ...]
+    """The properties of the search as their authors wrote them."""
     witnesses: Witnesses
     interpreter: Interpreter
     temporal: Temporal
@@ -66,13 +95,21 @@ class _Judge:
             because = "interrupted while it was decided on the graph of states; run it again to the end"
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
 
-    def finding(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
+    def seen(self, number: int, prop: Property) -> Finding | None:
+        """The finding for a property that the search has decided on its way."""
         event = self.search.events.get(number)
         if event is not None:
             return self._of_event(prop, event)
         if prop.kind is Kind.DEADLOCK and self.search.stuck >= 0:
             trace = self.witnesses.stuck(self.search.stuck)
             return _violated(prop, trace, f"nothing is enabled after {_count(len(trace) - 1, 'step')}")
+        return None
+
+    def finding(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
+        """The finding for any property, after the search."""
+        found = self.seen(number, prop)
+        if found is not None:
+            return found
         if prop.kind is Kind.TERMINATION:
             if self.search.stopped is None and self.search.budget.interrupted:
                 return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, ended(Stop.INTERRUPTED))
@@ -167,7 +204,9 @@ def advice(search: Found) -> str:
             return f"interrupted {so_far}; run it again to the end"
         case Stop.DECIDED:
             return f"stopped {so_far}: every property was decided"
-        case Stop.MISTAKE | Stop.HANDOVER | None:
+        case Stop.VIOLATIONS:
+            return f"stopped {so_far}: as many violations were found as were asked for"
+        case Stop.MISTAKE | Stop.HANDOVER | Stop.PAUSE | None:
             return f"ended {so_far}"
 
 

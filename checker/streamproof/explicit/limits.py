@@ -31,6 +31,8 @@ class Stop(Enum):
     INTERRUPTED = "interrupted"
     MISTAKE = "evaluation error"
     DECIDED = "every property decided"
+    VIOLATIONS = "max_violations"
+    PAUSE = "goes on later"
     HANDOVER = "larger than this tier is for"
 
 
@@ -104,6 +106,11 @@ def resident_bytes() -> int:
     except (OSError, ValueError, IndexError):
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory_of_machine() -> int | None:

@@ -12,7 +12,7 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.cycles import Graph, find_cycle
-from streamproof.explicit.found import Event
+from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.small_graph import is_small
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
@@ -33,28 +33,32 @@ BATCH_SECONDS = 0.05
 """States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
 MANY_HITS = 500
 """Reports of broken properties from which on it takes longer to receive them than to generate the functions anew."""
+SUCCESSOR = 20
+"""To make a successor and look it up takes as long as to evaluate so many terms, which is a microsecond."""
 WAITING = 0.6
 """Share of the states that wait to be expanded: more is seen, after some hundred states, of large state spaces only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """From which size or after how much time a search is better done by another tier.
+    """From which size on, or after how much work, a search is better done by another tier: decided by counts alone.
 
-    `growing`: states after which it is already, where most of them are waiting, as in the beginning of large searches.
+    `work`: terms evaluated, of which a state takes `terms`, and a successor `SUCCESSOR`. `growing`: states after which it is
+    better already, where most of them are waiting, as in the beginning of large searches.
     """
 
     states: int
-    seconds: float
+    work: int
     growing: int
+    terms: int
 
-    def due(self, states: int, waiting: int, begun: float) -> bool:
-        """Whether a search of so many states, of which some are waiting, that began then has come so far."""
-        return (
-            states > self.states
-            or (states > self.growing and waiting > WAITING * states)
-            or time.perf_counter() - begun > self.seconds
-        )
+    def due(self, states: int, expanded: int, generated: int) -> bool:
+        """Whether a search has come so far. It does not matter how often this is asked: from there on it is always due."""
+        return states > self.states or expanded * self.terms + generated * SUCCESSOR > self.work
+
+    def due_after_level(self, states: int, level: int) -> bool:
+        """Whether it is large, to judge by a level of so many states that waits."""
+        return states > self.growing and level > WAITING * states
 
 
 @dataclass(slots=True)
@@ -68,7 +72,8 @@ class Search:
     """Of `system`; those of kind deadlock and termination are decided from `stuck` and `edges`."""
     budget: Budget
     on_progress: Callable[[Progress], None] | None
-    stop_when_decided: bool
+    early: Callable[[Found], Stop | None]
+    """Called at the end of every level but the last; gives a reason to end the search."""
     handover: Handover | None = None
     """When to leave the search to a faster tier; None: never."""
     seen: dict[State, int] = field(default_factory=dict)
@@ -96,7 +101,6 @@ class Search:
     """The steps so far, while they are few and will be asked for."""
     _reported_hits: int = 0
     """Hits since functions were generated."""
-    _begun: float = 0.0
     _listed: tuple[State, ...] = ()
     _reported: float = 0.0
 
@@ -181,7 +185,6 @@ class Search:
         self._compile_steps()
         self._compile_watches()
         self._noted = (array("i"), array("i"), array("i")) if self._wants_graph else None
-        self._begun = time.perf_counter()
         with _no_collection():
             try:
                 self._levels(self._start())
@@ -212,11 +215,10 @@ class Search:
 
     def _levels(self, level: list[State]) -> None:
         while level and not self.stopped:
-            if self._all_decided():
-                self.stopped = Stop.DECIDED
-            elif self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth:
-                self.stopped = Stop.DEPTH
-            else:
+            at_end = self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth
+            large = self.handover is not None and self.handover.due_after_level(self.known, len(level))
+            self.stopped = self.early(self) or (Stop.DEPTH if at_end else Stop.HANDOVER if large else None)
+            if not self.stopped:
                 level = self._level(level)
 
     def _level(self, level: list[State]) -> list[State]:
@@ -231,12 +233,16 @@ class Search:
             self._look(after)
             self._stop(batch)
             seconds = time.perf_counter() - begun
-            size = max(1, min(LARGEST_BATCH, 2 * size, int(size * BATCH_SECONDS / max(seconds, 1e-6))))
+            size = self._next_size(size, seconds)
             self._report(len(level) - done + len(after))
         if not after:
             self.levels.pop()
         self._settle()
         return after
+
+    def _next_size(self, size: int, seconds: float) -> int:
+        """How many states to expand next, after so many that took so long."""
+        return max(1, min(LARGEST_BATCH, 2 * size, int(size * BATCH_SECONDS / max(seconds, 1e-6))))
 
     def _batch(self, states: list[State], after: list[State]) -> Batch:
         assert self._expand is not None
@@ -299,28 +305,15 @@ class Search:
         self.mistaken = {}
 
     def _stop(self, batch: Batch) -> None:
-        if batch.faulty >= 0:
+        # First, so that it does not depend on the size of batches, and so on the clock, which tier goes on.
+        if self.handover is not None and self.handover.due(self.known, self.expanded, self.total):
+            self.stopped = Stop.HANDOVER
+        elif batch.faulty >= 0:
             self.stopped = Stop.MISTAKE
         elif len(self.seen) > self.budget.max_states:
             self.stopped = Stop.STATES
         else:
-            self.stopped = self.budget.spent() or (
-                Stop.HANDOVER
-                if self.handover is not None
-                and self.handover.due(len(self.seen), len(self.seen) - self.expanded, self._begun)
-                else None
-            )
-
-    def _all_decided(self) -> bool:
-        """Whether the search was asked to end once every property is decided, and they are."""
-        return (
-            self.stop_when_decided
-            and bool(self.properties)
-            and all(
-                number in self.events or (p.kind is Kind.DEADLOCK and self.stuck >= 0)
-                for number, p in enumerate(self.properties)
-            )
-        )
+            self.stopped = self.budget.spent()
 
     def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:
         return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.found import Found
-from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.limits import Budget, Stop, processors
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.search import Handover, Search
 from streamproof.system.errors import SystemFailure, TooLarge
+from streamproof.system.expr import Expr, subterms
 from streamproof.system.model import Property, System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
 from streamproof.version import VERSION
@@ -26,7 +27,9 @@ OWN_WORKERS = 8
 """More are not made unless they are asked for."""
 COMPILER_BYTES = 100 << 20
 """What the process holds when it has loaded the compiler, and tables of some use."""
-HANDOVER = Handover(states=5_000, seconds=0.15, growing=500)
+RIVAL_BYTES = 4 * COMPILER_BYTES
+"""With less, a reduced search does without the full one beside it, whose code would stay."""
+SMALL_STATES, SMALL_WORK, GROWING = 5_000, 3_000_000, 500
 """Below this, generated Python is done before the compiler has been loaded, which takes a tenth of a second."""
 
 
@@ -48,7 +51,7 @@ class Task:
     properties: Sequence[Property]
     budget: Budget
     on_progress: Callable[[Progress], None] | None
-    stop_when_decided: bool
+    early: EarlyEnd
     plan: Plan
     threads: int | None = None
     """Of the compiled tier, from its first level on; None: as many as the machine has, when they are worth it."""
@@ -56,20 +59,29 @@ class Task:
     spill: Path | None = None
     """Where the search goes on when memory is used up."""
 
+    def after_level(self, search: Found) -> Stop | None:
+        """What the searches call at the end of a level."""
+        return self.early.after_level(search, self.plan)
 
-def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
-    """Search with the tier asked for; gives the finished search and the tier that did it.
+
+def run_tiers(task: Task, tier: str) -> tuple[Found, str, Plan]:
+    """Search with the tier asked for; gives the finished search, the tier that did it, and the reductions it made.
 
     `auto` begins with generated Python and begins again with compiled code when the state space turns out large; where that
     is not possible (llvmlite is absent, a term is too large for machine words) the Python tier goes on. Reduced searches
-    are generated Python from first to last.
+    are generated Python; with `auto`, a full search by compiled code has the answer when it is done with less work.
     """
     if task.plan.reduces:
-        return _reduced(task), PYTHON
+        return _reduced(task, tier)
+    found, used = _full(task, tier)
+    return found, used, task.plan
+
+
+def _full(task: Task, tier: str) -> tuple[Found, str]:
     if tier == COMPILED or task.checkpoint is not None:
         return _finished(_compiled(task)), COMPILED
     faster = tier == AUTO and (task.budget.max_bytes or COMPILER_BYTES) >= COMPILER_BYTES
-    search = _python(task, HANDOVER if faster else None)
+    search = _python(task, _handover(task.system) if faster else None)
     if search.stopped is not Stop.HANDOVER:
         return search, PYTHON
     del search
@@ -80,25 +92,54 @@ def run_tiers(task: Task, tier: str) -> tuple[Found, str]:
     return _finished(compiled), COMPILED
 
 
+def _handover(system: System) -> Handover:
+    """When generated Python leaves a search of `system` to compiled code."""
+    return Handover(SMALL_STATES, SMALL_WORK, GROWING, terms_of(system))
+
+
+def terms_of(system: System) -> int:
+    """How many terms its rules are made of: those that are evaluated for a state, at most."""
+    terms: list[Expr] = []
+    for i in system.instances:
+        terms += [c.expr for c in i.guard] + [term for _, term in i.updates]
+        terms += [check.condition for check in (*i.guard_checks, *i.effect_checks)]
+    return sum(1 for _ in subterms(*terms))
+
+
 def _finished(search: Found) -> Found:
     search.run()
     return search
 
 
-def _reduced(task: Task) -> Found:
+def _reduced(task: Task, tier: str) -> tuple[Found, str, Plan]:
+    from streamproof.explicit.reductions.rival import Rival
     from streamproof.explicit.reductions.search import ReducedSearch
 
+    terms = terms_of(task.system)
+    full = replace(task, plan=Plan(), on_progress=None)
+
+    def begin(early: Callable[[Found], Stop | None]) -> Found:
+        return _compiled(full, early)
+
+    roomy = (task.budget.max_bytes or RIVAL_BYTES) >= RIVAL_BYTES
+    rival = Rival(begin, full.after_level, task.budget, terms) if tier == AUTO and roomy else None
     search = ReducedSearch(
         task.scalarised,
         task.system,
         task.properties,
         task.budget,
         task.on_progress,
-        task.stop_when_decided,
+        task.after_level,
         plan=task.plan,
+        rival=rival,
+        terms=terms,
     )
     search.run()
-    return search
+    if rival is not None and search.stopped is Stop.HANDOVER and rival.search is not None:
+        return rival.search, COMPILED, task.plan.given_up(search.known)
+    if rival is not None:
+        rival.close()
+    return search, PYTHON, task.plan
 
 
 def _python(task: Task, handover: Handover | None) -> Search:
@@ -108,7 +149,7 @@ def _python(task: Task, handover: Handover | None) -> Search:
         task.properties,
         task.budget,
         task.on_progress,
-        task.stop_when_decided,
+        task.after_level,
         handover,
     )
     search.run()
@@ -117,17 +158,17 @@ def _python(task: Task, handover: Handover | None) -> Search:
 
 def _own_workers() -> int:
     """How many threads there are when nobody says."""
-    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, OWN_WORKERS)
+    return min(processors(), OWN_WORKERS)
 
 
-def _compiled(task: Task) -> Found:
+def _compiled(task: Task, early: Callable[[Found], Stop | None] | None = None) -> Found:
     try:
         from streamproof.explicit.compiled.search import CompiledSearch
     except ImportError as error:
         raise SystemFailure(
             f"compiled code needs llvmlite: {error}", remedy="pip install llvmlite, or --tier python"
         ) from None
-    given = (task.scalarised, task.system, task.properties, task.budget, task.on_progress, task.stop_when_decided)
+    given = (task.scalarised, task.system, task.properties, task.budget, task.on_progress, early or task.after_level)
     if task.spill is not None:
         from streamproof.explicit.compiled.spill import SpillingSearch
 

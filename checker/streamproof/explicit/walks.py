@@ -118,7 +118,7 @@ class Walks:
         for instance, possible, new in zip(self.system.instances, self.generated, self.distinct, strict=True):
             generated[instance.action] += possible
             distinct[instance.action] += new
-        return Coverage(generated, distinct, expanded=len(self.met))
+        return Coverage(generated, distinct, expanded=len(self.met), complete=False)
 
     def shortened(self, path: Sequence[State]) -> list[State]:
         """A way from the first of these states to the last that visits no others: their detours are left out."""

@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
+import enum
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamproof.language import places
 from streamproof.language.amounts import between
 from streamproof.language.elements import distinct, elements, everywhere, refuse_lazy, sources, unconditional
+from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.operators import equal, integer
 from streamproof.language.temporal import formula, is_formula, together
-from streamproof.language.terms import Backward, Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
+from streamproof.language.terms import (
+    Backward,
+    Cases,
+    Cell,
+    Ref,
+    Several,
+    Term,
+    describe,
+    is_expr,
+    known,
+    simple,
+    symbolic,
+)
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr, variables
 from streamproof.system.formula import Atom, Formula
-from streamproof.system.sorts import BOOL, ArraySort, QueueSort, SetSort, TermRange, cardinality
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    EnumSort,
+    QueueSort,
+    RangeSort,
+    SetSort,
+    TermRange,
+    cardinality,
+    values,
+)
 from streamproof.system.unbounded import exists, forall
 from streamproof.system.unbounded import total as sum_of
 
@@ -133,6 +157,8 @@ def extreme(world: World, name: str, options: list[tuple[Expr, Term]], fallback:
 
 def builtin(world: World, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     """A call of one of Python's own functions with something symbolic among its arguments; `UNKNOWN` if not among them."""
+    if isinstance(function, enum.EnumType):
+        return _member(world, function, args, kwargs, loc)
     lowered = _FUNCTIONS.get(function) if isinstance(function, type | type(len)) else None
     if lowered is None:
         return UNKNOWN
@@ -148,6 +174,36 @@ def builtin(world: World, function: Any, args: list[Term], kwargs: dict[str, Ter
     if not least <= len(args) <= most:
         raise ModelError(f"{name}() is called with {len(args)} arguments", loc=loc, remedy=f"as in Python: {name}(x)")
     return run(world, args, kwargs, loc)
+
+
+def _member(world: World, kind: enum.EnumType, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    """The member of an enumeration with a value of the state, ``Phase(s.phase)``: that value, where there always is one."""
+    if len(args) != 1 or kwargs:
+        return UNKNOWN
+    term = places.plain(world, args[0])
+    every: list[Any] = list(kind)
+    for member in every[:1]:
+        expect_faithful(member, loc)
+    members = {plain(member) for member in every}
+    other = next((v for v in _possible(term) if plain(v) not in members), ABSENT)
+    if other is ABSENT:
+        return term
+    raise ModelError(
+        f"{other!r}, which {describe(term)} can be, is not a member of {kind.__name__}",
+        loc=loc,
+        remedy="declare the sort with the members of the enumeration",
+    )
+
+
+def _possible(term: Term) -> Iterator[Any]:
+    """The values that a term may have, as far as its sort says."""
+    if isinstance(term, Cases):
+        yield from _possible(term.then)
+        yield from _possible(term.other)
+    elif is_expr(term):
+        yield from values(term.sort) if isinstance(term.sort, EnumSort | RangeSort) else (None,)
+    else:
+        yield term
 
 
 Lowered = Callable[[World, list[Term], dict[str, Term], Loc], Term]

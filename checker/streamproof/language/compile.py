@@ -16,6 +16,7 @@ from streamproof.language.amounts import Amount, Indices, between, sort_of, term
 from streamproof.language.class_body import check_module
 from streamproof.language.declare import Decl, State
 from streamproof.language.elements import in_order
+from streamproof.language.faithful import as_member, members, plain_inside
 from streamproof.language.frames import ordinary
 from streamproof.language.guarded import called, read
 from streamproof.language.lowering import Lowering
@@ -103,8 +104,10 @@ def reached(
     """For each instance of an action with these arguments, and each of its picks, the condition under which the action
     comes to that choice, and whether the pick stands for all where it does not."""
     with _deep():
-        _, function = marked(type(model))[action]
+        mark, function = marked(type(model))[action]
         assert isinstance(function, types.FunctionType)
+        table = members(model, mark.domains)
+        args = tuple((n, as_member(table, n, v)) for n, v in args)
         return {
             instance: tuple((p.reached, p.first) for p in picks)
             for instance, picks in Reader(model, within=within).instances(action, function, args)
@@ -412,7 +415,7 @@ class Reader:
         `outside` is told what reading them had to do with ordinary Python."""
         noted = outside or Outside()
         name = self.called(name)
-        label = f"{name}({', '.join(f'{n}={v}' for n, v in args)})"
+        label = f"{name}({', '.join(f'{n}={plain_inside(v)}' for n, v in args)})"
 
         def begin() -> World:
             return World(sorts=self.sorts, state=self._state(), label=label, free=self.free, outside=noted)
@@ -433,7 +436,8 @@ class Reader:
         late = tuple(p.check for p in world.checks if p.after_guards >= total)
         if any(g.expr is b.FALSE for g in world.guards) and not early:
             return None  # never enabled with these arguments: nothing to explore
-        picks = tuple((p.name, p.value) for p in world.picks)
+        picks = tuple((p.name, plain_inside(p.value)) for p in world.picks)
+        args = tuple((n, plain_inside(v)) for n, v in args)
         return Instance(name, args, picks, tuple(world.guards), updates, early, late)
 
     # --- properties

@@ -6,6 +6,7 @@ starts at its sort's default (False, the lower end, the first member, None, empt
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,7 +31,7 @@ from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, TooLarge
 from streamproof.system.leaves import leaf_count
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
@@ -99,6 +100,8 @@ class Decl:
     sort: Sort
     first: tuple[Value, ...]
     loc: Loc | None = None
+    guessed: bool = False
+    """Whether it starts at the least value of a range that 0 is inside of, because nothing else is said."""
 
     def __iter__(self) -> Iterator[Value]:
         """Every value of the sort, in order, so that a rule may loop over a sort that the model keeps."""
@@ -169,7 +172,8 @@ def Range(lo: int, hi: int | None = None, init: Any = None) -> Decl:
         sort = RangeSort(lo, hi)
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
-    return _decl(sort, init, [lo])
+    decl = _decl(sort, init, [lo])
+    return replace(decl, guessed=True) if init is None and lo < 0 <= hi else decl
 
 
 def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
@@ -200,16 +204,24 @@ def Int(init: Any = None) -> Decl:
 
 
 def Enum(*members: str, init: Any = None) -> Decl:
-    """One of the named members; the first is the default."""
+    """One of the named members, or of those of a `StrEnum`; the first is the default."""
+    members = _of_class(members)
     for m in members:
         if not isinstance(m, str):
             remedy = "write Enum(*names)" if isinstance(m, list | tuple | set) else 'write Enum("IDLE", "BUSY")'
+            remedy = "derive the class from StrEnum" if isinstance(m, enum.Enum) else remedy
             raise ModelError(f"Enum members are strings, got {m!r}", loc=caller(), remedy=remedy)
     try:
         sort = EnumSort(_plain(members))
     except ModelError as error:
         raise ModelError(error.message, loc=caller(), remedy=error.remedy) from None
     return _decl(sort, init, [sort.members[0]])
+
+
+def _of_class(members: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The members of an enumeration that is given as a class; what is given otherwise as it is."""
+    only = members[0] if len(members) == 1 else None
+    return tuple(only) if isinstance(only, enum.EnumType) else members
 
 
 def Symmetric(*members: str | int, init: Any = None) -> Decl:
@@ -219,7 +231,7 @@ def Symmetric(*members: str | int, init: Any = None) -> Decl:
     ``Symmetric(3, "worker")`` for worker1, worker2, worker3. The names may be used as those of an `Enum` are; a check with
     symmetry reduction first verifies that exchanging any two of them changes nothing.
     """
-    names: tuple[Any, ...] = members
+    names: tuple[Any, ...] = _of_class(members)
     if members and isinstance(members[0], int) and not isinstance(members[0], bool):
         count, rest = members[0], members[1:]
         if count < 1 or len(rest) > 1 or not all(isinstance(name, str) for name in rest):
@@ -253,7 +265,8 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
             raise ModelError(f"field {name!r} is no name", loc=loc, remedy="use letters, digits and _")
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
-    return _decl(sort, init, product(*(d.first for d in decls.values())))
+    decl = _decl(sort, init, product(*(d.first for d in decls.values())))
+    return replace(decl, guessed=init is None and any(d.guessed for d in decls.values()))
 
 
 def Option(element: Decl, init: Any = None) -> Decl:
@@ -287,7 +300,7 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
             raise _too_many(sort, _LIMIT.get(), loc)
         one = inner.first[0] if inner.first else default(inner.sort)
         every = product(inner.first, repeat=count) if len(inner.first) > 1 else iter([(one,) * count])
-        return _decl(sort, None, every)
+        return replace(_decl(sort, None, every), guessed=inner.guessed)
     return _decl(sort, init, ())
 
 
@@ -322,6 +335,11 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
         return sort_of(index)
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
         return index.sort
+    if isinstance(index, enum.EnumType):
+        index = _plain(index)
+        numbers = index if all(isinstance(m, int) for m in index) else ()
+        if numbers and list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))):
+            return RangeSort(numbers[0], numbers[-1])
     expect_faithful(index, loc)
     if isinstance(index, int) and not isinstance(index, bool) and index > 0:
         return RangeSort(0, plain(index) - 1)
@@ -373,7 +391,12 @@ class State:
                 )
             if not name.isidentifier():
                 raise ModelError(f"state variable {name!r} is no name", loc=loc, remedy="use letters, digits and _")
-            _element(given, loc)
+            if _element(given, loc).guessed:
+                raise ModelError(
+                    f"{name} has no init, and the least value of {given.sort} is not 0",
+                    loc=given.loc or loc,
+                    remedy="say where it starts: init=0, or the least value",
+                )
         self._variables = variables
         self.loc = loc
 

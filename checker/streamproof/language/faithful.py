@@ -6,8 +6,11 @@ own `__contains__`, `__eq__`, `__len__` and the like means something else, which
 
 from __future__ import annotations
 
+import enum
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
 
@@ -75,3 +78,32 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return str.__str__(value)
     return int.__int__(value)
+
+
+def plain_inside(value: Any) -> Any:
+    """As `plain`, also inside tuples and frozen sets."""
+    if type(value) is tuple or type(value) is frozenset:
+        return type(value)(map(plain_inside, value))
+    return plain(value)
+
+
+Members = Mapping[str, Mapping[tuple[type, Any], Any]]
+"""For parameters of an action the members of enumerations in their domains, by type and value of the plain value."""
+
+
+def members(model: object, domains: Iterable[tuple[str, Any]]) -> Members:
+    """The members in the domains of an action: a system has plain values, the functions of the model get the members."""
+    found: dict[str, dict[tuple[type, Any], Any]] = {}
+    for name, given in domains:
+        given = getattr(model, given, None) if isinstance(given, str) else given
+        given = given(model) if isinstance(given, types.FunctionType) else given
+        for value in given if isinstance(given, enum.EnumType | list | tuple | AbstractSet | Mapping) else ():
+            whole = plain_inside(value)
+            if whole is not value:
+                found.setdefault(name, {})[type(whole), whole] = value
+    return found
+
+
+def as_member(table: Members, name: str, value: Any) -> Any:
+    """The member that stands for a plain value of a parameter, or the value."""
+    return table[name].get((type(value), value), value) if name in table else value

@@ -98,6 +98,14 @@ class _Lifting:
             term = self.unwrap(term, inside)
         if compatible(term.sort, sort):
             return term
+        if isinstance(term.sort, EnumSort) and isinstance(sort, EnumSort) and not sort.symmetric:
+            members = term.sort.members
+            if set(members) <= set(sort.members):  # the same names in a wider sort
+                found: Expr = b.const(sort, members[-1], self.loc)
+                for name in reversed(members[:-1]):
+                    there = b.eq(term, b.const(term.sort, name, self.loc), self.loc)
+                    found = b.ite(there, b.const(sort, name, self.loc), found, self.loc)
+                return found
         raise mismatch(sort, describe(term), self.loc)
 
     def by_name(self, sort: RecordSort, names: list[str], value: Mapping[Any, Any]) -> list[Any]:

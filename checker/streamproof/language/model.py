@@ -12,17 +12,27 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from streamproof.language.amounts import Amount
 from streamproof.language.class_body import check_class
+from streamproof.language.declarations import (
+    attribute_place,
+    check_model,
+    check_spec,
+    class_place,
+    parameter_types,
+)
 from streamproof.language.declare import State
-from streamproof.language.frames import ordinary
+from streamproof.language.faithful import plain
+from streamproof.language.frames import caller, ordinary
 from streamproof.language.guarded import called
 from streamproof.language.primitives import MARK, ActionMark, PropertyMark
 from streamproof.language.sources import place
 from streamproof.language.sweeping import Sweep
 from streamproof.system.errors import Loc, ModelError, UsageError
+from streamproof.system.files import is_plain
+from streamproof.system.foreign import visible
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
@@ -77,8 +87,15 @@ class Model:
             if name in RESERVED and not (name in ("parts", "setup", "state") and own):
                 raise ModelError(
                     f"{cls.__name__}.{name} has the name of something every model has",
-                    loc=place(member) or _annotation(cls, name) or class_place(cls),
+                    loc=place(member) or attribute_place(cls, name),
                     remedy="choose another name",
+                )
+        for title in (variant, cls.__dict__.get("name")):
+            if isinstance(title, str) and title and not is_plain(title):
+                raise ModelError(
+                    f"{cls.__name__}: the name {visible(title)!r} cannot be part of a path",
+                    loc=class_place(cls),
+                    remedy="choose one without / and control characters that does not start with a dot",
                 )
         if variant is None:
             cls.variants = {}
@@ -100,18 +117,19 @@ class Model:
 
     def __init__(self, **given: Any) -> None:
         parameters = type(self).parameters()
-        hints = get_type_hints(type(self)) if given else {}
+        check_model(type(self))
+        types = parameter_types(type(self))
         for name, value in given.items():
             if name not in parameters:
                 known = ", ".join(parameters) or "none"
-                plain = hasattr(type(self), name) and name not in RESERVED
-                remedy = f"give it a type to make it one: {name}: int = ..." if plain else f"its parameters: {known}"
+                untyped = hasattr(type(self), name) and name not in RESERVED
+                remedy = f"give it a type to make it one: {name}: int = ..." if untyped else f"its parameters: {known}"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
-            kind = hints.get(name)
+            kind, value = types[name], plain(value)
             if kind is int and type(value) is Amount:
                 setattr(self, name, value)
                 continue
-            if kind in (bool, int, str) and type(value) is not kind:
+            if type(value) is not kind:
                 raise UsageError(f"{name}={value!r} is not a value of type {kind.__name__}", remedy=_example(kind))
             setattr(self, name, value)
         self._within_limits()
@@ -170,13 +188,13 @@ class Model:
                 if name not in c.__dict__ and name not in found:
                     raise ModelError(
                         f"parameter {name!r} of {c.__name__} has no default",
-                        loc=_annotation(c, name) or class_place(c),
+                        loc=attribute_place(c, name),
                         remedy="give it one: n: int = 2",
                     )
-                found[name] = getattr(cls, name)
+                found[name] = plain(getattr(cls, name))
             for name in c.__dict__:
                 if name in found:
-                    found[name] = getattr(cls, name)
+                    found[name] = plain(getattr(cls, name))
         return found
 
     @classmethod
@@ -185,14 +203,6 @@ class Model:
         found: dict[str, tuple[int | None, int | None]] = {}
         for c in reversed(cls.__mro__):
             found.update(c.__dict__.get("limits", {}) if issubclass(c, Model) else {})
-        known = cls.parameters() if found else {}
-        for name in found:
-            if name not in known:
-                raise ModelError(
-                    f"{cls.__name__} limits {name!r}, which is not one of its parameters",
-                    loc=class_place(cls),
-                    remedy=f"its parameters: {', '.join(known) or 'none'}",
-                )
         return found
 
     @classmethod
@@ -201,7 +211,7 @@ class Model:
         if name not in cls.parameters():
             known = ", ".join(cls.parameters()) or "none"
             raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
-        kind = get_type_hints(cls).get(name, str)
+        kind = parameter_types(cls)[name]
         try:
             if kind is bool:
                 return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
@@ -213,7 +223,7 @@ class Model:
 
     def settings(self) -> dict[str, Any]:
         """The parameters of this instance with their values."""
-        return {name: getattr(self, name) for name in type(self).parameters()}
+        return {name: plain(getattr(self, name)) for name in type(self).parameters()}
 
     @classmethod
     def system(cls, variant: str | None = None, **parameters: Any) -> System:
@@ -240,26 +250,6 @@ def limits_text(least: int | None, most: int | None) -> str:
 
 def _example(kind: type) -> str:
     return {bool: "give true or false", int: "give an integer"}.get(kind, "give a text")
-
-
-def _annotation(cls: type, name: str) -> Loc | None:
-    """Where an attribute of a class is annotated."""
-    home = class_place(cls)
-    if home is None:
-        return None
-    lines, first = inspect.getsourcelines(cls)
-    for at, line in enumerate(lines):
-        if line.strip().startswith(f"{name}:"):
-            return Loc(home.file, first + at, cls.__name__)
-    return None
-
-
-def class_place(cls: type) -> Loc | None:
-    """Where a class is defined."""
-    try:
-        return Loc(inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1], cls.__name__)
-    except (OSError, TypeError):
-        return None
 
 
 PropertyFunction = Callable[..., Any]
@@ -289,6 +279,13 @@ class Spec:
     """The configurations that ``streamproof sweep`` explores unless others are asked for."""
     comparison: Comparison | None = None
     """Designs to put side by side, and claims about them: `streamproof compare`."""
+    loc: Loc | None = field(default=None, compare=False, repr=False)
+    """Where it is made."""
+
+    def __post_init__(self) -> None:
+        if self.loc is None:
+            object.__setattr__(self, "loc", caller())
+        check_spec(self, self.loc)
 
     def system(self, variant: str | None = None, **parameters: Any) -> System:
         """The transition system with every property; raises `ModelError` or `UsageError`."""
@@ -374,4 +371,4 @@ def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by:
     )
 
 
-__all__ = ["RESERVED", "Model", "PropertyMark", "Spec", "marked"]
+__all__ = ["RESERVED", "Model", "PropertyMark", "Spec", "class_place", "marked"]

@@ -12,6 +12,7 @@ from typing import Any
 from streamproof.language.coerce import coerce
 from streamproof.language.compile import reached
 from streamproof.language.declare import State
+from streamproof.language.faithful import as_member, members
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
 from streamproof.language.sources import place
@@ -197,10 +198,16 @@ class Native:
     ) -> Any:
         """The result of a function of `model`; picks that are handed on by the caller may be left over."""
         answers = picks if isinstance(picks, Picks) else Picks(tuple(picks))
+        owner = self.model if model is None else model
+        mark = marked(type(owner)).get(function.__name__, (None, None))[0] if len(args) > 1 or named else None
+        if isinstance(mark, ActionMark) and (table := members(owner, mark.domains)):
+            names = [n for n, _ in mark.domains]
+            args = [*args[:1], *(as_member(table, n, v) for n, v in zip([*names, *args], args[1:], strict=False))]
+            named = {n: as_member(table, n, v) for n, v in named.items()}
         running = RUNNING.set(label)
         token = PICKS.set(answers)
         try:
-            result = function(self.model if model is None else model, *args, **named)
+            result = function(owner, *args, **named)
         except (Disabled, StreamproofError):
             raise
         except Exception as error:

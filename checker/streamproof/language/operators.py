@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import operator
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -22,6 +23,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    EnumSort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -321,6 +323,11 @@ def _equal_terms(x: Expr, y: Expr, loc: Loc) -> Term:
         y = b.some(y, loc)
     elif isinstance(y.sort, OptionSort) and not isinstance(x.sort, OptionSort):
         x = b.some(x, loc)
+    if isinstance(x.sort, EnumSort) and isinstance(y.sort, EnumSort) and x.sort != y.sort:
+        common = [name for name in x.sort.members if name in y.sort.members]
+        if common and not x.sort.symmetric and not y.sort.symmetric:
+            pairs = ((b.eq(x, b.const(x.sort, n)), b.eq(y, b.const(y.sort, n))) for n in common)
+            return simple(b.or_([b.and_(pair, loc) for pair in pairs], loc))
     if not compatible(x.sort, y.sort):
         raise ModelError(f"{x.sort} and {y.sort} are never equal", loc=loc, remedy="compare values of one sort")
     return simple(b.eq(x, y, loc))
@@ -362,6 +369,12 @@ def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str,
     refuse_iterator(hay, loc)
     if not symbolic(needle) and not symbolic(hay):
         return host(world, lambda: needle in hay, loc)
+    if isinstance(hay, enum.EnumType):
+        raise ModelError(
+            f"Python 3.11 refuses to look for a plain value in the enumeration {hay.__name__}",
+            loc=loc,
+            remedy=f"write {texts[0]} in list({hay.__name__})",
+        )
     needle = plain(world, needle)
     refuse_lazy(hay, loc)
     if not symbolic(hay) and not is_faithful(hay):

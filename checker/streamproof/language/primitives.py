@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, TypeVar, overload
 
+from streamproof.language.faithful import plain
 from streamproof.language.frames import caller
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness, Kind
@@ -142,7 +143,7 @@ def choose(domain: Iterable[Any]) -> Any:
     picks.used += 1
     if value not in options:
         raise Disabled
-    return value
+    return next((o for o in options if o == value and type(plain(o)) is type(value)), value)
 
 
 @overload

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
-from typing import Any, get_type_hints
+from typing import Any
 
 from streamproof.language.amounts import Amount, Everywhere, watching
 from streamproof.language.compile import compile_unbounded
+from streamproof.language.declarations import parameter_types
 from streamproof.language.declare import ANY
 from streamproof.language.guarded import unguarded
 from streamproof.language.model import Model
@@ -87,7 +88,7 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
     if name not in cls.parameters():
         known = ", ".join(cls.parameters()) or "none"
         raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
-    if get_type_hints(cls).get(name) is not int:
+    if parameter_types(cls)[name] is not int:
         raise UsageError(f"{name} is no number", remedy="only parameters of type int can be any number")
     if name in parameters:
         raise UsageError(f"{name} is to be any number and {parameters[name]}", remedy="leave one of the two out")

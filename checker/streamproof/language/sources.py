@@ -184,6 +184,9 @@ def text(node: ast.AST) -> str:
             return f"{text(left)} {_COMPARED[type(op)]} {text(right)}"
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right) if _is_tight(left) and _is_tight(right):
             return f"{text(left)} {'+' if isinstance(op, ast.Add) else '-'} {text(right)}"
+        case ast.BinOp(left=ast.BinOp(op=ast.Add() | ast.Sub()) as left, op=ast.Add() | ast.Sub() as op, right=right):
+            # A long sum is a deep tree: the text of its left part is known, that of the rest needs no more than a stand-in.
+            return text(left) + " ".join(ast.unparse(ast.BinOp(ast.Name("_"), op, right)).split())[1:]
         case ast.Call(func=function, args=args, keywords=[]) if type(function) in _TIGHT and all(map(_is_tight, args)):
             return f"{text(function)}({', '.join(map(text, args))})"
     return " ".join(ast.unparse(node).split())

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 from urllib.parse import unquote
 
+from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.records import dataclass
 
@@ -229,8 +230,8 @@ def _not_json(path: str, head: bytes, reason: str) -> Skipped:
 
 
 def _first_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The first line, however long, and those that begin in the bytes that are looked at."""
-    for line in file:
+    """The first line and those that begin in the bytes that are looked at."""
+    for line in bounded_lines(file):
         if line.strip():
             yield line
         if file.tell() >= _HEAD:

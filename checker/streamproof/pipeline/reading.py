@@ -15,8 +15,12 @@ from dataclasses import asdict
 from typing import Any
 
 from streamproof.pipeline.inputs import Source, opened
+from streamproof.system.bounded import LINE
+from streamproof.system.reading import json_problem
 from streamproof.system.records import dataclass
 
+DOCUMENT = 1 << 28
+"""Bytes of a document of verdicts."""
 _SMALL = 1 << 20  # a task smaller than this costs more to start than to run
 _LARGE = 32 << 20
 
@@ -108,9 +112,16 @@ def _lines(piece: Piece) -> Iterator[Found | Broken]:
                 # A line belongs to the piece in which it begins. The one around `start` began here only if the byte
                 # before it ends a line.
                 file.seek(piece.start - 1)
-                position += len(file.readline()) - 1
-            for line in file:
+                while rest := file.readline(LINE):
+                    position += len(rest)
+                    if rest.endswith(b"\n"):
+                        break
+                position -= 1
+            while line := file.readline(LINE + 1):
                 if position >= piece.end and not source.gzip:
+                    return
+                if len(line) > LINE:
+                    yield Broken(position, f"this line has more than {LINE:,} bytes")
                     return
                 if not line.isspace():
                     yield _parsed(position, line)
@@ -123,19 +134,7 @@ def _parsed(position: int, line: bytes) -> Found | Broken:
     try:
         return Found(position, json.loads(line.rstrip(), parse_constant=_refuse))
     except (ValueError, RecursionError) as failure:
-        return Broken(position, f"this line is {_why(failure)}")
-
-
-def _why(failure: Exception) -> str:
-    match failure:
-        case UnicodeDecodeError():
-            return "not UTF-8 text"
-        case json.JSONDecodeError():
-            return f"not one JSON value: {failure.msg} at column {failure.colno}"
-        case RecursionError():
-            return "nested too deeply"
-        case _:
-            return f"not JSON: {failure}"
+        return Broken(position, f"this line is {json_problem(failure)}")
 
 
 def _refuse(constant: str) -> None:
@@ -145,7 +144,10 @@ def _refuse(constant: str) -> None:
 def _document(source: Source) -> Iterator[Found | Broken]:
     try:
         with opened(source.file, source.gzip) as file:
-            document: Any = json.loads(file.read(), parse_constant=_refuse)
+            text = file.read(DOCUMENT + 1)
+        if len(text) > DOCUMENT:
+            raise ValueError(f"it has more than {DOCUMENT:,} bytes")
+        document: Any = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError, OSError, EOFError, zlib.error) as failure:
         yield Broken(-1, f"not a JSON document: {failure}")
         return

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,11 +17,14 @@ from streamproof.pipeline.inputs import Inputs, Kind, Skipped, discover
 from streamproof.pipeline.records import VERDICTS
 from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_failures, spark_session
 from streamproof.report.html import render_report
-from streamproof.system.errors import SystemFailure
+from streamproof.system.files import PAGE, PARQUET, Content, Form, expect_writable, write_all
 from streamproof.system.records import dataclass, replace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+PAGE_NAME = "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +57,23 @@ def build_report(
     there stay. Records that cannot be understood are left out and named, with file and line. Raises `InputError` where
     nothing can be, and `SystemFailure` when `out` cannot be written or Spark cannot run; then `out` is as it was before.
     """
+    expect_writable(out, None)
+    for name in tables.SCHEMAS:
+        expect_writable(out / "tables" / f"{name}.parquet", PARQUET)
+    expect_writable(out / PAGE_NAME, PAGE)
     found = discover(inputs, without=out)
-    with _staging(out) as staging:
-        with spark_session(master) as spark:
-            collected, left_out = _collect(spark, found, master, progress)
-        found = replace(found, skipped=(*found.skipped, *left_out))
-        if progress:
-            progress(f"writing {out}")
-        page = render_report(
-            collected,
-            title=title or "Conformance report",
-            read=[source.path for source in found.sources],
-            skipped=[(item.path, item.reason) for item in found.skipped],
-        )
-        _write(collected, page, staging, out)
+    with spark_session(master) as spark:
+        collected, left_out = _collect(spark, found, master, progress)
+    found = replace(found, skipped=(*found.skipped, *left_out))
+    if progress:
+        progress(f"writing {out}")
+    page = render_report(
+        collected,
+        title=title or "Conformance report",
+        read=[source.path for source in found.sources],
+        skipped=[(item.path, item.reason) for item in found.skipped],
+    )
+    _write(collected, page, out)
     return _result(collected, out, found)
 
 
@@ -109,47 +112,17 @@ def _collect(
             read_verdicts.unpersist()
 
 
-@contextmanager
-def _staging(out: Path) -> Iterator[Path]:
-    """A new folder on the file system of `out`, gone afterwards; made first, so that an unwritable `out` costs no time."""
-    if out.exists() and not out.is_dir():
-        raise SystemFailure(f"{out} is a file", remedy="Name a folder for the report.")
-    home = out if out.is_dir() else out.absolute().parent
-    # Not tempfile.mkdtemp: its folders are for their owner only, and this one becomes the report.
-    staging = home / f".streamproof-{os.getpid()}-{secrets.token_hex(4)}"
-    try:
-        staging.mkdir(parents=True)
-    except OSError as failure:
-        raise _unwritable(out, failure) from failure
-    try:
-        yield staging
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+def _write(collected: Mapping[str, pa.Table], page: str, out: Path) -> None:
+    """Put everything in place; the page last: a page that is there speaks of tables that are there."""
+    files: list[tuple[Path, Content, Form]] = [
+        (out / "tables" / f"{name}.parquet", partial(_write_table, table), PARQUET) for name, table in collected.items()
+    ]
+    write_all([*files, (out / PAGE_NAME, page, PAGE)])
 
 
-def _write(collected: Mapping[str, pa.Table], page: str, staging: Path, out: Path) -> None:
-    """Write everything to `staging`, then move it to `out`."""
-    try:
-        (staging / "tables").mkdir()
-        for name, table in collected.items():
-            pq.write_table(table, staging / "tables" / f"{name}.parquet", compression="zstd")
-        (staging / "report.html").write_text(page, encoding="utf-8")
-        if not out.exists():
-            os.replace(staging, out)
-            return
-        (out / "tables").mkdir(exist_ok=True)
-        for table_file in sorted((staging / "tables").iterdir()):
-            os.replace(table_file, out / "tables" / table_file.name)
-        # The page last: a page that is there speaks of tables that are there.
-        os.replace(staging / "report.html", out / "report.html")
-    except OSError as failure:
-        raise _unwritable(out, failure) from failure
-
-
-def _unwritable(out: Path, failure: OSError) -> SystemFailure:
-    return SystemFailure(
-        f"cannot write the report to {out}: {failure.strerror or failure}", remedy="Name a folder you may write to."
-    )
+def _write_table(table: pa.Table, file: BinaryIO) -> None:
+    marked = table.replace_schema_metadata({**(table.schema.metadata or {}), b"schema": b"streamproof.report"})
+    pq.write_table(marked, file, compression="zstd")
 
 
 def _result(collected: Mapping[str, pa.Table], out: Path, found: Inputs) -> ReportResult:
@@ -157,7 +130,7 @@ def _result(collected: Mapping[str, pa.Table], out: Path, found: Inputs) -> Repo
     events: int | None = pc.sum(collected["events"]["count"]).as_py()
     runs = set(collected["runs"]["run"].to_pylist()) | set(collected["events"]["run"].unique().to_pylist())
     return ReportResult(
-        html=out / "report.html",
+        html=out / PAGE_NAME,
         tables={name: out / "tables" / f"{name}.parquet" for name in collected},
         verdicts={verdict: verdicts.count(verdict) for verdict in VERDICTS},
         runs=len(runs),

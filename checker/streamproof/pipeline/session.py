@@ -152,7 +152,7 @@ def require_pyspark() -> None:
     except ImportError as missing:
         raise SystemFailure(
             f"this needs Apache Spark, and Python cannot import it ({missing})",
-            remedy=f"Install it with: pip install 'streamproof[spark]' (it also needs Java {_OLDEST_JAVA} or later).",
+            remedy=f"pip install pyspark into the environment of streamproof; it also needs Java {_OLDEST_JAVA} or later",
         ) from missing
 
 

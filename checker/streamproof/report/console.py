@@ -14,6 +14,7 @@ from typing import TextIO
 
 from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
+from streamproof.system.foreign import inner
 from streamproof.system.measure import Measured
 from streamproof.system.model import Property, System
 from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
@@ -36,6 +37,12 @@ _COLOURS: dict[Style, str] = {
     "faint": "dim",
 }
 
+EARLY = {
+    "every property decided": "every property asked about is decided",
+    "max_violations": "as many violations were found as were asked for",
+}
+"""Reasons to end a search that need not show in a property's row."""
+
 _VERDICTS: dict[Verdict, Style] = {
     Verdict.HOLDS: "good",
     Verdict.VIOLATED: "failed",
@@ -54,7 +61,7 @@ def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    console = Console(file=inner(stream), highlight=False, markup=False, emoji=False)
     for row in wrap(lines, console.width):
         console.print(Text.assemble(*((span.text, _COLOURS[span.style]) for span in row)), soft_wrap=True)
 
@@ -99,6 +106,8 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.append(line(_shape(report.counts, report.seconds.explore)))
         if detailed:
             lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
+    if report.stopped in EARLY:
+        lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.stopped]}"))
     lines.extend(line(note) for note in report.notes)
     for reduction in report.reductions:
         made = Span(
@@ -213,23 +222,25 @@ def _coverage(coverage: Coverage) -> Iterator[Line]:
     for name, generated, distinct in counted:
         never = (Span("  <- never enabled", "failed"),) if name in coverage.never else ()
         yield line(row(name, generated, distinct), *never, indent=2)
-        yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage.expanded)
+        yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage)
     if coverage.conditions is None:
         yield line("the conditions of guards were not counted: the search had no time or memory left", indent=2)
 
 
-def _conditions(conditions: list[Condition], expanded: int) -> Iterator[Line]:
+def _conditions(conditions: list[Condition], coverage: Coverage) -> Iterator[Line]:
     wide = max((len(str(c.states)) for c in conditions), default=0)
     for condition in conditions:
-        never = (Span("  <- never true", "failed"),) if expanded and not condition.states else ()
-        count = f"{condition.states:>{wide}} of {expanded}"
+        never = (Span("  <- never true", "failed"),) if coverage.complete and not condition.states else ()
+        count = f"{condition.states:>{wide}} of {coverage.expanded}"
         yield line(Span(f"{count}  ", "faint"), condition.text, *never, indent=6, hang=6 + len(count) + 2)
 
 
 def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
     never = coverage.never
-    taken = len(coverage.generated) - len(never)
-    if never:
+    taken = sum(count > 0 for count in coverage.generated.values())
+    if taken < len(coverage.generated) and not coverage.complete:
+        yield line(f"{taken} of {len(coverage.generated)} actions were taken in the part that was searched")
+    elif never:
         names = Span(", ".join(never), "failed")
         yield line(f"{taken} of {len(coverage.generated)} actions were taken; never enabled: ", names)
     else:
@@ -296,7 +307,7 @@ class ProgressPrinter:
             import shutil
 
             # Erase the line, write the new one without ending it; too long a line would wrap and could not be erased.
-            self._stream.write(f"\r\x1b[2K{written[: max(shutil.get_terminal_size().columns - 1, 1)]}")
+            inner(self._stream).write(f"\r\x1b[2K{written[: max(shutil.get_terminal_size().columns - 1, 1)]}")
         else:
             self._stream.write(written + "\n")
         self._stream.flush()
@@ -305,7 +316,7 @@ class ProgressPrinter:
     def close(self) -> None:
         """Remove the line from the terminal, so that the outcome starts on a clean one."""
         if self._live and self._shown:
-            self._stream.write("\r\x1b[2K")
+            inner(self._stream).write("\r\x1b[2K")
             self._stream.flush()
         self._shown = False
 

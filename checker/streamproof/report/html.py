@@ -8,9 +8,10 @@ from functools import cache
 from importlib.metadata import version
 
 import pyarrow as pa
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from streamproof.report import html_charts, html_facts
+from streamproof.report.pages import environment
 
 _KINDS = {
     "action": "No action of the model explains the event",
@@ -47,17 +48,9 @@ def render_report(
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("streamproof.report"),
-        autoescape=True,  # task names, file names and messages come from other people's logs
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        duration=html_facts.duration, number=_number, plural=_plural, moment=_moment, percent=_percent
-    )
-    environment.globals.update(
+    found = environment().overlay()
+    found.filters.update(duration=html_facts.duration, number=_number, plural=_plural, moment=_moment, percent=_percent)
+    found.globals.update(
         share_bar=html_charts.share_bar,
         small_bar=html_charts.small_bar,
         histogram=html_charts.histogram,
@@ -66,7 +59,7 @@ def _environment() -> Environment:
         marks={"accepted": "✓", "rejected": "✗", "inconclusive": "?", "error": "!", "not validated": "·"},
         kinds=_KINDS,
     )
-    return environment
+    return found
 
 
 def _number(value: float) -> str:

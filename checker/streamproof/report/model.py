@@ -69,6 +69,8 @@ class CheckReport:
     error: StreamproofError | None = None
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    stopped: str | None = None
+    """Why an engine that visits states left some of them out; None where it left out none."""
     measures: tuple[Measured, ...] = ()
     """Quantities with their largest values, of engines that visit states."""
 
@@ -121,6 +123,7 @@ class CheckReport:
                 "depth": counts.depth,
                 "queue": counts.queue,
             },
+            "stopped": self.stopped,
             "levels": [] if counts is None else list(counts.levels),
             "out_degree": None
             if counts is None or counts.out_degree is None

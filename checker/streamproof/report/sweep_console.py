@@ -38,12 +38,10 @@ _STYLES: dict[Mark, Style] = {
 _GAP = 3
 
 
-def sweep_lines(report: SweepReport, *, maps: bool = True) -> Iterator[Line]:
-    """The sweep as styled lines; without `maps` only what they amount to."""
+def opening_lines(report: SweepReport) -> Iterator[Line]:
+    """What was swept: the first lines."""
     if report.sizes:
         yield from sampled_lines(report)
-        yield from _left_open(report)
-        yield from _outcome(report)
         return
     yield line(Span(f"{report.model}", "title"), f", {len(report.points)} points")
     for name, values in report.axes.items():
@@ -51,15 +49,27 @@ def sweep_lines(report: SweepReport, *, maps: bool = True) -> Iterator[Line]:
     if report.fixed:
         yield line(", ".join(f"{name}={shown(value)}" for name, value in report.fixed.items()), indent=2)
     yield from _stand_ins(report)
-    uneven = [boundary for boundary in report.boundaries if boundary.changes or boundary.undecided]
-    for boundary in uneven:
-        yield BLANK
-        if maps:
-            yield from _map(report, boundary)
-        else:
-            yield line(Span(_title(boundary), "title"))
-        yield from _amounts_to(boundary)
-    yield from _everywhere([boundary for boundary in report.boundaries if boundary not in uneven])
+
+
+def uneven(report: SweepReport) -> list[Boundary]:
+    """The properties that do not have one answer at every point."""
+    return [boundary for boundary in report.boundaries if boundary.changes or boundary.undecided]
+
+
+def boundary_lines(report: SweepReport, boundary: Boundary, *, maps: bool = True) -> Iterator[Line]:
+    """The points of one property: known before there is a formula."""
+    yield BLANK
+    if maps:
+        yield from _map(report, boundary)
+    else:
+        yield line(Span(_title(boundary), "title"))
+
+
+def closing_lines(report: SweepReport) -> Iterator[Line]:
+    """What is the same everywhere, what is left open, and where the answer is: the last lines."""
+    if not report.sizes:
+        changing = uneven(report)
+        yield from _everywhere([boundary for boundary in report.boundaries if boundary not in changing])
     yield from _left_open(report)
     yield from _outcome(report)
 
@@ -112,7 +122,7 @@ def _band(placed: Layout, panels: tuple[Panel, ...], width: int, wide: int, labe
         yield line(*spans, indent=4)
 
 
-def _amounts_to(boundary: Boundary) -> Iterator[Line]:
+def formula_lines(boundary: Boundary) -> Iterator[Line]:
     """In words: where it holds."""
     decided = boundary.holds + boundary.violated
     if boundary.formula is not None:

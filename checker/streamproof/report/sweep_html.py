@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from streamproof.report.pages import environment
 from streamproof.report.sweep import Answer, Mark, PointReport, SweepReport
 from streamproof.report.sweep_console import GLYPHS, WORDS
 from streamproof.report.sweep_maps import shown
@@ -33,22 +32,19 @@ class Row:
 
 def render_page(report: SweepReport) -> str:
     """The page, self-contained, for light and dark; equal reports give equal text, so that times are left out."""
-    environment = Environment(
-        loader=PackageLoader("streamproof.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     sampled = bool(report.sizes)
-    return environment.get_template("sweep.html.j2").render(
-        report=report,
-        settings=tuple(_settings(report)),
-        swept=swept(report) if sampled else (),
-        parameters=_parameters,
-        heads=_sample_heads(report) if sampled else _point_heads(report),
-        rows=tuple(_sample_rows(report) if sampled else _point_rows(report)),
-        glyphs=[(GLYPHS[mark], word, mark) for mark, word in WORDS.items()],
+    return (
+        environment()
+        .get_template("sweep.html.j2")
+        .render(
+            report=report,
+            settings=tuple(_settings(report)),
+            swept=swept(report) if sampled else (),
+            parameters=_parameters,
+            heads=_sample_heads(report) if sampled else _point_heads(report),
+            rows=tuple(_sample_rows(report) if sampled else _point_rows(report)),
+            glyphs=[(GLYPHS[mark], word, mark) for mark, word in WORDS.items()],
+        )
     )
 
 

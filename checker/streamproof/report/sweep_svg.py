@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from streamproof.report.pages import environment
 from streamproof.report.sweep import Boundary, Mark, SweepReport
 from streamproof.report.sweep_maps import Cell, Layout, layout, shown
 from streamproof.system.records import dataclass
@@ -49,19 +48,16 @@ def render_sweep(report: SweepReport) -> str:
     Answers are told apart by their sign as well as by colour, and each cell says in words what it stands for.
     """
     drawing = _Drawing(report)
-    environment = Environment(
-        loader=PackageLoader("streamproof.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("sweep.svg.j2").render(
-        width=WIDTH,
-        height=round(drawing.y + _EDGE),
-        title=f"Configurations of {report.model} at which properties hold",
-        texts=drawing.texts,
-        marks=drawing.marks,
+    return (
+        environment()
+        .get_template("sweep.svg.j2")
+        .render(
+            width=WIDTH,
+            height=round(drawing.y + _EDGE),
+            title=f"Configurations of {report.model} at which properties hold",
+            texts=drawing.texts,
+            marks=drawing.marks,
+        )
     )
 
 

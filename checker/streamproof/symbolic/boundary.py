@@ -30,8 +30,10 @@ MOST_SIZE = 24
 ALTERNATIVES = 8
 """Formulas of the same size that are looked for, of each form."""
 COEFFICIENTS = (1, -1, 2, -2, 3, -3)
-EFFORT = 5_000_000
+QUESTION = 2_000_000
 """What Z3 may do for one question, in its own unit, so that the answer does not depend on the machine's speed."""
+EFFORT = 10_000_000
+"""What it may do for all questions about one formula: some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def separate(points: Sequence[tuple[Values, bool]], effort: int = EFFORT) -> Sep
         raise UsageError("all points are alike, nothing separates them", remedy="explore more points")
     inside = [dict(key) for key, mark in marks.items() if mark]
     outside = [dict(key) for key, mark in marks.items() if not mark]
-    found = _fewest_clauses(_useful(inside, outside), len(inside), len(outside), effort)
+    found = _fewest_clauses(_useful(inside, outside), len(inside), len(outside), _Effort(effort))
     for formula in (found.formula, *found.others) if found.formula is not None else ():
         # The question to Z3 speaks of tables; this speaks of the points themselves.
         if any(formula.at(values) is not mark for values, mark in points):
@@ -260,7 +262,38 @@ def _bits(marks: Sequence[bool]) -> int:
 # --- the smallest choice
 
 
-def _fewest_clauses(candidates: Sequence[_Candidate], inside: int, outside: int, effort: int) -> Separation:
+@dataclass(slots=True)
+class _Effort:
+    """What Z3 may still do."""
+
+    left: int
+
+    def check(self, solver: z3.Solver) -> z3.CheckSatResult:
+        """Z3's answer, unknown when it would take more than is left, or more than one question may."""
+        if self.left <= 0:
+            return z3.unknown
+        before = _spent(solver)
+        solver.set("rlimit", min(self.left, QUESTION))
+        answer = interrupts.answer(solver)
+        self.left -= _spent(solver) - before
+        return answer
+
+
+def _spent(solver: z3.Solver) -> int:
+    """What Z3 has done so far, as it counts."""
+    statistics = solver.statistics()
+    counted = statistics.keys()
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in counted else 0
+
+
+def _any(terms: Sequence[z3.BoolRef]) -> z3.BoolRef:
+    """That one of them is true: `z3.Or` for thousands of them, without its conversions of each."""
+    context = z3.main_ctx()
+    array = (z3.Ast * len(terms))(*[term.ast for term in terms])
+    return z3.BoolRef(z3.Z3_mk_or(context.ref(), len(terms), array), context)
+
+
+def _fewest_clauses(candidates: Sequence[_Candidate], inside: int, outside: int, effort: _Effort) -> Separation:
     """The smallest formulas of as few clauses as the points allow."""
     for clauses in CLAUSES:
         shapes = [_Shape(candidates, inside, outside, clauses, form, effort) for form in (True, False)]
@@ -285,13 +318,19 @@ class _Shape:
     """The question to Z3: which atoms make up so many clauses of one form."""
 
     def __init__(
-        self, candidates: Sequence[_Candidate], inside: int, outside: int, clauses: int, any_clause: bool, effort: int
+        self,
+        candidates: Sequence[_Candidate],
+        inside: int,
+        outside: int,
+        clauses: int,
+        any_clause: bool,
+        effort: _Effort,
     ) -> None:
         self._atoms = [candidate.atom for candidate in candidates]
         self._any_clause = any_clause
         self._solver = z3.SolverFor("QF_FD")
         self._solver.set("random_seed", 1)
-        self._solver.set("rlimit", effort)
+        self._effort = effort
         self._chosen = [[z3.Bool(f"{clause}-{at}") for at in range(len(candidates))] for clause in range(clauses)]
         # In a disjunction of conjunctions, an atom that is false keeps a point out of its clause: every point inside
         # is let in by some clause, every point outside is kept out of all. The other form is the same of the opposite.
@@ -304,10 +343,10 @@ class _Shape:
             # Which clause is the first does not matter: it is the one that lets the first point in.
             self._solver.add(z3.Or(through) if number else through[0])
             for passes, chosen in zip(through, self._chosen, strict=True):
-                self._solver.add(*(z3.Implies(passes, z3.Not(chosen[at])) for at in stops))
+                self._solver.add(z3.Or(z3.Not(passes), z3.Not(_any([chosen[at] for at in stops]))))
         for stops in sorted(kept_out):
             for chosen in self._chosen:
-                self._solver.add(z3.Or([chosen[at] for at in stops]))
+                self._solver.add(_any([chosen[at] for at in stops]))
 
     def _stops(self, at: int, truths: Sequence[int]) -> tuple[int, ...]:
         """The atoms that decide a clause by themselves at a point: the false ones of a conjunction, or the true ones."""
@@ -318,7 +357,7 @@ class _Shape:
         weights = [(chosen[at], atom.size) for chosen in self._chosen for at, atom in enumerate(self._atoms)]
         self._solver.add(z3.PbLe(weights, at_most))
         best: list[list[int]] = []
-        while (answer := interrupts.answer(self._solver)) == z3.sat:
+        while (answer := self._effort.check(self._solver)) == z3.sat:
             best = self._taken()
             self._solver.push()
             self._solver.add(z3.PbLe(weights, self._formula(best).size - 1))
@@ -329,7 +368,7 @@ class _Shape:
         for _ in range(ALTERNATIVES - 1):
             used = [chosen[at] for chosen, ats in zip(self._chosen, best, strict=True) for at in ats]
             self._solver.add(z3.Not(z3.And(used)), z3.PbLe(weights, found[0].size))
-            if interrupts.answer(self._solver) != z3.sat:
+            if self._effort.check(self._solver) != z3.sat:
                 break
             best = self._taken()
             found.append(self._formula(best))

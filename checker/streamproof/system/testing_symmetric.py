@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from itertools import permutations
+from itertools import permutations, product
 from random import Random
 
 from streamproof.system import build as b
@@ -23,15 +23,19 @@ COUNT = RangeSort(0, 2)
 KINDS = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK)
 
 
-def symmetric_system(random: Random, *, favourite: bool = False) -> System:
-    """A system drawn with `random` that is symmetric in its processes, unless one of them is a `favourite`."""
-    return _Draw(random, favourite).system()
+def symmetric_system(random: Random, *, favourite: bool = False, picking: bool = False) -> System:
+    """A system drawn with `random` that is symmetric in its processes, unless one of them is a `favourite`.
+
+    With `picking`, it has a rule that picks a phase for each process.
+    """
+    return _Draw(random, favourite, picking).system()
 
 
 @dataclass(slots=True)
 class _Draw:
     random: Random
     favourite: bool
+    picking: bool = False
     processes: EnumSort = field(init=False)
     variables: tuple[Variable, ...] = ()
     stepping: bool = False
@@ -46,6 +50,8 @@ class _Draw:
     def system(self) -> System:
         self.variables = self._variables()
         actions = tuple(self._action(f"act{k}") for k in range(self.random.randint(2, 4)))
+        if self.picking:
+            actions += (self._picking("pick"),)
         kinds = self.random.choices(KINDS, k=self.random.randint(1, 5))
         properties = tuple(self._property(kind, k) for k, kind in enumerate(kinds))
         initially = self._everywhere(()) if self.random.randrange(6) == 0 else b.TRUE
@@ -99,6 +105,33 @@ class _Draw:
         args = tuple(zip(("p", "q"), chosen, strict=False))
         there = tuple(Conjunct(condition, "someone is there", None) for condition in self.needed)
         return Instance(name, args, (), (*guard, *there), tuple(updates), (), tuple(checks))
+
+    def _picking(self, name: str) -> Action:
+        """A rule that picks a phase for each process, and gives it to those of which something is true."""
+        members, phases = self.processes.members, self.variables[0]
+        old = b.var(phases.name, phases.sort)
+        most, kept, state = (
+            self.random.randint(1, 3),
+            self.favourite and self.random.randrange(3) > 0,
+            self.random.getstate(),
+        )
+        instances = []
+        for picked in product(("A", "B"), repeat=len(members)):
+            if picked.count("A") > most:
+                continue
+            self.random.setstate(state)
+            guard = self._everywhere(())
+            each, parts = self.random.getstate(), []
+            for number, (process, phase) in enumerate(zip(members, picked, strict=True)):
+                self.random.setstate(each)  # of every process the same
+                now = b.select(old, b.const(self.processes, process))
+                there = b.FALSE if kept and not number else self._truth((process,), 1)
+                parts.append(b.ite(there, b.const(PHASE, phase), now))
+            assert isinstance(phases.sort, ArraySort)
+            updates = ((phases.name, b.make_array(phases.sort, parts)),)
+            picks = tuple((f"choice {number}", phase) for number, phase in enumerate(picked))
+            instances.append(Instance(name, (), picks, (Conjunct(guard, "guard", None),), updates, (), ()))
+        return Action(name, (), Fairness.NONE, tuple(instances))
 
     def _moved(self, v: Variable, chosen: Sequence[str]) -> tuple[Expr, list[Check]]:
         term = b.var(v.name, v.sort)

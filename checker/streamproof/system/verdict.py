@@ -150,16 +150,18 @@ class Coverage:
     generated: Mapping[str, int] = field(default_factory=dict)
     distinct: Mapping[str, int] = field(default_factory=dict)
     never_true: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Per action, the guard conjuncts (as written) that no explored state satisfied for any of its instances."""
+    """Per action, the guard conjuncts (as written) that no reachable state satisfies for any of its instances."""
     conditions: tuple[Condition, ...] | None = None
     """Every guard conjunct of every action, in the order of the rules; None when they were not counted."""
     expanded: int = 0
     """The states whose successors were looked at: what `conditions` counts among."""
+    complete: bool = True
+    """Whether these are all reachable states: what was not seen in a search that was cut short may come later."""
 
     @property
     def never(self) -> tuple[str, ...]:
-        """Actions that were never enabled in any explored state."""
-        return tuple(a for a, n in self.generated.items() if n == 0)
+        """Actions that are enabled in no reachable state; none where not all states were searched."""
+        return tuple(a for a, n in self.generated.items() if n == 0) if self.complete else ()
 
 
 @dataclass(frozen=True, slots=True)

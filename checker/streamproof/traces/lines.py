@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
+from streamproof.system.foreign import visible
 from streamproof.system.records import dataclass
 
 Style: TypeAlias = Literal["plain", "title", "failed", "good", "action", "place", "old", "new", "source", "faint"]
@@ -31,8 +32,11 @@ class Line:
 
 
 def line(*spans: Span | str, indent: int = 0, hang: int | None = None) -> Line:
-    """A line from spans and plain strings; continuations stand four spaces further in unless `hang` says otherwise."""
-    made = tuple(s if isinstance(s, Span) else Span(s) for s in spans)
+    """A line from spans and plain strings, whose text is made visible.
+
+    Continuations stand four spaces further in unless `hang` says otherwise.
+    """
+    made = tuple(Span(visible(s.text), s.style) if isinstance(s, Span) else Span(visible(s)) for s in spans)
     return Line(made, indent, indent + 4 if hang is None else hang)
 
 

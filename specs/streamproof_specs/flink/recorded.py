@@ -16,6 +16,8 @@ from streamproof.language.compile import compile_model
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Topology, Vertex
 from streamproof_models.failover.machine import Failover
 
+MOST_TASKS, MOST_CHANNELS = 10_000, 1_000_000
+"""The size of a job that a log or an answer may claim: the machine has variables for each task and partition."""
 FOLLOWED = {Exchange.PIPELINED, Exchange.PIPELINED_BOUNDED, Exchange.BLOCKING, Exchange.BLOCKING_PERSISTENT}
 """Exchange types that the machine knows; the functions on job graphs know all."""
 
@@ -60,6 +62,18 @@ def recorded_graph(logged: LoggedGraph) -> RecordedGraph:
     """
     if not logged.complete:
         raise ValueError(f"the job graph is not known well enough: {'; '.join(logged.missing)}")
+    sizes = {v.id: v.parallelism or 1 for v in logged.vertices}
+    tasks = sum(sizes.values())
+    channels = sum(
+        (a * b if edge.pattern == "ALL_TO_ALL" else max(a, b))
+        for edge in logged.edges
+        for a, b in [(sizes.get(edge.source, 1), sizes.get(edge.target, 1))]
+    )
+    if tasks > MOST_TASKS or channels > MOST_CHANNELS:
+        raise ValueError(
+            f"the job has {tasks:,} tasks and {channels:,} channels, which are more than the {MOST_TASKS:,} and"
+            f" {MOST_CHANNELS:,} that are followed"
+        )
     label: dict[str, str] = {}
     for vertex in logged.vertices:
         name = vertex.name or vertex.id

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Final
 
 from streamproof.conformance.events import Event
-from streamproof.conformance.flink.graph import Dataset, Edge, Vertex
+from streamproof.conformance.flink.graph import Dataset, Edge, Vertex, possible
 from streamproof.conformance.flink.identifiers import Attempt
 from streamproof.system.records import dataclass
 
@@ -99,6 +99,6 @@ def _note_vertex(found: Evidence, event: Event) -> None:
         return
     vertex = args["vertex"]
     if "task" in args:
-        found.vertices[vertex] = Vertex(vertex, args["task"], args["parallelism"])
+        found.vertices[vertex] = Vertex(vertex, args["task"], possible(args["parallelism"]))
     else:
         found.vertices.setdefault(vertex, Vertex(vertex, None, None))

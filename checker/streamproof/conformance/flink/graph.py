@@ -15,6 +15,8 @@ Origin = Literal["rest", "log"]
 """Where the graph comes from: the REST API, which states it, or the logs, from which it is gathered."""
 
 _POINTWISE: Final = ("FORWARD", "RESCALE")
+MOST_PARALLELISM: Final = 1 << 15
+"""Flink's own limit, of the number of key groups."""
 _ALL_TO_ALL: Final = (
     "REBALANCE",
     "HASH",
@@ -108,6 +110,11 @@ def pattern_of(ship: str | None) -> Pattern | None:
 def same_connections(producers: int, consumers: int) -> bool:
     """Whether POINTWISE and ALL_TO_ALL connect these subtasks alike: so it is if either side has one subtask."""
     return producers == 1 or consumers == 1
+
+
+def possible(parallelism: int) -> int | None:
+    """A parallelism as a log or an answer claims it; None for one that no job of Flink's has."""
+    return parallelism if parallelism <= MOST_PARALLELISM else None
 
 
 def producers_of(pattern: Pattern, producers: int, consumers: int, consumer: int) -> range:

@@ -47,7 +47,17 @@ def graph_of(run: FlinkRun, job: str) -> JobGraph:
         return _from_evidence(run, job, found)
     stated = read_rest(run.rest[job], job).graph
     edges = _carry(stated.edges, found, _parallelism(stated.vertices))
-    return replace(stated, edges=edges, datasets=tuple(found.datasets.values()))
+    logged = _parallelism(tuple(found.vertices.values()))
+    missing = [
+        *stated.missing,
+        *(
+            f"the parallelism of {v.name!r}, which is {v.parallelism:,} in the REST answer and {other:,} in the logs"
+            for v in stated.vertices
+            if v.parallelism is not None and (other := logged.get(v.id)) is not None and other != v.parallelism
+        ),
+    ]
+    datasets = tuple(found.datasets.values())
+    return replace(stated, edges=edges, datasets=datasets, complete=not missing, missing=tuple(missing))
 
 
 def graph_from_log(run: FlinkRun, job: str) -> JobGraph:

@@ -19,24 +19,30 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from streamproof.conformance.flink.records import Problem, time_of
+from streamproof.conformance.flink.records import LONGEST, Problem, time_of
+from streamproof.conformance.packed import packed_as
+from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError
+from streamproof.system.reading import why_no_file
 from streamproof.system.records import dataclass
 
 LOOKED_FOR: Final = "*.log, rotated *.log.N, and both with .gz"
 """The names under which logs are looked for in a folder."""
 
-_LOG: Final = re.compile(r"(?P<process>.+?)\.log(?P<rotation>[.-]\d[\d.-]*)?(?:\.gz)?")
+_LOG: Final = re.compile(r"(?P<process>.+?)\.log(?P<rotation>[.-]\d[\d.-]*)?(?:\.gz)?", re.DOTALL)
+_PACKED: Final = re.compile(r".+\.log(?:[.-]\d[\d.-]*)?\.(?:bz2|zst|xz|lz4|zip|Z)", re.DOTALL)
+"""Names of logs that are compressed in a way that is not read."""
 _PROBED: Final = 5000  # lines read for the first time of a file
 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """The files of one run. `folder` is where its other files (REST answers) are looked for."""
+    """The files of one run. `folder` is where its other files (REST answers) are looked for; `skipped` are not read."""
 
     name: str
     folder: Path
     files: tuple[Path, ...]
+    skipped: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,10 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
         runs = list({(run.folder, run.files): run for run in runs}.values())
     else:
         raise InputError(f"there is no file or folder {text}", remedy="Give a log, a folder of logs, or a pattern.")
+    skipped = [file for run in runs for file in run.skipped]
+    runs = [run for run in runs if run.files]
+    if not runs and skipped:
+        raise InputError(f"{text}: no log can be read: {skipped[0]} {_why_skipped(skipped[0])}", remedy=_UNPACK)
     if not runs:
         raise InputError(
             f"{text}: no log was found", remedy=f"Looked for {LOOKED_FOR}, in the folder and those below it."
@@ -82,6 +92,8 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
 def by_process(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessLog]:
     """The logs of a run, one for each process, by name. A rotation that is there twice is read once and reported."""
     processes: dict[str, dict[str, Path]] = {}
+    for file in run.skipped:
+        report(Problem(str(file), 0, f"{_why_skipped(file)}; it is not read"))
     for file in run.files:
         found = _LOG.fullmatch(file.name)
         rotations = processes.setdefault(_process(file), {})
@@ -93,8 +105,17 @@ def by_process(run: RunFiles, report: Callable[[Problem], None]) -> list[Process
     return [ProcessLog(process, _in_order(rotations)) for process, rotations in sorted(processes.items())]
 
 
+_UNPACK: Final = "unpack it: logs are read as text, and compressed by gzip"
+
+
+def _why_skipped(file: Path) -> str:
+    return why_no_file(file) or f"is {packed_as(file) or 'compressed'}"
+
+
 def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes, None, None]:
-    """Lines of a log with their ends, unpacked if need be. A damaged archive is reported and gives what it holds.
+    """Lines of a log with their ends, unpacked if need be, of one that is too long its first `LONGEST` + 1 bytes.
+
+    A damaged archive is reported and gives what it holds.
 
     Raises `InputError` if the file cannot be read at all.
     """
@@ -103,7 +124,7 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
         with file.open("rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
             stream.seek(0)
-            for line in gzip.GzipFile(fileobj=stream) if packed else stream:
+            for line in bounded_lines(gzip.GzipFile(fileobj=stream) if packed else stream, LONGEST):
                 number += 1
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -118,9 +139,11 @@ def _runs_below(folder: Path) -> list[RunFiles]:
     runs = []
     for root, folders, names in os.walk(folder):
         folders.sort()
-        files = tuple(Path(root, name) for name in sorted(names) if _LOG.fullmatch(name))
-        if files:
-            runs.append(RunFiles(_folder_name(Path(root)), Path(root), files))
+        logs = [Path(root, name) for name in sorted(names) if _LOG.fullmatch(name) or _PACKED.fullmatch(name)]
+        files = tuple(file for file in logs if _LOG.fullmatch(file.name) and file.is_file())
+        if logs:
+            skipped = tuple(file for file in logs if file not in files)
+            runs.append(RunFiles(_folder_name(Path(root)), Path(root), files, skipped))
     return runs
 
 

@@ -15,7 +15,7 @@ from streamproof.conformance.flink.causes import read_causes
 from streamproof.conformance.flink.families import FORMS, resembles
 from streamproof.conformance.flink.joins import Draft, resolve
 from streamproof.conformance.flink.logfiles import LOOKED_FOR, ProcessLog, RunFiles, by_process, find_runs, read_lines
-from streamproof.conformance.flink.records import Problem, Record, read_records
+from streamproof.conformance.flink.records import Clock, Problem, Record, read_records
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
 from streamproof.system.errors import InputError
@@ -79,6 +79,7 @@ class _Reader:
         if not self.recognised:
             self._refuse()
         jobs, joins = resolve(self.drafts)
+        rest = find_rest(self.source.folder, joins.names, self.problems.append)
         events = tuple(
             Event(job, draft.process, draft.seq, draft.family, draft.args, draft.ts, file=draft.file, line=draft.line)
             for draft, job in zip(self.drafts, jobs, strict=True)
@@ -92,14 +93,16 @@ class _Reader:
             processes=_placed(processes, self.drafts),
             jobs=dict(joins.names),
             graphs=dict(joins.graphs),
-            rest=find_rest(self.source.folder, joins.names),
+            rest=rest,
             version=self.version or self._noted_version(),
         )
 
     def _refuse(self) -> NoReturn:
         like = "lines such as '2026-11-21 03:17:55,749 INFO  org.apache.flink... - ...'"
         if len(self.source.files) == 1:
-            raise InputError(f"{self.source.files[0]}: {self.problems[0].text}", remedy=f"A log of Flink's has {like}.")
+            only = str(self.source.files[0])
+            why = next(problem.text for problem in self.problems if problem.file == only)
+            raise InputError(f"{only}: {why}", remedy=f"A log of Flink's has {like}.")
         raise InputError(
             f"{self.source.folder}: none of the {len(self.source.files)} logs is Flink's",
             remedy=f"Looked in {LOOKED_FOR} for {like}.",
@@ -112,8 +115,10 @@ class _Reader:
         self.tm = None
         self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
+        clock = Clock(self.problems.append)
         for record in read_records(files, self.problems.append):
             whole.add(record.file)
+            clock.look(record)
             if record.head.flink or record.head.logger in FORMS:
                 logged.add(record.file)
                 self.role = _role(self.role, record.head.logger)

@@ -7,16 +7,28 @@ reading goes on with what follows it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from streamproof.conformance.flink.heads import Head, read_head, second_head, starts_like_head
 
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes
+LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes
 _DETAIL: Final = 2000  # lines kept under one head
+_JITTER: Final = timedelta(seconds=1)
+"""By how much threads may log in another order than that of their times."""
+_WRAPPED: Final = re.compile(
+    r"\[pod/[^\]\s]+\] "  # kubectl logs --prefix
+    r"|[\w.-]+ +\| "  # docker compose logs
+    r"|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?"  # containerd; kubectl logs --timestamps
+)
+"""What tools that collect logs write before each line."""
+_DOCKER: Final = '{"log":"'
+"""How each line of Docker's json-file driver begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +65,19 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
     current: Record | None = None
     for name, lines in files:
         number, raw = 0, b"\n"
+        plain = wrapped = False  # what the first head of the file decides
         for number, raw in enumerate(lines, 1):
             text = _clean(raw, name, number, report)
             if text is None:
                 continue
+            if not plain and not wrapped:
+                inner = unwrapped(text)
+                wrapped = inner is not text and read_head(inner) is not None
+            if wrapped:
+                text = unwrapped(text)
             head = read_head(text)
             if head is not None:
+                plain = True
                 if current is not None:
                     yield current
                 later = second_head(text)
@@ -77,17 +96,69 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
         yield current
 
 
+@dataclass(slots=True)
+class Clock:
+    """Looks at the times of one process, which order nothing by themselves: what cannot be a time is reported once, and so
+    is a clock that runs back."""
+
+    report: Callable[[Problem], None]
+    latest: str = ""
+    odd: bool = False
+    back: bool = False
+
+    def look(self, record: Record) -> None:
+        """Take the time of one record into account."""
+        ts = record.head.ts
+        if ts >= self.latest and ts[5:7] <= "12" and ts[8:10] <= "31":
+            self.latest = ts
+            return
+        if len(ts) < len("2026-11-21T03:17:55"):
+            return  # without a date, midnight looks the same
+        now = _moment(ts)
+        if now is None:
+            if not self.odd:
+                self.report(Problem(record.file, record.line, f"{ts} is no date and time"))
+            self.odd = True
+            return
+        before = _moment(self.latest)
+        if before is not None and not self.back and before - now > _JITTER:
+            self.back = True
+            text = f"the clock runs back from {self.latest} to {ts}; what counts is the order of the lines"
+            self.report(Problem(record.file, record.line, text))
+
+
+def _moment(ts: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(ts)
+    except ValueError:
+        return None
+    return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+
+
 def time_of(raw: bytes) -> str | None:
     """Time of the record whose head is this line, or None if the line is no head."""
-    head = read_head(raw.rpartition(b"\0")[2].decode(errors="replace").rstrip("\r\n"))
+    text = raw.rpartition(b"\0")[2].decode(errors="replace").rstrip("\r\n")
+    head = read_head(unwrapped(text)) or read_head(text)
     return None if head is None else head.ts
+
+
+def unwrapped(text: str) -> str:
+    """A line without what a collector of logs has put around it; as it is where nothing of that is known."""
+    if text.startswith(_DOCKER):
+        try:
+            found = json.loads(text)["log"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return text
+        return _COLOUR.sub("", found.rstrip("\r\n")) if isinstance(found, str) else text
+    begin = _WRAPPED.match(text)
+    return text if begin is None else text[begin.end() :]
 
 
 def _clean(raw: bytes, name: str, number: int, report: Callable[[Problem], None]) -> str | None:
     """The text of a line; None if nothing in it can be trusted."""
-    if len(raw) > _LONGEST:
-        report(Problem(name, number, f"the line has {len(raw)} bytes; the first {_LONGEST} are read"))
-        raw = raw[:_LONGEST]
+    if len(raw) > LONGEST:
+        report(Problem(name, number, f"the line has more than {LONGEST:,} bytes; only so many are read"))
+        raw = raw[:LONGEST]
     if b"\0" in raw:
         report(Problem(name, number, "the line has zero bytes, as a crash or a truncated copy leaves them"))
         # Only what follows the zeros is known to be in one piece.
@@ -99,7 +170,7 @@ def _clean(raw: bytes, name: str, number: int, report: Callable[[Problem], None]
     except UnicodeDecodeError:
         report(Problem(name, number, "the line has bytes that are not UTF-8 text"))
         text = raw.decode(errors="replace")
-    text = text.rstrip("\r\n")
+    text = text.rstrip("\r\n").removeprefix("\ufeff")
     return _COLOUR.sub("", text) if "\x1b" in text else text
 
 

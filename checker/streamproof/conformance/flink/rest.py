@@ -7,19 +7,32 @@ of `/jobs/:id` will do. The plan states ship strategies, not distribution patter
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from streamproof.conformance.flink.graph import Edge, JobGraph, Vertex, gaps, pattern_of, same_connections
+from streamproof.conformance.flink.graph import (
+    MOST_PARALLELISM,
+    Edge,
+    JobGraph,
+    Vertex,
+    gaps,
+    pattern_of,
+    possible,
+    same_connections,
+)
 from streamproof.conformance.flink.identifiers import HEX
-from streamproof.system.errors import InputError, Loc
+from streamproof.conformance.flink.records import Problem
+from streamproof.system.bounded import read_regular
+from streamproof.system.errors import InputError
+from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
 
 _REMEDY: Final = "Give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)."
+MOST_BYTES: Final = 64_000_000
+"""Bytes of an answer."""
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
 
 
@@ -82,13 +95,18 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
         raise _refusal(file, f"the answer is about job {found}, not {job}", "Give the answer for the job of the logs.")
     name = _text(answer, "name", file)
     vertices = tuple(
-        Vertex(_text(item, "id", file), _text(item, "name", file), _whole(item, "parallelism", file))
+        Vertex(_text(item, "id", file), _text(item, "name", file), possible(_whole(item, "parallelism", file)))
         for item in _objects(answer, "vertices", file)
     )
     if not vertices:
         raise _refusal(file, "the job has no vertices", _REMEDY)
     edges = _edges(_plan(data, answer, file), vertices, file)
-    missing = gaps(vertices, edges)
+    beyond = {
+        f"the parallelism of {item['name']!r}": f", claimed to be {item['parallelism']:,}; Flink allows {MOST_PARALLELISM:,}"
+        for item in answer["vertices"]
+        if possible(item["parallelism"]) is None
+    }
+    missing = [f"{gap}{beyond.get(gap, '')}" for gap in gaps(vertices, edges)]
     graph = JobGraph(found, name, vertices, edges, (), not missing, tuple(missing), "rest")
     return RestJob(
         job=found,
@@ -103,18 +121,24 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     )
 
 
-def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
+def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], None]) -> dict[str, Path]:
     """The REST answers that lie in a folder (`rest-*.json`), by job.
 
     A file that cannot be read as an answer counts for the job of `jobs` that its name begins, so that reading it says
     what is wrong; a readable one of the same job takes its place. Where the API did not answer there is none.
+    An answer about a job of which the logs know nothing is reported.
     """
     known = sorted(jobs)
     found: dict[str, Path] = {}
     unreadable: dict[str, Path] = {}
     for file in sorted(folder.glob("rest-*.json")):
         try:
-            found.setdefault(read_rest(file).job, file)
+            about = read_rest(file).job
+            found.setdefault(about, file)
+            if known and about not in known:
+                report(
+                    Problem(str(file), 0, f"the answer is about job {about}, which is not in the logs; it is left out")
+                )
         except NoAnswer:
             continue
         except InputError:
@@ -127,13 +151,9 @@ def find_rest(folder: Path, jobs: Iterable[str]) -> dict[str, Path]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise _refusal(str(path), f"cannot be read: {error.strerror or error}", "Check the path.") from error
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, json.JSONDecodeError):
-            raise InputError(f"not JSON: {error.msg}", loc=Loc(str(path), error.lineno), remedy=_REMEDY) from error
-        raise _refusal(str(path), f"not JSON ({error})", _REMEDY) from error
+        data = parse_json(read_regular(path, MOST_BYTES).decode(), str(path), _REMEDY)
+    except UnicodeDecodeError as error:
+        raise _refusal(str(path), f"not UTF-8 text: byte {error.start}", _REMEDY) from error
     answers: dict[str, Any] = _expect(data, dict, "the whole", str(path))
     return answers
 

@@ -12,14 +12,14 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from streamproof.explicit.compiled.mark import Mark
 from streamproof.explicit.found import Event
 from streamproof.system.errors import InputError, SystemFailure, UsageError
+from streamproof.system.files import CHECKPOINT, expect_writable, open_own, write
 from streamproof.system.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FORMAT = "streamproof.checkpoint/2"
 MANIFEST = "checkpoint.json"
 FILES = ("states.bin", "predecessors.bin")
+LOCK = "lock"
 PIECE = 1 << 24
 """Bytes that are written or read at once."""
 
@@ -48,15 +49,10 @@ class Checkpoints:
         """States that the files hold."""
         self._sums = [0, 0]
         """Running checksums of the two files."""
-        self._lock: IO[str] | None = None
+        self._lock: BinaryIO | None = None
         if resume:
             self._hold()
             self._load()
-        elif (folder / MANIFEST).exists():
-            raise UsageError(
-                f"{folder} holds a checkpoint",
-                remedy="go on from it with --resume, or name another folder, or remove it",
-            )
         else:
             self._begin()
 
@@ -70,7 +66,7 @@ class Checkpoints:
         try:
             last = mark.known
             for kind, name in enumerate(FILES):
-                with (self._folder / name).open("ab") as file:
+                with open_own(self._folder / name) as file:
                     for start in range(self._done, last, PIECE // 64):
                         piece = self._search.worker.table.stored(kind, start, min(last, start + PIECE // 64))
                         file.write(piece)
@@ -90,10 +86,13 @@ class Checkpoints:
         """Keep other runs out of the folder as long as this process lives. Raises `UsageError` when one is in it."""
         if not self._folder.is_dir():
             return
-        with suppress(OSError):
-            self._lock = (self._folder / "lock").open("w")
-        if self._lock is None:
-            return
+        try:
+            # Nothing is ever written to it: whose file it is makes no difference.
+            self._lock = open_own(self._folder / LOCK, create=True)
+        except OSError as error:
+            raise SystemFailure(
+                f"{self._folder / LOCK} cannot be used: {error.strerror}", remedy="name another folder"
+            ) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -102,35 +101,44 @@ class Checkpoints:
             ) from None
 
     def _begin(self) -> None:
-        """Empty files: what an earlier run left without finishing a first checkpoint is nobody's."""
+        """A small file that says that nothing is there yet, and empty files; raises `UsageError` over a checkpoint.
+
+        Files that an earlier run left without finishing a first checkpoint are listed in such a small file, and made anew.
+        """
+        path = self._folder / MANIFEST
+        expect_writable(path, CHECKPOINT)
+        if path.exists() and self._manifest()["mark"] is not None:
+            raise UsageError(
+                f"{self._folder} holds a checkpoint",
+                remedy="go on from it with --resume, or name another folder, or remove it",
+            )
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._hold()
+            if not path.exists():
+                for name in FILES:
+                    expect_writable(self._folder / name, CHECKPOINT)
+            self._replace(None)
             for name in FILES:
-                (self._folder / name).write_bytes(b"")
+                with open_own(self._folder / name, create=True) as file:
+                    file.truncate(0)
         except OSError as error:
             raise SystemFailure(
                 f"{self._folder} cannot be written: {error.strerror}", remedy="name another folder"
             ) from None
 
-    def _replace(self, mark: Mark) -> None:
+    def _replace(self, mark: Mark | None) -> None:
         document: dict[str, Any] = {
             "format": FORMAT,
             "version": self._version,
             "model": self._search.system.name,
             "fingerprint": self._print,
-            "states": mark.known,
+            "states": mark.known if mark else 0,
             "checksums": self._sums,
-            "mark": asdict(mark),
+            "mark": asdict(mark) if mark else None,
         }
         document["checksum"] = _sum(document)
-        path = self._folder / MANIFEST
-        waiting = path.with_suffix(".part")
-        with waiting.open("w", encoding="utf-8") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(waiting, path)
+        write(self._folder / MANIFEST, json.dumps(document), CHECKPOINT)
         handle = os.open(self._folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -146,13 +154,13 @@ class Checkpoints:
                 f" differ (it is of {document.get('model')}, version {document.get('version')})",
                 remedy="start anew with --checkpoint and another folder",
             )
+        if document["mark"] is None:
+            raise InputError(f"the run in {self._folder} had no checkpoint yet", remedy="start anew with --checkpoint")
         mark = _mark(document["mark"])
         table, count = self._search.worker.table, mark.known
         table.reserve(count, self._search.fixed)
         for kind, name in enumerate(FILES):
-            self._sums[kind] = self._read(kind, self._folder / name, count)
-            if self._sums[kind] != document["checksums"][kind]:
-                raise InputError(f"{self._folder / name} is damaged", remedy="start anew")
+            self._sums[kind] = self._read(kind, self._folder / name, count, document["checksums"][kind])
         self._done = count
         table.enter(count, mark.next, self._search.fixed)
         self._search.restore(mark)
@@ -173,19 +181,24 @@ class Checkpoints:
             raise InputError(f"{path} is damaged", remedy="start anew with --checkpoint")
         return document
 
-    def _read(self, kind: int, path: Path, count: int) -> int:
-        """Read so many states' part of a file into memory, and cut off what was written after the checkpoint."""
+    def _read(self, kind: int, path: Path, count: int, checksum: int) -> int:
+        """Read so many states' part of a file into memory, and cut off what was written after the checkpoint.
+
+        Raises `InputError` for a file that is not as it was then; it is left as it is.
+        """
         table, total = self._search.worker.table, 0
         try:
-            with path.open("r+b") as file:
+            with open_own(path) as file:
                 if path.stat().st_size < table.stored_size(kind) * count:
                     raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
-                file.truncate(table.stored_size(kind) * count)
                 for start in range(0, count, PIECE // 64):
                     piece = table.stored(kind, start, min(count, start + PIECE // 64))
-                    file.readinto(piece)
+                    file.readinto(piece)  # type: ignore[attr-defined]
                     total = zlib.crc32(piece, total)
                     piece.release()
+                if total != checksum:
+                    raise InputError(f"{path} is damaged", remedy="start anew")
+                file.truncate(table.stored_size(kind) * count)
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}", remedy="start anew") from None
         return total

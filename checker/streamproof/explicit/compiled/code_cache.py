@@ -11,11 +11,15 @@ import platform
 import re
 import stat
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+
+from streamproof.system.errors import SystemFailure
+from streamproof.system.files import CODE, write
+from streamproof.system.foreign import visible
 
 CACHE_VARIABLE = "STREAMPROOF_CACHE"
 """The environment variable that names the folder for compiled code; empty: nothing is kept."""
@@ -45,7 +49,7 @@ class Entry:
 
     def load(self) -> bytes | None:
         """The code; None where there is none, or none that is certainly what was stored."""
-        data = None if self.path is None else _read(self.path)
+        data = _read(self.path) if self.path is not None and _is_safe(self.path.parent) else None
         if data is None:
             return None
         code = data[_HEAD:]
@@ -55,20 +59,14 @@ class Entry:
         """Write the file as a whole or not at all; a folder that cannot be written is no reason to stop."""
         if self.path is None:
             return
-        with suppress(OSError):
+        with suppress(OSError, SystemFailure):
             folder = self.path.parent
-            folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=folder, prefix=f"{self._digest}.", suffix=".part")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(self._header(code) + code)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(name, self.path)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(name)
-                raise
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_safe(folder):
+                return
+            with suppress(FileNotFoundError):
+                self.path.unlink()  # whatever it was, it was not loaded
+            write(self.path, self._header(code) + code, CODE, 0o600)
             ours = [(p.stat().st_mtime, p) for p in folder.iterdir() if _OURS.fullmatch(p.name)]
             for _, old in sorted(ours)[:-KEPT]:
                 old.unlink(missing_ok=True)
@@ -85,13 +83,35 @@ def _folder() -> Path | None:
     return Path(base) / "streamproof" if os.path.isabs(base) else None
 
 
+def _is_safe(folder: Path) -> bool:
+    """Whether nobody but this user and root can put code into the folder; where others can, a note says so once."""
+    try:
+        about = folder.lstat()
+    except OSError:
+        return False
+    if stat.S_ISDIR(about.st_mode) and _only_ours(about):
+        return True
+    _note(f"{folder} is a link or no folder, or others may write to it")
+    return False
+
+
+def _only_ours(about: os.stat_result) -> bool:
+    return about.st_uid in (0, os.geteuid()) and not about.st_mode & 0o022
+
+
+@cache
+def _note(why: str) -> None:
+    sys.stderr.write(f"streamproof: note: compiled code that was kept is not used: {visible(why)}\n")
+
+
 def _read(path: Path) -> bytes | None:
     """The content of a regular file that only its owner, this user or root, can have written; else None."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             about = os.fstat(handle)
-            if not stat.S_ISREG(about.st_mode) or about.st_uid not in (0, os.geteuid()) or about.st_mode & 0o022:
+            if not stat.S_ISREG(about.st_mode) or not _only_ours(about):
+                _note(f"{path} is no regular file, or others may write to it")
                 return None
             data = file.read()
     except OSError:

@@ -20,7 +20,7 @@ from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.steps import NONE, Facts, ever_code, expand_code, module, watch_code
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.found import Event
+from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.search import starts, watch_of
 from streamproof.system import build as b
@@ -62,7 +62,8 @@ class CompiledSearch:
     properties: Sequence[Property]
     budget: Budget
     on_progress: Callable[[Progress], None] | None
-    stop_when_decided: bool
+    early: Callable[[Found], Stop | None]
+    """Called at the end of every level but the last; gives a reason to end the search."""
     threads: int = 1
     together: int = 0
     """With so many known states there are several workers; 0: when it pays."""
@@ -260,11 +261,9 @@ class CompiledSearch:
             if not self.levels:
                 self._start()
             while not self.stopped and self._queue:
-                if self._all_decided():
-                    self.stopped = Stop.DECIDED
-                elif self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth:
-                    self.stopped = Stop.DEPTH
-                else:
+                at_end = self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth
+                self.stopped = self.early(self) or (Stop.DEPTH if at_end else None)
+                if not self.stopped:
                     self._checkpoint(self.checkpoint_seconds)
                     self._level()
         except KeyboardInterrupt:
@@ -488,16 +487,6 @@ class CompiledSearch:
             for place, mistake in ((self._facts.hit(at), False), (self._facts.hit(at) + 2, True)):
                 if met[place] != NONE:
                     self.events.setdefault(number, Event(met[place], met[place + 1], mistake))
-
-    def _all_decided(self) -> bool:
-        return (
-            self.stop_when_decided
-            and bool(self.properties)
-            and all(
-                number in self.events or (p.kind is Kind.DEADLOCK and self.stuck >= 0)
-                for number, p in enumerate(self.properties)
-            )
-        )
 
     def close(self) -> None:
         """Give the memory back; nothing can be asked afterwards."""

@@ -72,6 +72,7 @@ class _Stored:
 
 def _searched(system: System, claim: Formula, prop: Property, search: Found, witnesses: Witnesses) -> Finding | int:
     """The finding where another search does not show that the claim holds, else how many states it found."""
+    from streamproof.explicit.early import EarlyEnd
     from streamproof.explicit.findings import judge
     from streamproof.explicit.reductions.plan import plan
     from streamproof.explicit.tiers import AUTO, Task, run_tiers
@@ -79,9 +80,10 @@ def _searched(system: System, claim: Formula, prop: Property, search: Found, wit
     counted = by_states(system, claim, prop.name)
     scalarised = scalarise(counted.system)
     simple = simplify(scalarised.system)
+    early = EarlyEnd()
     whole = plan(scalarised, simple, simple.properties, symmetry=False, por=False)
-    noted, _ = run_tiers(Task(scalarised, simple, simple.properties, search.budget, None, False, whole), AUTO)
-    found = judge(noted, whole).findings[0]
+    noted, _, _ = run_tiers(Task(scalarised, simple, simple.properties, search.budget, None, early, whole), AUTO)
+    found = judge(noted, whole, early).findings[0]
     if found.verdict is Verdict.HOLDS:
         return noted.known
     if found.trace is None or found.verdict is Verdict.ERROR:

@@ -7,6 +7,7 @@ agree only where the instance is enabled and makes no mistake, guards only where
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field
 from itertools import pairwise
@@ -22,6 +23,8 @@ from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised, scalarise
 from streamproof.system.sorts import EnumSort
 
+MOST_CANDIDATES = 24
+"""So many instances that pick the same values, in any order, are compared with one."""
 EFFORT = 20_000_000
 """How many terms all questions about one system together may take: a minute or two at most."""
 
@@ -84,15 +87,44 @@ class _Comparison:
         self._same(f"property {prop.name}", [(prop.expr, renamed.expr)], b.not_(faults))
 
     def _instances(self) -> None:
-        partners: dict[tuple[object, ...], list[Instance]] = {}
-        for instance in self.simple.instances:
-            partners.setdefault(_name(instance), []).append(instance)
+        """Every renamed instance has to be some instance; then the steps of a renamed state are the renamed steps.
+
+        An exchange may exchange the picks of a rule that makes one for each name, so those of its instances that pick
+        the same values in another order are candidates too. One that looks the same comes first.
+        """
+        candidates: dict[tuple[object, ...], list[Instance]] = {}
+        looks: dict[tuple[object, ...], Instance] = {}
+        for rule in self.simple.instances:
+            candidates.setdefault(_picking(rule), []).append(rule)
+            looks.setdefault((_picking(rule), self._look(rule)), rule)
         for instance, renamed in zip(self.simple.instances, self.other.instances, strict=True):
-            found = partners.get(_name(renamed), [])
+            found = candidates.get(_picking(renamed), [])
             if not found:
                 raise Asymmetric(f"{self.exchange} would make {instance.label} into {renamed.label}, which is no rule")
-            partner = found.pop(0)
-            self._rule(instance, partner, renamed)
+            same = looks.get((_picking(renamed), self._look(renamed)))
+            ordered = sorted(found, key=lambda rule: rule.picks != renamed.picks)[:MOST_CANDIDATES]
+            self._any_rule(instance, ordered if same is None else [same], renamed)
+
+    def _look(self, rule: Instance) -> tuple[object, ...]:
+        """What is the same for two rules only if they do the same in every state."""
+        form = self.equal.forms
+        updates = dict(rule.updates)
+        return (
+            form(_any(rule.guard_checks)),
+            form(b.and_(c.expr for c in rule.guard)),
+            form(_any(rule.effect_checks)),
+            *(form(updates.get(v.name, b.var(v.name, v.sort))) for v in self.simple.variables),
+        )
+
+    def _any_rule(self, instance: Instance, rules: list[Instance], renamed: Instance) -> None:
+        """`renamed`, which comes of `instance`, has to be what one of the rules is."""
+        refusals: list[Asymmetric] = []
+        for rule in rules:
+            try:
+                return self._rule(instance, rule, renamed)
+            except Asymmetric as refusal:
+                refusals.append(refusal)
+        raise refusals[0]
 
     def _rule(self, instance: Instance, rule: Instance, renamed: Instance) -> None:
         """`renamed`, which comes of `instance`, has to be what `rule` is."""
@@ -138,5 +170,6 @@ def _any(checks: Iterable[Check]) -> Expr:
     return b.or_(check.condition for check in checks)
 
 
-def _name(instance: Instance) -> tuple[object, ...]:
-    return (instance.action, instance.args, instance.picks)
+def _picking(instance: Instance) -> tuple[object, ...]:
+    """An instance but for the order of what it picks."""
+    return (instance.action, instance.args, frozenset(Counter(value for _, value in instance.picks).items()))

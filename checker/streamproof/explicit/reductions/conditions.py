@@ -63,6 +63,11 @@ def holds(condition: Condition, truth: int) -> bool:
             assert_never(condition)
 
 
+def parts(condition: Condition) -> int:
+    """How many literals and junctions a condition is made of."""
+    return 1 if isinstance(condition, Literal) else 1 + sum(map(parts, condition.parts))
+
+
 def necessary(condition: Condition, truth: int, cost: Cost) -> int | None:
     """A cheap necessary set of a condition where the atoms marked in `truth` are true; None where it is true itself."""
     if isinstance(condition, Literal):

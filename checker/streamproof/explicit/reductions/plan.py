@@ -45,6 +45,13 @@ class Plan:
             ", up to symmetry," if self.symmetry is not None else ""
         )
 
+    def given_up(self, states: int) -> Plan:
+        """The plan of the full search, which was complete when the reduced one had found so many states."""
+        names = [SYMMETRY] if self.symmetry is not None else []
+        names += [PARTIAL_ORDER] if self.stubborn is not None else []
+        because = f"given up after {states:,} states, the full search was done with less work"
+        return Plan(refused=(*(Reduction(name, False, because) for name in names), *self.refused))
+
     def report(self) -> tuple[Reduction, ...]:
         """The reductions asked for, after the search: what those made left out, and why others were not made."""
         made: list[Reduction] = []

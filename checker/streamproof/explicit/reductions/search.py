@@ -6,13 +6,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import field
 
+from streamproof.explicit.limits import Stop
 from streamproof.explicit.reductions.expand import reduced_expander
 from streamproof.explicit.reductions.plan import Plan
-from streamproof.explicit.search import Search
-from streamproof.explicit.successors import StepHit, expander
+from streamproof.explicit.reductions.rival import Rival
+from streamproof.explicit.search import SUCCESSOR, Search
+from streamproof.explicit.successors import Batch, StepHit, expander
 from streamproof.explicit.watch import Hit
 from streamproof.system.model import Kind, State
 from streamproof.system.records import dataclass
+
+SIZE = 64
+"""So many states are expanded at once."""
 
 
 @dataclass(slots=True)
@@ -20,6 +25,27 @@ class ReducedSearch(Search):
     """A search that leaves out what its plan says. With symmetry, the states are representatives of their orbits."""
 
     plan: Plan = field(default_factory=Plan)
+    rival: Rival | None = None
+    """The full search, which may be done sooner."""
+    terms: int = 0
+    """Terms that are evaluated for a state."""
+
+    @property
+    def work(self) -> int:
+        """What the search has taken so far, in terms evaluated."""
+        symmetry, stubborn = self.plan.symmetry, self.plan.stubborn
+        choosing = 0 if stubborn is None else stubborn.work
+        successor = SUCCESSOR + (0 if symmetry is None else symmetry.work)
+        return self.expanded * self.terms + choosing + self.total * successor
+
+    def _next_size(self, size: int, seconds: float) -> int:
+        """The same number always: the rival's turns come after so much work, not after so much time."""
+        return SIZE
+
+    def _stop(self, batch: Batch) -> None:
+        Search._stop(self, batch)
+        if not self.stopped and self.rival is not None and self.rival.wins(self.work):
+            self.stopped = Stop.HANDOVER
 
     def _fresh(self, states: list[State]) -> list[State]:
         if self.plan.symmetry is None:

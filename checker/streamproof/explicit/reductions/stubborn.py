@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
-from streamproof.explicit.reductions.conditions import Atoms, Condition, Every, Literal, Some, holds, necessary
+from streamproof.explicit.reductions.conditions import Atoms, Condition, Every, Literal, Some, holds, necessary, parts
 from streamproof.explicit.reductions.equivalence import Equivalence
 from streamproof.explicit.reductions.independence import Independence, bits
 from streamproof.explicit.successors import Rule, rules_of
@@ -34,6 +34,9 @@ from streamproof.system.records import dataclass
 
 SEEDS = 32
 """How many enabled instances are tried for the start of a set, where no goal gives it one."""
+
+STEP = 10
+"""To look at a part of a condition takes as long as to evaluate so many terms."""
 
 MISTAKE = -1
 """The number of the goals that are mistakes of the model; those of properties have theirs."""
@@ -72,25 +75,35 @@ class StubbornSets:
     """In how many states instances were left out."""
     expanded: int = 0
     """In how many states instances were chosen."""
+    work: int = 0
+    """What the choices have taken, in terms evaluated."""
     _open: tuple[Goal, ...] = ()
     _known: dict[int, Choice] = field(default_factory=dict)
     _quick: list[tuple[int, int]] = field(init=False)
+    _goals_cost: int = 0
+    _costs: list[int] = field(init=False)
+    """What it takes to ask for a necessary set of each guard."""
 
     def __post_init__(self) -> None:
         self._open = self.goals
+        self._goals_cost = STEP * sum(parts(goal.condition) for goal in self._open)
         self._quick = [_bounds(guard) for guard in self.guards]
+        self._costs = [STEP * parts(guard) for guard in self.guards]
 
     def keep_open(self, numbers: Collection[int]) -> None:
         """From now on, only these properties are still to be decided."""
         still = tuple(goal for goal in self.goals if goal.number == MISTAKE or goal.number in numbers)
         if still != self._open:
             self._open = still
+            self._goals_cost = STEP * sum(parts(goal.condition) for goal in still)
             self._known.clear()
 
     def choose(self, truth: int) -> Choice:
         """What to take in a state where just these atoms are true."""
         choice = self._known.get(truth)
+        self.work += len(self.atoms)
         if choice is None:
+            self.work += 2 * len(self.guards) + self._goals_cost
             enabled = self._enabled(truth)
             taken = self._stubborn(truth, enabled) & enabled
             choice = self._known[truth] = Choice(tuple(bits(taken)), taken != enabled)
@@ -126,6 +139,7 @@ class StubbornSets:
             low = todo & -todo
             todo ^= low
             number = low.bit_length() - 1
+            self.work += self._costs[number]
             waits = necessary(self.guards[number], truth, _Cost(enabled, found))
             more = self.dependent[number] if waits is None else waits
             todo |= more & ~found

@@ -70,6 +70,11 @@ class Symmetry:
                 for sort, order in zip(self.sorts, chosen, strict=True)
             }
 
+    @property
+    def work(self) -> int:
+        """What it takes to represent one state, in terms evaluated."""
+        return len(self.system.variables) * (1 if self.blocks is not None else max(1, self.order // 3))
+
     def prepare(self) -> None:
         """Make `canonical` ready. Raises `TooManyRenamings`."""
         assert self.canonical is not None

@@ -71,6 +71,7 @@ def _narrowed(target: Target, names: Sequence[str]) -> Target:
 
 def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
     from streamproof.explicit import explore
+    from streamproof.explicit.limits import Stop
 
     limits: Mapping[str, Any] = job["limits"]
     try:
@@ -89,10 +90,14 @@ def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
     if found.stopped == "interrupted" or requested():
         return {"outcome": "interrupted"}
     counts = found.counts
+    findings = found.findings
+    if found.stopped == Stop.MEMORY.value:
+        because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
+        findings = tuple(replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings)
     return {
         "because": None if found.mistake is None else found.mistake.error.told,
         "states": {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth},
-        "properties": {finding.property: _verdict(finding) for finding in found.findings},
+        "properties": {finding.property: _verdict(finding) for finding in findings},
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Self
 
 from streamproof.pipeline.sweeps.deciding import SCHEMA, Record
 from streamproof.system.errors import SystemFailure
+from streamproof.system.files import open_own
 from streamproof.system.records import dataclass
 
 HEAD = "streamproof.sweep-points/1"
@@ -66,7 +67,7 @@ class Keeper:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._file: BinaryIO = path.open("ab")
+            self._file: BinaryIO = open_own(path)
         except OSError as failure:
             raise SystemFailure(f"{path} cannot be written: {failure.strerror or failure}") from failure
 

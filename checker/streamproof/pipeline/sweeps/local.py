@@ -75,7 +75,7 @@ class _Worker:
             )
         except OSError as failure:
             raise SystemFailure(
-                f"a process for the sweep cannot be started: {failure}", remedy="use --jobs 1"
+                f"a process for the sweep cannot be started: {failure}", remedy="use --workers 1"
             ) from failure
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -75,53 +75,45 @@ def _answer(record: Record | None, name: str) -> Answer:
     return Answer(found["verdict"], found["because"], found["length"], found["vacuous"])
 
 
-def boundaries(
-    plan: Plan,
-    points: Sequence[PointReport],
-    properties: Mapping[str, str],
-    progress: Callable[[str], None] = lambda text: None,
-    *,
-    formulas: bool = True,
-) -> tuple[Boundary, ...]:
-    """Where each property holds, of the model and of each variant; with `formulas`, as a formula where that changes."""
+def boundaries(plan: Plan, points: Sequence[PointReport], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
+    """Where each property holds, of the model and of each variant; without the formulas."""
     found = []
     for variant in plan.variants:
         for name, kind in properties.items():
-            marks = [(point, point.answers[name].mark) for point in points if point.variant == variant]
+            marks = _marks(points, variant, name)
             if any(mark != "refused" for _, mark in marks):
-                progress(f"looking for a formula of {name}")
-                found.append(_boundary(plan, variant, name, kind, marks, formulas))
+                found.append(_boundary(variant, name, kind, marks))
     return _with_proofs(plan, found)
 
 
-def _boundary(
-    plan: Plan, variant: str | None, name: str, kind: str, marks: Sequence[tuple[PointReport, Mark]], formulas: bool
-) -> Boundary:
+def _marks(points: Sequence[PointReport], variant: str | None, name: str) -> list[tuple[PointReport, Mark]]:
+    return [(point, point.answers[name].mark) for point in points if point.variant == variant]
+
+
+def _boundary(variant: str | None, name: str, kind: str, marks: Sequence[tuple[PointReport, Mark]]) -> Boundary:
     holds = sum(mark == "holds" for _, mark in marks)
     violated = sum(mark == "violated" for _, mark in marks)
     vacuous = sum(mark == "holds" and point.answers[name].vacuous for point, mark in marks)
     undecided = sum(mark in ("inconclusive", "error", "open") for _, mark in marks)
-    if not (holds and violated):
-        return Boundary(variant, name, kind, holds, violated, undecided, None, vacuous=vacuous)
-    if not formulas:
-        because = "no formula was looked for, the sweep was ended"
-        return Boundary(variant, name, kind, holds, violated, undecided, None, because=because, vacuous=vacuous)
+    because = "no formula was looked for, the sweep was ended" if holds and violated else ""
+    return Boundary(variant, name, kind, holds, violated, undecided, None, because=because, vacuous=vacuous)
+
+
+def with_formula(plan: Plan, points: Sequence[PointReport], boundary: Boundary) -> Boundary:
+    """The same with a formula, where the property holds at some points and is violated at others."""
+    if not boundary.changes:
+        return boundary
     from streamproof.symbolic.boundary import separate
 
+    marks = _marks(points, boundary.variant, boundary.name)
     decided = [(_named(plan, point), mark == "holds") for point, mark in marks if mark in ("holds", "violated")]
     found = separate(decided)
-    return Boundary(
-        variant,
-        name,
-        kind,
-        holds,
-        violated,
-        undecided,
-        None if found.formula is None else str(found.formula),
-        tuple(map(str, found.others)),
-        found.smallest,
-        found.because,
-        vacuous=vacuous,
+    return replace(
+        boundary,
+        formula=None if found.formula is None else str(found.formula),
+        others=tuple(map(str, found.others)),
+        smallest=found.smallest,
+        because=found.because,
     )
 
 

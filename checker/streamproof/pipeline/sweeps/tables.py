@@ -50,7 +50,9 @@ def parquet(report: SweepReport) -> bytes:
         for name, answer in point.answers.items()
     ]
     more = ((f"size_{name}", pa.int64()) for name in sizes)
-    schema = pa.schema([*_KEPT.items(), *((f"p_{name}", types[name]) for name in parameters), *more])
+    schema = pa.schema(
+        [*_KEPT.items(), *((f"p_{name}", types[name]) for name in parameters), *more], {"schema": "streamproof.sweep"}
+    )
     written = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), written, compression="zstd")
     return written.getvalue()

@@ -1,0 +1,58 @@
+"""What a user names that cannot be read as recorded runs as it is: archives, pipes, patterns that match nothing."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import zlib
+from pathlib import Path
+from typing import Final
+
+from streamproof.system.errors import InputError
+from streamproof.system.reading import why_no_file
+
+_MAGIC: Final = {
+    b"BZh": "compressed by bzip2",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"\xfd7zXZ\x00": "compressed by xz",
+    b"\x04\x22\x4d\x18": "compressed by lz4",
+    b"PK\x03\x04": "a zip archive",
+}
+_TAR: Final = (257, b"ustar")
+"""Where a tar archive says what it is."""
+
+
+def packed_as(file: Path) -> str:
+    """How a file is packed, as the end of a sentence; empty for text and for text that gzip has compressed."""
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(_TAR[0] + len(_TAR[1]))
+        if start.startswith(b"\x1f\x8b"):
+            with gzip.open(file) as unpacked:
+                start = unpacked.read(_TAR[0] + len(_TAR[1]))
+    except (OSError, EOFError, zlib.error):
+        return ""  # reading it says what is wrong
+    if start[_TAR[0] :] == _TAR[1]:
+        return "a tar archive"
+    return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
+
+
+def expect_recorded(path: Path) -> None:
+    """Raises `InputError` for a path that is neither a folder nor a readable file, and for a pattern that matches nothing."""
+    text = os.fspath(path)
+    if glob.has_magic(text) and not path.exists():
+        found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
+        if not found:
+            raise InputError(f"nothing matches the pattern {text}", remedy="name logs, folders of logs, or a pattern")
+    else:
+        found = [path]
+    for file in found:
+        if file.is_dir():
+            continue
+        why = why_no_file(file)
+        if why:
+            raise InputError(f"{file} {why}", remedy="name logs, folders of logs, or a pattern")
+        packed = packed_as(file)
+        if packed:
+            raise InputError(f"{file} is {packed}", remedy="unpack it, and name what is in it")

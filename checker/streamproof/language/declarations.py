@@ -1,0 +1,245 @@
+"""What a `Model` class and a `Spec` declare beside rules and properties, checked: parameters, sizes, limits, expectations.
+
+Each mistake becomes a `ModelError` at the line of the declaration, before anything of the model is run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from streamproof.language.faithful import plain
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from streamproof.language.model import Model, Spec
+
+TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str}
+"""What parameters may be."""
+VERDICTS = ("holds", "violated")
+"""What may be expected of a property."""
+
+
+def class_place(cls: type) -> Loc | None:
+    """Where a class is defined."""
+    try:
+        return Loc(inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1], cls.__name__)
+    except (OSError, TypeError):
+        return None
+
+
+def attribute_place(cls: type, name: str) -> Loc | None:
+    """Where a class annotates, sets or defines one of its attributes; where the class is when that is not found."""
+    home = class_place(cls)
+    if home is None:
+        return None
+    lines, first = inspect.getsourcelines(cls)
+    defines = re.compile(rf"\s+(?:{re.escape(name)}\s*(?::|=(?!=))|def\s+{re.escape(name)}\b)")
+    return next(
+        (Loc(home.file, first + at, cls.__name__) for at, line in enumerate(lines) if defines.match(line)), home
+    )
+
+
+def parameter_types(cls: type) -> Mapping[str, type]:
+    """The type of each parameter. Raises `ModelError` for one that is not int, bool or str, and for other defaults."""
+    return _parameter_types(cls)
+
+
+@lru_cache(maxsize=4096)
+def _parameter_types(cls: Any) -> Mapping[str, type]:
+    found: dict[str, type] = {}
+    parameters = cls.parameters()
+    for c in reversed(cls.__mro__):
+        for name, hint in inspect.get_annotations(c).items():
+            if name in parameters:
+                found[name] = _type(c, name, hint)
+    for name, default in parameters.items():
+        if type(default) is not found[name]:
+            home = next(c for c in cls.__mro__ if name in vars(c))
+            raise ModelError(
+                f"the default of {name}, {default!r}, is not of type {found[name].__name__}",
+                loc=attribute_place(home, name),
+                remedy=f"give it one: {name}: {found[name].__name__} = {found[name]()!r}",
+            )
+    return found
+
+
+def _type(cls: type, name: str, hint: Any) -> type:
+    if isinstance(hint, str) and hint not in TYPES:
+        with suppress(Exception):  # a name that only type checkers know is the type of no parameter
+            hint = eval(hint, vars(sys.modules[cls.__module__]), dict(vars(cls)))
+    kind = TYPES.get(hint) if isinstance(hint, str) else hint
+    if kind not in TYPES.values():
+        shown = hint if isinstance(hint, str) else getattr(hint, "__name__", repr(hint))
+        raise ModelError(
+            f"the parameter {name} is declared as {shown}",
+            loc=attribute_place(cls, name),
+            remedy=f"parameters are int, bool or str; what is none is a ClassVar: {name}: ClassVar[...] = ...",
+        )
+    assert isinstance(kind, type)
+    return kind
+
+
+def check_model(cls: type) -> None:
+    """Raises `ModelError` for what a class declares and no model can have."""
+    _check_model(cls)
+
+
+@lru_cache(maxsize=4096)
+def _check_model(cls: type) -> None:
+    types = parameter_types(cls)
+    for c in cls.__mro__:
+        for name, check in _CHECKS.items():
+            if name in vars(c) and c.__module__ != "streamproof.language.model":
+                wrong = check(vars(c)[name], types)
+                if wrong:
+                    raise ModelError(
+                        f"{name} of {c.__name__} {wrong[0]}", loc=attribute_place(c, name), remedy=wrong[1]
+                    )
+
+
+Wrong = tuple[str, str] | None
+"""What is wrong, and what to write instead."""
+
+
+def _sizes(given: Any, types: Mapping[str, type]) -> Wrong:
+    remedy = 'write sizes = {"small": {"n": 1}, "medium": {"n": 2}}'
+    if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+        return f"is {given!r}", remedy
+    for size, values in given.items():
+        if not isinstance(size, str):
+            return f"has the size {size!r}", "name it by a text"
+        if wrong := _values(values, types):
+            return f"sets, for {size!r}, {wrong[0]}", wrong[1]
+    return None
+
+
+def _values(values: Mapping[Any, Any], types: Mapping[str, type]) -> Wrong:
+    """What is wrong with values of parameters."""
+    for name, value in values.items():
+        if name not in types:
+            return f"{name!r}, which is not a parameter", _known(name, types, "its parameters")
+        if type(plain(value)) is not types[name]:
+            return f"{name} to {value!r}", f"{name} is of type {types[name].__name__}"
+    return None
+
+
+def _known(name: Any, known: Collection[str], kind: str) -> str:
+    return did_you_mean(str(name), known) or f"{kind}: {', '.join(known) or 'none'}"
+
+
+def _limits(given: Any, types: Mapping[str, type]) -> Wrong:
+    remedy = 'write limits = {"n": (1, 8)}, with None for no limit'
+    if not isinstance(given, Mapping):
+        return f"is {given!r}", remedy
+    for name, pair in given.items():
+        if name not in types:
+            return f"names {name!r}, which is not a parameter", _known(name, types, "its parameters")
+        if types[name] is not int:
+            return f"names {name}, which is of type {types[name].__name__}", "only numbers have limits"
+        two = isinstance(pair, tuple | list) and len(pair) == 2
+        if not two or not all(end is None or type(end) is int for end in pair):
+            return f"gives {name} {pair!r}", remedy
+        if None not in pair and pair[0] > pair[1]:
+            return f"leaves no value for {name}: {pair!r}", "give the least value first"
+    return None
+
+
+def _name(given: Any, types: Mapping[str, type]) -> Wrong:
+    return None if isinstance(given, str) else (f"is {given!r}", "give a text")
+
+
+def _flag(given: Any, types: Mapping[str, type]) -> Wrong:
+    return None if isinstance(given, bool) else (f"is {given!r}", "give True or False")
+
+
+def _setup(given: Any, types: Mapping[str, type]) -> Wrong:
+    needed = list(inspect.signature(given).parameters) if inspect.isfunction(given) else ["self"]
+    return None if len(needed) == 1 else (f"takes {', '.join(needed) or 'nothing'}", "it takes self and nothing else")
+
+
+_CHECKS: dict[str, Callable[[Any, Mapping[str, type]], Wrong]] = {
+    "sizes": _sizes,
+    "limits": _limits,
+    "name": _name,
+    "check_deadlock": _flag,
+    "setup": _setup,
+    "parts": _setup,
+}
+
+
+def check_constructor(cls: type[Model]) -> None:
+    """Raises `ModelError` for a class that cannot be made from its parameters by name."""
+    own = next((c for c in cls.__mro__ if "__init__" in vars(c)), cls)
+    try:
+        inspect.signature(cls).bind(**cls.parameters())
+    except TypeError as error:
+        raise ModelError(
+            f"{own.__name__} has its own __init__, and cannot be made from its parameters: {error}",
+            loc=attribute_place(own, "__init__"),
+            remedy="write def setup(self), which is called when the parameters are set",
+        ) from None
+
+
+def check_spec(spec: Spec, loc: Loc | None) -> None:
+    """Raises `ModelError`, at the line that makes the `Spec`, for what no specification can have."""
+    for what, remedy in _of_spec(spec):
+        raise ModelError(what, loc=loc, remedy=remedy)
+
+
+def _of_spec(spec: Spec) -> Iterator[tuple[str, str]]:
+    from streamproof.language.comparison import Comparison
+    from streamproof.language.model import Model
+    from streamproof.language.sweeping import Sweep
+
+    if not (isinstance(spec.model, type) and issubclass(spec.model, Model)):
+        yield f"the model of a Spec is {spec.model!r}", "give the class: Spec(MyModel, ...)"
+        return
+    for field in ("properties", "measures"):
+        given = getattr(spec, field)
+        if not isinstance(given, Sequence) or isinstance(given, str):
+            yield f"{field} of a Spec is {given!r}", f"give a tuple of functions: {field}=(my_property,)"
+            return
+        for one in given:
+            if not inspect.isfunction(one):
+                yield f"{field} of a Spec holds {one!r}", "give functions marked @invariant, @step and so on"
+    if not isinstance(spec.termination, bool):
+        yield f"termination of a Spec is {spec.termination!r}", "give True or False"
+    for field, kind in (("sweeps", Sweep), ("comparison", Comparison)):
+        if not isinstance(getattr(spec, field), kind | None):
+            yield f"{field} of a Spec is {getattr(spec, field)!r}", f"give a {kind.__name__}(...)"
+    if not isinstance(spec.carries, Mapping):
+        yield f"carries of a Spec is {spec.carries!r}", "give a dict, part by part"
+    variants = list(spec.model.variants)
+    for field in ("expected", "variant_parameters"):
+        given = getattr(spec, field)
+        if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+            yield f"{field} of a Spec is {given!r}", f"give a dict of dicts: {field}={{VARIANT: {{...}}}}"
+            return
+        for variant in given:
+            if variant not in variants and not (variant is None and field == "expected"):
+                yield f"{field} names {variant!r}, which is not a variant", _known(variant, variants, "its variants")
+    for verdicts in spec.expected.values():
+        for name, verdict in verdicts.items():
+            if verdict not in VERDICTS:
+                yield f"{verdict!r} is expected of {name}, which is no verdict", f"expect one of {', '.join(VERDICTS)}"
+    for variant, values in spec.variant_parameters.items():
+        if wrong := _values(values, parameter_types(spec.model.variants[variant])):
+            yield f"variant_parameters sets, for {variant!r}, {wrong[0]}", wrong[1]
+
+
+def check_expected(spec: Spec, variant: str | None, names: Collection[str]) -> None:
+    """Raises `ModelError` where a verdict is expected of a property that the model or variant does not have."""
+    for name in spec.expected.get(variant, {}):
+        if name not in names:
+            raise ModelError(
+                f"a verdict is expected of {name!r}, which is not a property",
+                loc=spec.loc,
+                remedy=_known(name, names, "its properties"),
+            )

@@ -1,0 +1,31 @@
+"""The templates of HTML pages and drawings: text of others is escaped, and what would not be seen in it is shown."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from streamproof.system.foreign import visible
+
+
+@cache
+def environment() -> Environment:
+    """The environment of all templates."""
+    return Environment(
+        loader=PackageLoader("streamproof.report"),
+        autoescape=True,  # task names, file names and messages come from other people's logs
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _shown(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    shown = visible(value, lines=True)
+    return Markup(shown) if isinstance(value, Markup) else shown

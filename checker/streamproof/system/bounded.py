@@ -1,0 +1,101 @@
+"""Reading what somebody else wrote within bounds: how much is read and unpacked, how deep it nests, how long numbers are.
+
+What is behind a bound is not looked at: a small file may unpack to more than the memory, and a few bytes of JSON may nest
+deeper than the stack.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from streamproof.system.errors import InputError
+from streamproof.system.sizes import bytes_text
+
+NESTING = 500
+"""Lists and objects in each other."""
+CONTAINERS = 1 << 21
+"""Lists and objects in one text; each takes some fifty bytes of memory, and three of the text."""
+DIGITS = 300
+"""Digits of one number."""
+LINE = 1 << 24
+"""Bytes of one line of a log."""
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+_LONG = re.compile(rb"(?<![0-9])[0-9]{%d}" % (DIGITS + 1))
+
+
+class Excess(ValueError):
+    """Something that goes beyond a bound."""
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The content of a regular file of at most so many bytes. Raises `InputError`."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            if stat.S_ISDIR(os.fstat(handle).st_mode):
+                raise InputError(f"{path} is a folder", remedy="name a file in it")
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise InputError(f"{path} is no regular file", remedy="name a file")
+            data = file.read(most + 1)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist", remedy="check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder", remedy="name a file in it") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > most:
+        raise InputError(f"{path} is larger than {bytes_text(most)}, which is the limit")
+    return data
+
+
+def unpacked(data: bytes, most: int) -> bytes:
+    """What xz data holds. Raises `Excess` beyond so many bytes, and `lzma.LZMAError`."""
+    reader = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=1 << 27)
+    found = reader.decompress(data, max_length=most + 1)
+    if len(found) > most:
+        raise Excess(f"unpacked it is larger than {bytes_text(most)}, which is the limit")
+    if not reader.eof or reader.unused_data:
+        raise lzma.LZMAError("the compressed data is incomplete, or goes on behind its end")
+    return found
+
+
+def parsed(text: bytes, constant: Callable[[str], Any] | None = None) -> Any:
+    """The value of a JSON text; `constant` is called for ``NaN`` and its like. Raises `Excess` and other `ValueError`."""
+    depth = containers = 0
+    for token in _TOKEN.finditer(text):
+        first = token[0][0]
+        if first in b"[{":
+            depth, containers = depth + 1, containers + 1
+            if depth > NESTING:
+                raise Excess(f"lists and objects are nested deeper than {NESTING}, which is the limit")
+        elif first in b"]}":
+            depth -= 1
+    if containers > CONTAINERS:
+        raise Excess(f"it has more than {CONTAINERS:,} lists and objects, which is the limit")
+    if _LONG.search(text):
+        raise Excess(f"a number has more than {DIGITS} digits, which is the limit")
+    return json.loads(text, parse_constant=constant)
+
+
+class _Lines(Protocol):
+    """A stream of bytes, compressed or not."""
+
+    def readline(self, size: int, /) -> bytes: ...
+
+
+def bounded_lines(stream: _Lines, most: int = LINE) -> Iterator[bytes]:
+    """The lines of a stream with their ends; of one that is longer than `most` the first `most` + 1 bytes."""
+    while part := stream.readline(most + 1):
+        rest = part
+        while len(rest) > most and not rest.endswith(b"\n"):
+            rest = stream.readline(most + 1)
+        cut = len(part) > most and not part.endswith(b"\n")
+        yield part + b"\n" if cut and rest.endswith(b"\n") else part

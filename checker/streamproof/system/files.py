@@ -1,0 +1,260 @@
+"""The one writer of files: it replaces only what streamproof wrote, and a file is complete or not there.
+
+A file is recognised by its content: each form of file has a mark, a pattern that its first bytes match (of Parquet, its
+last ones). Whatever else is in a file's place stays: other files, devices, pipes, folders, symbolic links. An empty file
+has nothing to lose and is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from streamproof.system.errors import SystemFailure
+from streamproof.system.foreign import visible
+from streamproof.system.records import dataclass
+
+HEAD = 1 << 14
+"""Bytes at the start of a file in which its mark is looked for."""
+GENERATOR = "written by streamproof"
+"""The mark of the forms that have comments."""
+_SAID = rb"(?s).*" + GENERATOR.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of file: what messages call it, and a regular expression that the start of such a file matches."""
+
+    title: str
+    mark: bytes
+
+
+JSON = Form("JSON", rb'\{\s*"schema": "streamproof\.')
+LISTING = Form("JSON", rb'\[\s*\{\s*"name": "[^\n]*",\s*"doc": "[^\n]*",\s*"parameters": \{')
+SCRIPTS = Form("JSON", rb'\[\s*\{\s*"file": "obligation-0001\.smt2",\s*"claim": ')
+FOLDER_LIST = Form("JSON", rb'\{\s*"about": "files that streamproof wrote here ')
+CHECKPOINT = Form("JSON", rb'\{"format": "streamproof\.checkpoint/')
+CERTIFICATE = Form("a certificate", rb"streamproof certificate \d+ ")
+CODE = Form("compiled code", rb"streamproof code \d+\n")
+ITF = Form(
+    "ITF",
+    rb'\{\s*"#meta": \{\s*"format": "ITF",\s*"format-description": "https://apalache-mc\.org/[^"]*",\s*"model": "',
+)
+TRACE = Form(
+    "a trace", rb"(?s)(Counterexample|Witness|Error of the model|Behaviour).*\n  model       .*\n  length      "
+)
+EVENTS = Form(
+    "an event log",
+    rb'\{"trace":"[^"\n]*","process":"[^"\n]*","seq":\d+,"event":"[^"\n]*",'
+    rb'[^\n]*"file":"[^"\n]*","line":\d+\}\n',
+)
+POINTS = Form("a list of points", rb'\{"schema": "streamproof\.sweep-points/')
+PARQUET = Form("a Parquet table", rb"(?s).*streamproof\.")
+DOT = Form("DOT", rb"digraph [^\n]* \{\n  graph \[rankdir=(LR|TB), fontname=Helvetica, labelloc=t\];\n")
+PROMELA = Form("Promela", _SAID)
+TLA = Form("TLA+", _SAID)
+SMTLIB = Form("SMT-LIB", _SAID)
+HORN = Form("Horn clauses", _SAID)
+DRAWING = Form("SVG", _SAID)
+PAGE = Form("HTML", rb'(?s).*<meta name="generator" content="streamproof')
+
+SUFFIXES: dict[str, Form] = {
+    ".itf.json": ITF,
+    ".txt": TRACE,
+    "points.ndjson": POINTS,
+    ".parquet": PARQUET,
+    ".dot": DOT,
+    ".svg": DRAWING,
+    ".pml": PROMELA,
+    ".tla": TLA,
+    ".cfg": TLA,
+    ".smt2": SMTLIB,
+    ".html": PAGE,
+    "obligations.json": SCRIPTS,
+    ".json": JSON,
+}
+"""The form of a generated file by how its name ends."""
+
+Content: TypeAlias = str | bytes | Callable[[BinaryIO], object]
+"""What goes into a file: text (UTF-8), bytes, or a function that writes them."""
+
+
+def form_of(name: str) -> Form:
+    """The form of a generated file by its name."""
+    return next(form for suffix, form in SUFFIXES.items() if name.endswith(suffix))
+
+
+def plain_name(name: str) -> str:
+    """`name`, which comes from a model or a log, as the name of a file in a folder.
+
+    Raises `SystemFailure` for one that leads elsewhere, is hidden, or cannot be shown as it is.
+    """
+    if not is_plain(name):
+        raise SystemFailure(
+            f"{visible(name)!r} cannot be the name of a file",
+            remedy="choose a name without / and control characters that does not start with a dot",
+        )
+    return name
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name can be part of a path as it is."""
+    return bool(name) and name.isprintable() and not name.startswith(".") and not {"/", "\\"} & {*name}
+
+
+def expect_writable(path: Path, form: Form | None) -> None:
+    """Raise `SystemFailure` now when `write` would refuse or could not write `path` after hours of work.
+
+    `form` None: a folder.
+    """
+    if form is not None:
+        _expect_ours(path, form)
+    elif path.exists() and not path.is_dir():
+        raise SystemFailure(f"{path} is a file", remedy="name a folder")
+    place = path if path.is_dir() else path.parent
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        why = "is no folder" if not place.is_dir() else "is not writable"
+        raise SystemFailure(f"{path} cannot be written: {place} {why}", remedy="name another place")
+
+
+def write(path: Path, content: Content, form: Form, mode: int = 0o666) -> None:
+    """Write one file, making the folders on the way; see `write_all`."""
+    write_all([(path, content, form)], mode)
+
+
+def write_all(files: Sequence[tuple[Path, Content, Form]], mode: int = 0o666) -> None:
+    """Write files, each complete or not at all: none of them is put in its place before all are on the disk.
+
+    Raises `SystemFailure` for a path that holds something which is not of that form or not from streamproof, and when
+    writing fails. Then older files are untouched, and nothing is left behind.
+    """
+    for path, _, form in files:
+        _expect_ours(path, form)
+    waiting: list[tuple[Path, Path, Form]] = []
+    with _folders([path.parent for path, _, _ in files]):
+        try:
+            for path, content, form in files:
+                waiting.append((_beside(path), path, form))
+                with _failures(path):
+                    _fill(waiting[-1][0], content, mode)
+            for name, path, form in waiting:
+                _expect_ours(path, form)
+                with _failures(path):
+                    os.replace(name, path)
+        finally:
+            for name, _, _ in waiting:
+                with suppress(OSError):
+                    name.unlink()
+
+
+def open_own(path: Path, *, create: bool = False) -> BinaryIO:
+    """A file that only grows, for reading and for writing at its end; `create` makes it where there is none.
+
+    Nothing is cut off. Raises `OSError`, also for symbolic links and for what is no regular file.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    handle = os.open(path, flags, 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(0, "is no regular file", str(path))
+    return os.fdopen(handle, "r+b")
+
+
+def remove(path: Path, form: Form) -> None:
+    """Remove a file, if streamproof wrote it."""
+    with suppress(SystemFailure, FileNotFoundError):
+        _expect_ours(path, form)
+        path.unlink()
+
+
+def _beside(path: Path) -> Path:
+    # Short, for the longest name that a folder takes may be the file's own.
+    return path.parent / f".streamproof-{os.getpid()}-{os.urandom(6).hex()}"
+
+
+def _fill(name: Path, content: Content, mode: int) -> None:
+    """Write a new file, and have it on the disk."""
+    with open(name, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
+        if callable(content):
+            content(file)
+        else:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _failures(path: Path) -> Iterator[None]:
+    """Turn `OSError` into `SystemFailure`."""
+    try:
+        yield
+    except OSError as error:
+        raise SystemFailure(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _folders(wanted: Sequence[Path]) -> Iterator[None]:
+    """Make folders; those made here, and still empty, are removed when something fails."""
+    made: list[Path] = []
+    try:
+        for folder in dict.fromkeys(wanted):
+            missing = [place for place in (folder, *folder.parents) if not place.exists()]
+            with _failures(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            made += reversed(missing)
+        yield
+    except BaseException:
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def _expect_ours(path: Path, form: Form) -> None:
+    """Raise `SystemFailure` unless there is nothing at `path`, or an older file of this form that streamproof wrote."""
+    try:
+        kind = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:
+        raise SystemFailure(f"{visible(str(path))} cannot be written: {error}", remedy="name another file") from None
+    if stat.S_ISDIR(kind.st_mode):
+        raise SystemFailure(f"{path} is a folder", remedy="name a file")
+    if stat.S_ISLNK(kind.st_mode):
+        raise SystemFailure(f"{path} is a symbolic link, which is not replaced", remedy="name the file itself")
+    if not stat.S_ISREG(kind.st_mode):
+        raise SystemFailure(f"{path} is no regular file, and is not replaced", remedy="name another file")
+    try:
+        ours = kind.st_size == 0 or re.match(form.mark, _sample(path, form)) is not None
+    except OSError as error:
+        raise SystemFailure(f"{path} cannot be read: {error.strerror or error}", remedy="name another file") from None
+    if not ours:
+        raise SystemFailure(
+            f"{path} exists and was not written by streamproof as {form.title}",
+            remedy="name another place, or remove it",
+        )
+
+
+def _sample(path: Path, form: Form) -> bytes:
+    """The part of a file in which its mark is."""
+    with path.open("rb") as file:
+        if form is PARQUET:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 8))
+            length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+            file.seek(max(0, size - 8 - length))
+            return file.read(min(length, 1 << 24)) if magic == b"PAR1" and length <= size else b""
+        head = file.read(HEAD)
+    if head[:2] == b"\x1f\x8b":
+        import zlib
+
+        with suppress(zlib.error):
+            return zlib.decompressobj(31).decompress(head, HEAD)
+    return head

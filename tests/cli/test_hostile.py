@@ -1,0 +1,356 @@
+"""What others wrote is safe to read: it runs nothing, takes no more than it may, and no text of it works on a terminal."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import re
+import resource
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamproof.certify.verifier import MAGIC
+
+Command = Callable[..., Any]
+NASTY = "\x1b[31mred\x1b]0;title\x07\x9b1m‮desrever⁦\r\n::error::owned\n##[error]owned"
+"""Escapes of terminals, old and new, marks of direction, line breaks, and commands of CI services."""
+WORKS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f‪-‮⁦-⁩]|(?m:^\s*(::[a-z]|##\[))")
+"""What must not be in an output."""
+EVIL = "from pathlib import Path\nPath('owned').write_text('x')\n"
+RUN = "a-taskfail-1"
+
+
+def sealed(header: Any, evidence: bytes) -> bytes:
+    """A certificate with a right checksum, as anybody can make it."""
+    rest = json.dumps(header).encode() + b"\n" + evidence
+    return MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
+
+
+def header(model: str = "reference.die_hard", **more: Any) -> dict[str, Any]:
+    """The header of a certificate."""
+    return {"model": model, "options": [], "fingerprint": "f", "claims": {"deadlock": "holds"}, "counts": None, **more}
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the logs of one run."""
+    where = tmp_path_factory.mktemp("logs")
+    with tarfile.open(Path(__file__).parents[1] / "data" / "flink" / "logs.tar.xz") as packed:
+        packed.extractall(where, [m for m in packed.getmembers() if f"/{RUN}/" in f"/{m.name}"], filter="data")
+    return next(where.rglob(RUN))
+
+
+@pytest.fixture
+def logs(recorded: Path, folder: Path) -> Path:
+    """A copy of these logs in the working folder."""
+    for file in recorded.iterdir():
+        (folder / RUN).mkdir(exist_ok=True)
+        (folder / RUN / file.name).write_bytes(file.read_bytes())
+    return folder / RUN
+
+
+# --- certificates
+
+
+@pytest.mark.parametrize("model", ["evil.py", "evil.py:Evil", "evil:Evil", "./evil.py", "os:system", "nothing"])
+@pytest.mark.parametrize("options", [[], ["--any", "n"]])
+def test_a_certificate_never_causes_an_import(
+    model: str, options: list[str], folder: Path, streamproof: Command
+) -> None:
+    """A file or a module that a certificate names is not run: the model comes from the command line, or is bundled."""
+    (folder / "evil.py").write_text(EVIL)
+    (folder / "c").write_bytes(sealed(header(model, options=options), lzma.compress(b"{}")))
+    done = streamproof("verify-certificate", "c")
+    assert not (folder / "owned").exists()
+    assert (done.code, "--model" in done.err or done.code == 161) in ((2, True), (161, True)), done.err
+
+
+def test_an_honest_certificate_of_a_file_needs_the_file_named(folder: Path, streamproof: Command) -> None:
+    """The message says which model it is about and how to name it; the verdict is about the model given."""
+    written = streamproof("check", "counter.py", "-q", "--certificate", "c")
+    assert "streamproof verify-certificate c --model counter.py" in written.out
+    done = streamproof("verify-certificate", "c")
+    assert done.code == 2
+    assert done.err == (
+        "streamproof: error: the certificate is about counter.py, which is no bundled model\n"
+        "  say where the model is: --model FILE.py\n"
+    )
+    (folder / "moved.py").write_bytes((folder / "counter.py").read_bytes())
+    (folder / "counter.py").unlink()
+    done = streamproof("verify-certificate", "c", "--model", "moved.py", "--json", "-")
+    assert done.code == 0
+    assert json.loads(done.out)["model"] == "moved.py"
+    assert "shows this of moved.py" in done.err
+
+
+BOMBS = {
+    "bytes": (b'{"values":[' + b"[]," * 20_000_000 + b"[]]}", "unpacked it is larger than 32MB, which is the limit"),
+    "lists": (b'{"values":[' + b"[]," * 3_000_000 + b"[]]}", "more than 2,097,152 lists and objects"),
+    "nesting": (b"[" * 100_000 + b"]" * 100_000, "nested deeper than 500"),
+    "digits": (b'{"values":' + b"9" * 5_000 + b"}", "a number has more than 300 digits"),
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+@pytest.mark.parametrize("options", [[], ["--any", "n"]])
+def test_what_a_certificate_unpacks_to_is_bounded(kind: str, options: list[str], folder: Path) -> None:
+    """A small file that unpacks to a large one is rejected within a gigabyte, also one for every size."""
+    evidence, why = BOMBS[kind]
+    (folder / "c").write_bytes(sealed(header(options=options), lzma.compress(evidence, preset=1)))
+    done = subprocess.run(
+        [sys.executable, "-m", "streamproof", "verify-certificate", "c", "--model", "reference.die_hard"],
+        capture_output=True, text=True, cwd=folder, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)),
+    )  # fmt: skip
+    assert done.returncode == 161, done.stderr
+    assert why in done.stderr
+
+
+def test_a_larger_certificate_can_be_allowed(folder: Path, streamproof: Command) -> None:
+    """`--unpacked SIZE` moves the limit, in both directions."""
+    assert streamproof("check", "reference.die_hard", "-q", "--certificate", "c").code == 0
+    assert streamproof("verify-certificate", "c", "--unpacked", "200").code in (2, 161)
+    assert streamproof("verify-certificate", "c", "--unpacked", "1GB").code == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--any", "n"]])
+def test_a_hostile_header_is_rejected(options: list[str], folder: Path, streamproof: Command) -> None:
+    """Nested deeply, with long numbers, or with states that no values make."""
+    deep = b"[" * 50_000 + b"]" * 50_000
+    (folder / "c").write_bytes(MAGIC + hashlib.sha256(deep + b"\n").hexdigest().encode() + b"\n" + deep + b"\n")
+    assert streamproof("verify-certificate", "c", "--model", "counter.py").code == 161
+    huge = {"distinct": 10**12, "generated": 10**12, "depth": 1, "levels": [10**12]}
+    evidence = json.dumps({"values": [[[[0]], []]], "traces": {}, "ranks": {}, "proofs": []}).encode()
+    (folder / "c").write_bytes(sealed(header(options=options, counts=huge), lzma.compress(evidence)))
+    assert streamproof("verify-certificate", "c", "--model", "counter.py").code == 161
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "pipe", "."])
+def test_a_certificate_is_a_file(place: str, folder: Path, streamproof: Command) -> None:
+    """Devices, pipes and folders are refused, and not waited for."""
+    os.mkfifo(folder / "pipe")
+    done = streamproof("verify-certificate", place)
+    assert done.code == 2
+    assert f"{place} is " in done.err
+
+
+# --- the code cache
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_code_that_others_may_write_is_not_run(kind: str, folder: Path) -> None:
+    """A folder or file of compiled code that somebody else can write, or a link, is not used, and a note says so."""
+    cache = folder / "cache"
+    where = {**os.environ, "STREAMPROOF_CACHE": str(cache)}
+
+    def check() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "streamproof", "check", "reference.die_hard", "-q", "--tier", "compiled"],
+            env=where, capture_output=True, text=True, check=False, cwd=folder,
+        )  # fmt: skip
+
+    assert check().returncode == 0
+    codes = sorted(cache.glob("*.code"))
+    assert codes
+    assert cache.stat().st_mode & 0o077 == 0
+    before = {path: path.read_bytes() for path in codes}
+    if kind == "folder":
+        cache.chmod(0o777)
+    elif kind == "file":
+        for path in codes:
+            path.chmod(0o666)
+    else:
+        cache.rename(folder / "elsewhere")
+        cache.symlink_to(folder / "elsewhere")
+    for path in codes:
+        path.write_bytes(before[path][:-1] + bytes([before[path][-1] ^ 1]))  # would be noticed by its hash as well
+    done = check()
+    assert done.returncode == 0
+    assert "compiled code that was kept is not used" in done.stderr
+    if kind != "file":
+        assert all(path.read_bytes() != before[path] for path in codes), "nothing was written there"
+
+
+# --- text
+
+
+def outputs(done: Any) -> Iterator[str]:
+    """What a command wrote for people."""
+    yield done.out
+    yield done.err
+
+
+def test_names_in_answers_of_the_api_do_not_work(logs: Path, folder: Path, streamproof: Command) -> None:
+    """Names of jobs and vertices are shown with their escapes, on the terminal and in what is written."""
+    answer = next(logs.glob("rest-*.json"))
+    data = json.loads(answer.read_text())
+    data["job"]["name"] = NASTY
+    for vertex in data["job"]["vertices"]:
+        vertex["name"] += NASTY
+    answer.write_text(json.dumps(data))
+    text = (logs / "jobmanager.log").read_text()
+    (logs / "jobmanager.log").write_text(text.replace("batch-diamond", "batch\x1b[31m-‮diamond\x07"))
+    for force in ("", "1"):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("FORCE_COLOR", force)
+            done = streamproof("validate", RUN, "--json", "v.json")
+        assert done.code in (0, 160, 161)
+        colours = re.compile(r"\x1b\[[\d;]*m") if force else re.compile(r"(?!)")
+        for written in outputs(done):
+            plain = colours.sub("", written) if force else written
+            assert not WORKS.search(plain), plain
+            assert "\x1b[31m" not in written
+    assert "batch-\\u202ediamond\\x07" in done.out
+
+
+def test_damaged_lines_and_file_names_do_not_work(logs: Path, folder: Path, streamproof: Command) -> None:
+    """Nor does what a warning quotes of a log, or the name of a file."""
+    with (logs / "jobmanager.log").open("a") as file:
+        file.write("2026-11-21 03:17:55,749 \x1b]0;owned\x07\x9b31m ‮\n")
+    (logs / "task\x1b[2J\nmanager-9.log").write_text("nothing of Flink's")
+    done = streamproof("validate", RUN)
+    assert "damaged log" in done.err
+    for written in outputs(done):
+        assert not WORKS.search(written), written
+    done = streamproof("validate", "no\x1b[2J\nsuch*")
+    assert not WORKS.search(done.err)
+
+
+def test_a_certificate_prints_nothing_that_works(folder: Path, streamproof: Command) -> None:
+    """The model, the options and the claims that it names."""
+    for told in (
+        header(NASTY),
+        header(options=["--variant", NASTY]),
+        header(options=["-p", f"small_jug={NASTY}"]),
+        header(claims={NASTY: "holds"}),
+        header(claims={"deadlock": NASTY}),
+        {NASTY: 1},
+    ):
+        (folder / "c").write_bytes(sealed(told, lzma.compress(b"{}")))
+        done = streamproof("verify-certificate", "c")
+        assert done.code in (2, 161)
+        for written in outputs(done):
+            assert not WORKS.search(written), written
+
+
+LOUD = """
+from streamproof import Enum, Model, Range, State, action, always, invariant, require
+
+NASTY = {nasty!r}
+
+
+class Loud(Model):
+    __doc__ = NASTY
+    word: str = "a"
+    check_deadlock = False
+
+    def state(self):
+        return State(kind=Enum("plain", NASTY), n=Range(0, 3))
+
+    @action(kind=("plain", NASTY))
+    def go(self, s, kind):
+        require(s.n < 3)
+        s.kind = kind
+        s.n += 1
+
+    go.__doc__ = NASTY
+
+    @invariant
+    def low(self, s):
+        return s.n < 3 or s.kind == "plain"
+
+    low.__doc__ = NASTY
+"""
+
+
+def test_a_model_prints_nothing_that_works(folder: Path, streamproof: Command) -> None:
+    """Names, docstrings and parameters of a model: in the outcome, its traces, every export, and pages."""
+    (folder / "loud.py").write_text(LOUD.format(nasty=NASTY))
+    asked = ("loud.py", "-p", f"word={NASTY}")
+    commands = [
+        ("check", *asked, "--out", "out", "--dot", "g.dot"),
+        ("models", "loud.py"),
+        ("simulate", *asked, "--out", "walks", "--walks", "10"),
+        ("sweep", "loud.py", "-p", f"word=a,{NASTY}", "--jobs", "1", "--out", "maps"),
+    ]
+    commands += [
+        ("export", *asked, "--format", form, "--out", f"to-{form}")
+        for form in ("dot", "itf", "promela", "tla", "smtlib", "chc")
+    ]
+    for command in commands:
+        done = streamproof(*command)
+        assert "Traceback" not in done.err
+        assert "internal error" not in done.err, (command, done.err)
+        for written in outputs(done):
+            assert not WORKS.search(written), (command, written)
+    texts = [p for p in folder.rglob("*") if p.is_file() and p.suffix not in (".py", ".parquet")]
+    assert len(texts) > 10
+    for path in texts:
+        text = path.read_bytes().decode()
+        found = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f‪-‮⁦-⁩]", text)
+        assert not found, (path, text[max(0, found.start() - 80) : found.end() + 20])
+        assert not re.search(r"^(::error|##\[error)", text, re.M), path
+
+
+# --- logs
+
+
+def test_a_parallelism_that_no_job_has_is_not_built(logs: Path, streamproof: Command) -> None:
+    """What a REST answer claims is compared with Flink's limit, and with the logs, before anything is built."""
+    answer = next(logs.glob("rest-*.json"))
+    data = json.loads(answer.read_text())
+    for number, why in ((1_000_000, "Flink allows 32,768"), (9_000, "9,000 in the REST answer and 2 in the logs")):
+        for vertex in data["job"]["vertices"]:
+            vertex["parallelism"] = number
+        answer.write_text(json.dumps(data))
+        done = streamproof("validate", RUN)
+        assert done.code == 160
+        assert why in " ".join(done.out.split())
+
+
+def test_a_job_that_the_logs_make_too_large_is_not_built(logs: Path, streamproof: Command) -> None:
+    """A parallelism that the logs and the answer agree on is bounded by the tasks and channels that are followed."""
+    answer = next(logs.glob("rest-*.json"))
+    data = json.loads(answer.read_text())
+    for vertex in data["job"]["vertices"]:
+        vertex["parallelism"] = 30_000
+    answer.write_text(json.dumps(data))
+    for file in logs.glob("*.log"):
+        file.write_text(re.sub(r"\((\d+)/[248]\)", r"(\1/30000)", file.read_text()))
+    done = streamproof("validate", RUN)
+    assert done.code == 160
+    assert "more than the 10,000 and 1,000,000 that are followed" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000 + b"]" * 200_000, b'{"job": ' + b"7" * 6_000 + b"}"])
+def test_a_hostile_answer_is_refused(body: bytes, logs: Path, streamproof: Command) -> None:
+    """An answer that nests deeply or has a number of thousands of digits ends with one message."""
+    next(logs.glob("rest-*.json")).write_bytes(body)
+    done = streamproof("validate", RUN)
+    assert done.code == 2
+    assert "which is the limit" in done.err
+
+
+def test_a_line_of_any_length_takes_little(logs: Path, folder: Path) -> None:
+    """One line of a gigabyte in a small archive is passed over with a warning, within a fraction of that memory."""
+    with gzip.open(logs / "taskmanager-9.log.gz", "wb", compresslevel=1) as packed:
+        packed.write(b"2026-11-21 03:17:55,749 INFO  org.apache.flink.runtime.taskmanager.Task [] - ")
+        for _ in range(512):
+            packed.write(b"x" * (1 << 21))
+        packed.write(b"\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "streamproof", "validate", RUN], cwd=folder,
+        capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29)),
+    )  # fmt: skip
+    assert "the line has more than 1,048,576 bytes; only so many are read" in done.stderr
+    assert done.returncode == 0, done.stderr

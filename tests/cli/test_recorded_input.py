@@ -1,0 +1,142 @@
+"""`validate` on logs as people have them: collected by other tools, compressed, incomplete, or no logs at all."""
+
+from __future__ import annotations
+
+import bz2
+import json
+import os
+import re
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUNS = Path(__file__).parents[1] / "data" / "flink" / "logs.tar.xz"
+RUN = "a-taskfail-1"
+
+
+@pytest.fixture
+def run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder ``run`` with the logs of one recorded run that is accepted."""
+    with tarfile.open(RUNS) as archive:
+        for member in archive:
+            if f"/{RUN}/" in member.name and member.isfile():
+                member.name = f"run/{Path(member.name).name}"
+                archive.extract(member, folder, filter="data")
+    return folder / "run"
+
+
+def rewrite(log: Path, change: Callable[[str], str]) -> None:
+    """Change every line of a log."""
+    lines = log.read_text(encoding="utf-8").splitlines()
+    log.write_text("".join(f"{change(line)}\n" for line in lines), encoding="utf-8")
+
+
+COLLECTED = {
+    "kubectl --prefix": lambda line: f"[pod/flink-jobmanager-5d9/flink-main-container] {line}",
+    "kubectl --timestamps": lambda line: f"2026-11-21T03:17:55.749123456Z {line}",
+    "containerd": lambda line: f"2026-11-21T03:17:55.749123456Z stdout F {line}",
+    "docker compose": lambda line: f"jobmanager-1  | {line}",
+    "docker": lambda line: json.dumps(
+        {"log": f"{line}\n", "stream": "stdout", "time": "2026-11-21T03:17:55Z"}, separators=(",", ":")
+    ),
+    "byte order mark": lambda line: line,
+}
+
+
+@pytest.mark.parametrize("collector", COLLECTED)
+def test_what_collectors_put_around_lines_is_taken_off(streamproof: Any, run: Path, collector: str) -> None:
+    """The verdict is that of the plain logs, without a warning."""
+    plain = streamproof("validate", "run")
+    for log in run.glob("*.log"):
+        rewrite(log, COLLECTED[collector])
+        if collector == "byte order mark":
+            log.write_bytes(b"\xef\xbb\xbf" + log.read_bytes())
+    done = streamproof("validate", "run")
+    assert (done.code, done.out, done.err) == (0, plain.out, plain.err)
+
+
+def test_compressed_logs_that_are_not_read_are_named(streamproof: Any, run: Path) -> None:
+    """One beside others is a warning; where there are no others, that is the error."""
+    log = run / "taskmanager-1.log"
+    (run / "taskmanager-1.log.bz2").write_bytes(bz2.compress(log.read_bytes()))
+    log.unlink()
+    done = streamproof("validate", "run")
+    why = "run/taskmanager-1.log.bz2 is compressed by bzip2"
+    assert "streamproof: warning: run/taskmanager-1.log.bz2: is compressed by bzip2; it is not read\n" in done.err
+    for other in run.glob("*.log"):
+        other.unlink()
+    done = streamproof("validate", "run")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"streamproof: error: run: no log can be read: {why}\n  unpack it")
+    done = streamproof("validate", "run/taskmanager-1.log.bz2")
+    assert (done.code, done.err.splitlines()[0]) == (2, f"streamproof: error: {why}")
+
+
+def test_archives_are_not_read_as_text(streamproof: Any, run: Path, folder: Path) -> None:
+    """A tar archive, compressed or not, is called one."""
+    for name, mode in (("run.tar", "w"), ("run.tar.gz", "w:gz"), ("run.log", "w")):
+        with tarfile.open(folder / name, mode) as archive:  # type: ignore[call-overload]
+            archive.add(run, "run")
+        done = streamproof("validate", name)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == f"streamproof: error: {name} is a tar archive\n  unpack it, and name what is in it\n"
+
+
+def test_pipes_are_not_waited_for(streamproof: Any, run: Path, folder: Path) -> None:
+    """Neither one that is named, nor one among the logs."""
+    os.mkfifo(folder / "pipe.log")
+    done = streamproof("validate", "pipe.log")
+    assert (done.code, done.err.splitlines()[0]) == (2, "streamproof: error: pipe.log is a pipe")
+    (run / "taskmanager-1.log").unlink()
+    os.mkfifo(run / "taskmanager-1.log")
+    done = streamproof("validate", "run")
+    assert "streamproof: warning: run/taskmanager-1.log: is a pipe; it is not read\n" in done.err
+
+
+def test_a_pattern_that_matches_nothing(streamproof: Any, folder: Path) -> None:
+    """The remedy is about logs."""
+    done = streamproof("validate", "nope*")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "streamproof: error: nothing matches the pattern nope*\n  name logs, folders of logs, or a pattern\n"
+    )
+
+
+def test_the_answer_of_another_job_is_named(streamproof: Any, run: Path) -> None:
+    """A REST answer beside the logs that is about none of their jobs is left out with a warning."""
+    answer = next(run.glob("rest-*.json"))
+    job = json.loads(answer.read_text())["job"]["jid"]
+    answer.write_text(answer.read_text().replace(job, "f" * 32))
+    done = streamproof("validate", "run")
+    told = f"{answer.relative_to(run.parent)}: the answer is about job {'f' * 32}, which is not in the logs; it is left out"
+    assert f"streamproof: warning: {told}\n" in done.err
+
+
+def test_impossible_times_and_clocks_that_run_back(streamproof: Any, run: Path) -> None:
+    """Each is one warning for a process, with file and line."""
+    log = run / "jobmanager.log"
+    lines = log.read_text().splitlines()
+    dated = [at for at, line in enumerate(lines) if re.match(r"\d{4}-\d\d-\d\d ", line)]
+    for at in dated[10:13]:
+        lines[at] = f"2026-13-45{lines[at][10:]}"
+    for at in dated[20:23]:
+        lines[at] = f"2019{lines[at][4:]}"
+    log.write_text("\n".join(lines) + "\n")
+    told = streamproof("validate", "run").err.splitlines()
+    assert len(told) == 2, told
+    assert re.fullmatch(
+        rf"streamproof: warning: run/jobmanager.log:{dated[10] + 1}: 2026-13-45T\S+ is no date and time", told[0]
+    )
+    assert told[1].startswith(
+        f"streamproof: warning: run/jobmanager.log:{dated[20] + 1}: the clock runs back from 2026-"
+    )
+    assert told[1].endswith("; what counts is the order of the lines")
+
+
+def test_the_nearest_binding_is_suggested(streamproof: Any, folder: Path) -> None:
+    """`--model failovr` of `validate` has a suggestion, too."""
+    done = streamproof("validate", ".", "--model", "failovr")
+    assert (done.code, "\n  did you mean failover?\n" in done.err) == (2, True)
