@@ -68,7 +68,8 @@ class Rival:
             case Stop.PAUSE:
                 return False
             case Stop.INTERRUPTED:
-                raise KeyboardInterrupt
+                self.budget.interrupt()
+                return False
             case _:
                 self._give_up()
                 return False
