@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import Claim, well_formed
 from streamproof.symbolic.parametric.question import Question, in_range, touched
 from streamproof.symbolic.parametric.values import Universe, View
-from streamproof.symbolic.solver import INTERRUPTED, SEED, Answer, Budget, Stopped
+from streamproof.symbolic.solver import SEED, Answer, Budget, checked
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -89,20 +88,10 @@ class Asked:
         return self._check(solver, []) is Answer.NO
 
     def _check(self, solver: Any, assumptions: Sequence[Term]) -> Answer:
-        allowance, last = self._budget.allowance()
-        solver.set("timeout", 2**32 - 1 if allowance is None else allowance)
-        self._budget.queries += 1
-        answer = interrupts.answer(solver, *assumptions)
-        if answer == self.universe.z3.sat:
+        answer = checked(solver, self._budget, assumptions)
+        if answer is Answer.YES:
             self.model = solver.model()
-            return Answer.YES
-        if answer == self.universe.z3.unsat:
-            return Answer.NO
-        if "interrupt" in solver.reason_unknown():
-            raise Stopped(INTERRUPTED)
-        if last:
-            raise self._budget.out_of_time()
-        return Answer.UNKNOWN
+        return answer
 
 
 class Steps:
