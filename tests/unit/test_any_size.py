@@ -342,6 +342,60 @@ def test_a_sum_changes_by_what_is_written_at_either_index() -> None:
         assert prove_any(parametric, list(parametric.system.properties)).proved == ()
 
 
+class FixedLength(Loose):
+    """Sums whose range is free, over arrays whose length is not, alone and beside an array of any length."""
+
+    n: int = 2
+    limits = {"n": (1, 3)}
+
+    def state(self):
+        return State(f=Array(3, Range(0, 10)), g=Array(self.n, Range(0, 10)), x=Range(0, 1000))
+
+    @action
+    def tick(self, s):
+        require(s.x < 1000)
+        s.x += 1
+
+    @action
+    def up(self, s):
+        require(s.x == 1000 and s.f[0] < 10)
+        s.f[0] += 1
+
+    @action(i="n")
+    def lower(self, s, i):
+        require(s.g[i] > 0 and s.f[0] < 10)
+        s.g[i] -= 1
+        s.f[0] += 1
+
+    @action
+    def clear(self, s):
+        require(s.x == 1000)
+        s.f = [0, 0, 0]
+
+    @step
+    def same(self, s, t):
+        return sum(t.f[i] for i in range(self.n)) == sum(s.f[i] for i in range(self.n))
+
+    @step
+    def falling(self, s, t):
+        return sum(t.f[i] + t.g[i] for i in range(self.n)) <= sum(s.f[i] + s.g[i] for i in range(self.n))
+
+    @step
+    def weighed(self, s, t):
+        return sum(t.f[i] if t.g[i] > 0 else 0 for i in range(self.n)) <= sum(
+            s.f[i] if s.g[i] > 0 else 0 for i in range(self.n)
+        )
+
+    @step
+    def emptied(self, s, t):
+        return sum(t.g[i] for i in range(self.n)) <= sum(s.g[i] for i in range(self.n))
+
+
+def test_a_sum_over_an_array_of_fixed_length_changes_when_that_is_written() -> None:
+    """That no array of any length is written says nothing of it; the sum of another array is known beside it."""
+    assert prove(FixedLength, "n").proved == ("emptied",)
+
+
 class SameNames(Loose):
     """Variables that are called as indices are, with the sort of an index."""
 
