@@ -15,7 +15,7 @@ from streamproof.symbolic.parametric.values import Universe, View
 from streamproof.symbolic.theory import Term
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import BOOL, RangeSort, TermRange
+from streamproof.system.sorts import BOOL, ArraySort, RangeSort, TermRange, cardinality, values
 from streamproof.system.unbounded import Forall, Total, any_length
 
 MOST = 32
@@ -180,11 +180,14 @@ def in_range(view: View, sort: object, index: Term) -> Term:
 
 
 def touched(view: View, name: str, update: Expr) -> list[Term] | None:
-    """The indices at which an update may write the array of any length called `name`.
+    """The indices at which an update may write the array called `name`; all of them where its length is fixed.
 
-    None where it replaces the whole array, and for a variable of another sort, which has no indices that are terms.
+    None where it replaces an array of any length as a whole, where these are too many, and for a variable of another sort.
     """
-    if not any_length(update.sort):
+    sort = update.sort
+    if isinstance(sort, ArraySort) and type(sort.index) is RangeSort:
+        return [view.universe.number(k) for k in values(sort.index)] if cardinality(sort.index) <= MOST else None
+    if not any_length(sort):
         return None
     found: list[Term] = []
     pending = [update]

@@ -312,14 +312,13 @@ def _reads_next(total: Total) -> bool:
 
 
 def _local(total: Total, name: str) -> bool:
-    """Whether a part of a sum reads the variable called `name` only as an array of any length, at the index of the sum."""
+    """Whether a part of a sum reads the variable called `name` only as an array, at the index of the sum."""
     terms = list(e.subterms(total.body))
     if any(isinstance(t, Forall | Total) and t.bound is total.bound for t in terms):
         return False  # inside, the name means another index
     reads = [(t, child) for t in terms for child in e.children(t) if isinstance(child, e.Var) and child.name == name]
     return bool(reads) and all(
-        isinstance(t, e.Select) and child is t.array and t.index is total.bound and any_length(child.sort)
-        for t, child in reads
+        isinstance(t, e.Select) and child is t.array and t.index is total.bound for t, child in reads
     )
 
 
