@@ -235,12 +235,23 @@ def alarm() -> Iterator[None]:
     other, every = signal.setitimer(signal.ITIMER_REAL, deadline - began)
     try:
         yield
+    except Exception as error:
+        if deadline <= time.monotonic() and _is_wrapped(error):
+            raise TimeUp from None
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         sys.unraisablehook = hook
         if other:
             signal.setitimer(signal.ITIMER_REAL, max(SOON, other - (time.monotonic() - began)), every)
+
+
+def _is_wrapped(error: Exception) -> bool:
+    """Whether an exception that a signal handler raised came out as one of ctypes: it was converting an argument."""
+    import ctypes
+
+    return isinstance(error, ctypes.ArgumentError)
 
 
 def _time_up(number: int, frame: FrameType | None) -> None:

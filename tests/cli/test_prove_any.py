@@ -143,6 +143,7 @@ def test_json_says_for_which_sizes(streamproof: Any, pool: Path) -> None:
         values in searched for values in ({"size": 2, "users": 2}, {"size": 0, "users": 1}, {"size": 3, "users": 2})
     )
     assert {"size": 2, "users": 2} in answer["readings_compared"]["values"]
+    assert {"size": 2, "users": 2} in answer["induction_checked"]
     assert sum(s["complete"] for s in answer["instances_searched"]) >= len(searched)
     assert answer["any"] == {"size": [0, None], "users": [1, None]}
     assert answer["parameters"] == {"kind": "plain", "size": "any", "users": "any"}
