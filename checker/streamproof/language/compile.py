@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import sys
 import types
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from streamproof.language.amounts import Amount, Indices, between, sort_of, term_of
 from streamproof.language.class_body import check_module
 from streamproof.language.declare import Decl, State
-from streamproof.language.elements import in_order
+from streamproof.language.elements import in_order, refuse_iterator
 from streamproof.language.faithful import as_member, members, plain_inside
 from streamproof.language.frames import ordinary
 from streamproof.language.guarded import called, read
@@ -53,6 +54,8 @@ READ_AGAIN = 8
 ordinary Python for something."""
 DEADLOCK = "deadlock"
 TERMINATION = "termination"
+_READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
+"""Types of domains that give the same values at each reading."""
 STACK = 8_000
 """Frames that lowering may use: calls of the model nest, and each takes some of ours."""
 
@@ -222,8 +225,7 @@ class Reader:
                 )
             match mark:
                 case ActionMark():
-                    action = self._action(name, mark, function, unchanged)
-                    actions.extend([action] if action else [])
+                    actions.append(self._action(name, mark, function, unchanged))
                 case PropertyMark() if not self.bare and self._wanted(mark):
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
                 case RefinementMark() if not self.bare and not self.safety_only:
@@ -312,7 +314,7 @@ class Reader:
 
     # --- actions
 
-    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action | None:
+    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action:
         names = list(parameters(function))[1:]
         if not names:
             raise ModelError(
@@ -334,8 +336,6 @@ class Reader:
                     remedy=f"write def {name}(self, s, {', '.join(declared)})",
                 )
         domains = [self._domain(name, p, declared[p], function) for p in given]
-        if not all(domains):
-            return None  # the rule has no place at these parameters
         instances: list[Instance] = []
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
@@ -377,6 +377,7 @@ class Reader:
         if isinstance(given, types.FunctionType | types.MethodType):
             run = partial(called, given) if self.free else given
             given = ordinary(partial(run, self.model), what, loc)
+        refuse_iterator(given, loc, what)
         if type(given) is Amount:
             given = between([term_of(given)], loc)
         if type(given) is Indices:
@@ -384,10 +385,14 @@ class Reader:
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
         if isinstance(given, Decl):
-            given = values(given.sort)
+            given = tuple(islice(values(given.sort), INSTANCE_LIMIT + 1))
         if not isinstance(given, Iterable) or isinstance(given, str):
             raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
-        domain = in_order(islice(given, INSTANCE_LIMIT + 1) if not isinstance(given, set | frozenset) else given)
+        domain = _elements(given)
+        if type(given) not in _READ_ALIKE and domain != _elements(given):
+            raise ModelError(
+                f"{what} has other values each time it is read", loc=loc, remedy="keep a list or tuple: list(...)"
+            )
         if len(domain) > INSTANCE_LIMIT:
             raise ModelError(
                 f"{what} has more than {INSTANCE_LIMIT:,} values", loc=loc, remedy="a smaller domain, as range(3)"
@@ -489,3 +494,8 @@ class Reader:
                 remedy="test first that the value is there: a condition on first values must be defined for all of them",
             )
         return expr
+
+
+def _elements(domain: Iterable[Any]) -> list[Any]:
+    """The values of a domain, up to one more than it may have."""
+    return in_order(islice(domain, INSTANCE_LIMIT + 1) if not isinstance(domain, set | frozenset) else domain)
