@@ -201,6 +201,7 @@ class Reader:
         self.called = within.called if within is not None else str
         self.sorts: dict[str, Sort] = {n: d.sort for n, d in self.declarations.items()}
         self.end_checks: list[Check] = []
+        self.outside = Outside()
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the machine; `extra` are properties stated outside the model. Raises `ModelError`."""
@@ -209,7 +210,7 @@ class Reader:
         self._refuse_clashes(found, extra)
         above = f"{self.names.path}." if self.names is not None else ""
         parts = [] if self.names is None else [(p.path.removeprefix(above), p.model) for p in self.names.parts()]
-        unchanged = Unchanged(self.model, [f for _, f in found.values()], parts)
+        unchanged = Unchanged(self.model, [*(f for _, f in found.values()), *extra], parts)
         actions: list[Action] = []
         props: list[Property] = []
         lemmas: list[Property] = []
@@ -236,7 +237,7 @@ class Reader:
                     self.end_checks += checks
                 case InitiallyMark():
                     initially = b.and_((initially, self._initially(function)))
-            unchanged.check(function)
+            self._expect(unchanged, function)
         if not actions and not (self.within is not None and self.within.composite):
             raise ModelError(
                 f"{type(self.model).__name__} has no actions",
@@ -256,10 +257,12 @@ class Reader:
                 )
             if self._wanted(mark):
                 (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
+                self._expect(unchanged, function)
         for name, mark, function, at in reversed(refinements):
             props[at:at] = refined(
                 self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
             )
+            unchanged.check(function)
         if self.model.check_deadlock and not self.bare:
             doc = "Every reachable state has a successor or is a declared legal end."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
@@ -312,6 +315,12 @@ class Reader:
                 raise ModelError(f"{name!r} names {seen[name]} and {kind}", loc=loc, remedy="rename one of them")
             seen[name] = kind
 
+    def _expect(self, unchanged: Unchanged, function: Callable[..., Any]) -> None:
+        """Raises `ModelError` if ordinary Python that was run since the last time changed something."""
+        if self.outside.asked:
+            unchanged.check(function)
+            self.outside.asked = False
+
     # --- actions
 
     def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action:
@@ -339,10 +348,11 @@ class Reader:
         instances: list[Instance] = []
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
-            outside = Outside()
+            outside = self.outside if at else Outside()
             made = [i for i, _ in self.instances(name, function, args, outside=outside)]
-            if at == 0:
+            if at == 0 and outside.asked:
                 unchanged.check(function)
+                self.outside.asked = True
             if at == 0 and outside.asked and made[:READ_AGAIN] != self._again(name, function, args):
                 raise ModelError(
                     f"action {name} is another one each time it is read",
@@ -375,6 +385,7 @@ class Reader:
                     remedy="name a parameter or something set in setup(), or give a list",
                 ) from None
         if isinstance(given, types.FunctionType | types.MethodType):
+            self.outside.asked = True
             run = partial(called, given) if self.free else given
             given = ordinary(partial(run, self.model), what, loc)
         refuse_iterator(given, loc, what)
@@ -418,7 +429,7 @@ class Reader:
         """One instance per way through the action's choices, with these choices; `apart` as for `ways`.
 
         `outside` is told what reading them had to do with ordinary Python."""
-        noted = outside or Outside()
+        noted = outside or self.outside
         name = self.called(name)
         label = f"{name}({', '.join(f'{n}={plain_inside(v)}' for n, v in args)})"
 
@@ -456,7 +467,13 @@ class Reader:
                 remedy=f"write def {name}(self, s): there is no next state in it",
             )
         world = World(
-            sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, temporal=True, free=self.free
+            sorts=self.sorts,
+            state=self._state(),
+            label=f"{name}()",
+            in_action=False,
+            temporal=True,
+            free=self.free,
+            outside=self.outside,
         )
         formula = Lowering(world).behaviour(function, [self.model, StateRef(names=self.names)])
         checks = tuple(p.check for p in world.checks)
@@ -467,7 +484,14 @@ class Reader:
         self, function: Callable[..., Any], states: int
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         name = function.__name__
-        world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, free=self.free)
+        world = World(
+            sorts=self.sorts,
+            state=self._state(),
+            label=f"{name}()",
+            in_action=False,
+            free=self.free,
+            outside=self.outside,
+        )
         got = parameters(function)
         if len(got) != 1 + states:
             shape = "(self, s)" if states == 1 else "(self, s, t)"
