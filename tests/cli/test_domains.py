@@ -103,3 +103,38 @@ def test_an_action_without_instances_is_reported(streamproof: Any) -> None:
     assert done.code == 0
     assert "1 of 2 actions were taken; never enabled: right" in done.out
     assert "right           0         0  <- never enabled" in streamproof("check", "m.py", "--coverage").out
+
+
+def test_a_state_declares_the_same_each_time(streamproof: Any) -> None:
+    """An iterator that the first values are taken from is used up by the first call."""
+    written("3")
+    text = Path("m.py").read_text().replace("y=Range(0, 9))", "y=Range(0, 9, init=sum(FIRST)))")
+    Path("m.py").write_text(text.replace("class M(Model):", "FIRST = iter([1, 2])\n\n\nclass M(Model):"))
+    done = streamproof("check", "m.py")
+    assert done.code == 150
+    assert "m.py:35: state() of M declares something else each time it is called" in done.err
+
+
+def test_measures_change_nothing(streamproof: Any) -> None:
+    """Quantities are read as rules are."""
+    written("3")
+    text = (
+        Path("m.py").read_text().replace("    @invariant\n    def never(self, s):\n        return s.y == 0\n", MEASURE)
+    )
+    Path("m.py").write_text(text.replace("import *", "import *\nfrom streamproof import measure"))
+    done = streamproof("check", "m.py")
+    assert done.code == 150
+    assert "reading most() changed self.seen" in done.err
+
+
+MEASURE = """
+    seen = ()
+
+    def note(self):
+        self.seen = (*self.seen, 1)
+        return len(self.seen)
+
+    @measure
+    def most(self, s):
+        return s.x + self.note()
+"""

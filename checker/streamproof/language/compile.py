@@ -54,6 +54,8 @@ READ_AGAIN = 8
 ordinary Python for something."""
 DEADLOCK = "deadlock"
 TERMINATION = "termination"
+DECLARED_AGAIN = 1_000
+"""First values of all variables up to which `state()` is called twice, to see that it declares the same each time."""
 _READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
 """Types of domains that give the same values at each reading."""
 STACK = 8_000
@@ -147,6 +149,14 @@ def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc 
     declarations = dict(found.items())
     if not declarations:
         raise ModelError("the state has no variables", loc=found.loc, remedy="declare at least one in State(...)")
+    if not free and sum(len(d.first) for d in declarations.values()) <= DECLARED_AGAIN:
+        again = ordinary(model.state, "state()", home)
+        if not isinstance(again, State) or dict(again.items()) != declarations:
+            raise ModelError(
+                f"state() of {type(model).__name__} declares something else each time it is called",
+                loc=home,
+                remedy="compute what it uses in setup(), and keep lists: an iterator is empty after its first use",
+            )
     return declarations, found.loc
 
 
