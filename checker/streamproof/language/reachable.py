@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import pickle
 import sys
+import threading
 import types
 import warnings
 from collections import OrderedDict, defaultdict, deque
@@ -26,7 +27,7 @@ _FIXED = frozenset(
         *(bool, int, float, complex, str, bytes, range, slice, types.NoneType, types.EllipsisType, types.CodeType),
         *(types.NotImplementedType, types.WrapperDescriptorType, types.MethodDescriptorType, types.MethodWrapperType),
         *(types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType),
-        *(types.GenericAlias, types.UnionType),
+        *(types.GenericAlias, types.UnionType, type(threading.Lock()), type(threading.RLock())),
     }
 )
 _QUIET = frozenset(
@@ -142,15 +143,18 @@ def _arguments(value: Any) -> Parts:
 def _function(value: types.FunctionType) -> Parts:
     names = [*value.__dict__, *value.__code__.co_freevars]
     found = [*value.__dict__.values(), *(value.__closure__ or ())]
-    found += [value.__defaults__, value.__kwdefaults__, value.__code__]
-    if not is_elsewhere(str(value.__globals__.get("__name__", ""))):
-        found.append(sys.modules.get(value.__module__) if _is_home(value) else value.__globals__)
+    found += [value.__defaults__, value.__kwdefaults__, value.__code__, _home(value)]
     return names, found
 
 
-def _is_home(function: types.FunctionType) -> bool:
-    """Whether the variables that a function sees are those of its module."""
-    return getattr(sys.modules.get(function.__module__), "__dict__", None) is function.__globals__
+@lru_cache(maxsize=4096)
+def _home(function: types.FunctionType) -> Any:
+    """Where the global variables of a function are: its module, or a dict; None for modules that are leaves."""
+    space = function.__globals__
+    if is_elsewhere(str(space.get("__name__", ""))):
+        return None
+    module = sys.modules.get(function.__module__)
+    return module if getattr(module, "__dict__", None) is space else space
 
 
 def _module(value: types.ModuleType) -> Parts:
@@ -201,6 +205,7 @@ def own(module: str) -> None:
     if top not in _OWN:
         _OWN.add(top)
         is_elsewhere.cache_clear()
+        _home.cache_clear()
 
 
 @lru_cache(maxsize=4096)

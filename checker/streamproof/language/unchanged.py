@@ -16,6 +16,8 @@ from streamproof.system.records import dataclass
 MOST = 1_000_000
 """Objects that are looked at. More are refused: a change among the others would not be noticed."""
 _VALUES = frozenset({bool, int, float, complex, str, bytes})
+_LASTING = frozenset({tuple, frozenset, types.MethodType, types.BuiltinFunctionType, property, types.MappingProxyType})
+"""Types whose objects always consist of the same parts, which may change themselves."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +38,7 @@ class Unchanged:
         self, model: object, functions: Iterable[Callable[..., Any]], parts: Iterable[tuple[str, object]] = ()
     ) -> None:
         self._nodes: dict[int, _Node] = {}
+        self._watched: list[_Node] = []
         self._size = 0
         functions = list(functions)
         for one in (type(model), *functions):
@@ -51,6 +54,8 @@ class Unchanged:
                 continue
             node = _Node(value, path, read, *read(value))
             self._nodes[id(value)] = node
+            if type(value) not in _LASTING and (node.parts or not isinstance(value, type | types.ModuleType)):
+                self._watched.append(node)
             self._add(node, found)
 
     def _add(self, node: _Node, found: list[tuple[str, Any]]) -> None:
@@ -70,7 +75,7 @@ class Unchanged:
     def check(self, function: Callable[..., Any]) -> None:
         """Raises `ModelError` when something has changed since; `function` is the rule that was read last."""
         found: list[tuple[str, Any]] = []
-        for node in list(self._nodes.values()):
+        for node in self._watched:
             names, parts = node.read(node.value)
             if _same(names, node.names) and _same(parts, node.parts):
                 continue
