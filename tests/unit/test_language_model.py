@@ -212,9 +212,11 @@ def test_variants_override_rules() -> None:
     assert Interpreter(system).take(fill.instances[0], ((0, 0), "on", frozenset())) == ((1, 1), "on", frozenset())
 
 
-def test_an_empty_domain_leaves_the_rule_out() -> None:
-    """With one tank there is no inner one, hence no rule to drain it."""
-    assert [a.name for a in Pump.system(tanks=1).actions] == ["fill", "switch"]
+def test_an_empty_domain_leaves_the_rule_without_instances() -> None:
+    """With one tank there is no inner one to drain; the rule stays, so that reports count it as never enabled."""
+    system = Pump.system(tanks=1)
+    assert [a.name for a in system.actions if a.instances] == ["fill", "switch"]
+    assert system.action("drain").instances == ()
 
 
 def test_first_values() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import sys
 import types
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from streamproof.language.amounts import Amount, Indices, between, sort_of, term_of
 from streamproof.language.class_body import check_module
 from streamproof.language.declare import Decl, State
-from streamproof.language.elements import in_order
+from streamproof.language.elements import in_order, refuse_iterator
 from streamproof.language.faithful import as_member, members, plain_inside
 from streamproof.language.frames import ordinary
 from streamproof.language.guarded import called, read
@@ -53,6 +54,10 @@ READ_AGAIN = 8
 ordinary Python for something."""
 DEADLOCK = "deadlock"
 TERMINATION = "termination"
+DECLARED_AGAIN = 1_000
+"""First values of all variables up to which `state()` is called twice, to see that it declares the same each time."""
+_READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
+"""Types of domains that give the same values at each reading."""
 STACK = 8_000
 """Frames that lowering may use: calls of the model nest, and each takes some of ours."""
 
@@ -144,6 +149,14 @@ def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc 
     declarations = dict(found.items())
     if not declarations:
         raise ModelError("the state has no variables", loc=found.loc, remedy="declare at least one in State(...)")
+    if not free and sum(len(d.first) for d in declarations.values()) <= DECLARED_AGAIN:
+        again = ordinary(model.state, "state()", home)
+        if not isinstance(again, State) or dict(again.items()) != declarations:
+            raise ModelError(
+                f"state() of {type(model).__name__} declares something else each time it is called",
+                loc=home,
+                remedy="compute what it uses in setup(), and keep lists: an iterator is empty after its first use",
+            )
     return declarations, found.loc
 
 
@@ -198,6 +211,7 @@ class Reader:
         self.called = within.called if within is not None else str
         self.sorts: dict[str, Sort] = {n: d.sort for n, d in self.declarations.items()}
         self.end_checks: list[Check] = []
+        self.outside = Outside()
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the machine; `extra` are properties stated outside the model. Raises `ModelError`."""
@@ -206,7 +220,7 @@ class Reader:
         self._refuse_clashes(found, extra)
         above = f"{self.names.path}." if self.names is not None else ""
         parts = [] if self.names is None else [(p.path.removeprefix(above), p.model) for p in self.names.parts()]
-        unchanged = Unchanged(self.model, [f for _, f in found.values()], parts)
+        unchanged = Unchanged(self.model, [*(f for _, f in found.values()), *extra], parts)
         actions: list[Action] = []
         props: list[Property] = []
         lemmas: list[Property] = []
@@ -222,8 +236,7 @@ class Reader:
                 )
             match mark:
                 case ActionMark():
-                    action = self._action(name, mark, function, unchanged)
-                    actions.extend([action] if action else [])
+                    actions.append(self._action(name, mark, function, unchanged))
                 case PropertyMark() if not self.bare and self._wanted(mark):
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
                 case RefinementMark() if not self.bare and not self.safety_only:
@@ -234,7 +247,7 @@ class Reader:
                     self.end_checks += checks
                 case InitiallyMark():
                     initially = b.and_((initially, self._initially(function)))
-            unchanged.check(function)
+            self._expect(unchanged, function)
         if not actions and not (self.within is not None and self.within.composite):
             raise ModelError(
                 f"{type(self.model).__name__} has no actions",
@@ -254,10 +267,12 @@ class Reader:
                 )
             if self._wanted(mark):
                 (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
+                self._expect(unchanged, function)
         for name, mark, function, at in reversed(refinements):
             props[at:at] = refined(
                 self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
             )
+            unchanged.check(function)
         if self.model.check_deadlock and not self.bare:
             doc = "Every reachable state has a successor or is a declared legal end."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
@@ -310,9 +325,15 @@ class Reader:
                 raise ModelError(f"{name!r} names {seen[name]} and {kind}", loc=loc, remedy="rename one of them")
             seen[name] = kind
 
+    def _expect(self, unchanged: Unchanged, function: Callable[..., Any]) -> None:
+        """Raises `ModelError` if ordinary Python that was run since the last time changed something."""
+        if self.outside.asked:
+            unchanged.check(function)
+            self.outside.asked = False
+
     # --- actions
 
-    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action | None:
+    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action:
         names = list(parameters(function))[1:]
         if not names:
             raise ModelError(
@@ -334,15 +355,14 @@ class Reader:
                     remedy=f"write def {name}(self, s, {', '.join(declared)})",
                 )
         domains = [self._domain(name, p, declared[p], function) for p in given]
-        if not all(domains):
-            return None  # the rule has no place at these parameters
         instances: list[Instance] = []
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
-            outside = Outside()
+            outside = self.outside if at else Outside()
             made = [i for i, _ in self.instances(name, function, args, outside=outside)]
-            if at == 0:
+            if at == 0 and outside.asked:
                 unchanged.check(function)
+                self.outside.asked = True
             if at == 0 and outside.asked and made[:READ_AGAIN] != self._again(name, function, args):
                 raise ModelError(
                     f"action {name} is another one each time it is read",
@@ -375,8 +395,10 @@ class Reader:
                     remedy="name a parameter or something set in setup(), or give a list",
                 ) from None
         if isinstance(given, types.FunctionType | types.MethodType):
+            self.outside.asked = True
             run = partial(called, given) if self.free else given
             given = ordinary(partial(run, self.model), what, loc)
+        refuse_iterator(given, loc, what)
         if type(given) is Amount:
             given = between([term_of(given)], loc)
         if type(given) is Indices:
@@ -384,10 +406,14 @@ class Reader:
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
         if isinstance(given, Decl):
-            given = values(given.sort)
+            given = tuple(islice(values(given.sort), INSTANCE_LIMIT + 1))
         if not isinstance(given, Iterable) or isinstance(given, str):
             raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
-        domain = in_order(islice(given, INSTANCE_LIMIT + 1) if not isinstance(given, set | frozenset) else given)
+        domain = _elements(given)
+        if type(given) not in _READ_ALIKE and domain != _elements(given):
+            raise ModelError(
+                f"{what} has other values each time it is read", loc=loc, remedy="keep a list or tuple: list(...)"
+            )
         if len(domain) > INSTANCE_LIMIT:
             raise ModelError(
                 f"{what} has more than {INSTANCE_LIMIT:,} values", loc=loc, remedy="a smaller domain, as range(3)"
@@ -413,7 +439,7 @@ class Reader:
         """One instance per way through the action's choices, with these choices; `apart` as for `ways`.
 
         `outside` is told what reading them had to do with ordinary Python."""
-        noted = outside or Outside()
+        noted = outside or self.outside
         name = self.called(name)
         label = f"{name}({', '.join(f'{n}={plain_inside(v)}' for n, v in args)})"
 
@@ -451,7 +477,13 @@ class Reader:
                 remedy=f"write def {name}(self, s): there is no next state in it",
             )
         world = World(
-            sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, temporal=True, free=self.free
+            sorts=self.sorts,
+            state=self._state(),
+            label=f"{name}()",
+            in_action=False,
+            temporal=True,
+            free=self.free,
+            outside=self.outside,
         )
         formula = Lowering(world).behaviour(function, [self.model, StateRef(names=self.names)])
         checks = tuple(p.check for p in world.checks)
@@ -462,7 +494,14 @@ class Reader:
         self, function: Callable[..., Any], states: int
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         name = function.__name__
-        world = World(sorts=self.sorts, state=self._state(), label=f"{name}()", in_action=False, free=self.free)
+        world = World(
+            sorts=self.sorts,
+            state=self._state(),
+            label=f"{name}()",
+            in_action=False,
+            free=self.free,
+            outside=self.outside,
+        )
         got = parameters(function)
         if len(got) != 1 + states:
             shape = "(self, s)" if states == 1 else "(self, s, t)"
@@ -489,3 +528,8 @@ class Reader:
                 remedy="test first that the value is there: a condition on first values must be defined for all of them",
             )
         return expr
+
+
+def _elements(domain: Iterable[Any]) -> list[Any]:
+    """The values of a domain, up to one more than it may have."""
+    return in_order(islice(domain, INSTANCE_LIMIT + 1) if not isinstance(domain, set | frozenset) else domain)

@@ -195,11 +195,15 @@ def refuse_used_up(value: Term, loc: Loc) -> None:
     refuse_iterator(value, loc)
 
 
-def refuse_iterator(value: Term, loc: Loc) -> None:
-    """Raises `ModelError` for an iterator of ordinary Python, which a model or module keeps: reading it uses it up."""
+def refuse_iterator(value: Term, loc: Loc | None, what: str = "") -> None:
+    """Raises `ModelError` for an iterator of ordinary Python, which a model or module keeps: reading it uses it up.
+
+    `what`: what the iterator is used as, for the message."""
     if not symbolic(value) and isinstance(value, Iterator):
         raise ModelError(
-            f"{describe(value)} is empty after its first use", loc=loc, remedy="keep a list or tuple: list(...)"
+            f"{f'{what} is ' if what else ''}{describe(value)}{', which' if what else ''} is empty after its first use",
+            loc=loc,
+            remedy="keep a list or tuple: list(...)",
         )
 
 

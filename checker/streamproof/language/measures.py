@@ -14,6 +14,7 @@ from streamproof.language.model import Model, marked
 from streamproof.language.primitives import MARK, MeasureMark
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe, is_expr
+from streamproof.language.unchanged import Unchanged
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
@@ -31,7 +32,8 @@ def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tup
         return ()
     with _deep():
         reader = _reader(model)
-        read = (_measure(reader, name, function) for name, function in found.items())
+        unchanged = Unchanged(reader.model, found.values())
+        read = (_measure(reader, name, function, unchanged) for name, function in found.items())
         return tuple(measure for measure in read if measure is not None)
 
 
@@ -61,7 +63,7 @@ def _reader(model: Model) -> Reader:
     return CompositeReader(model, True, None, {}).outermost()
 
 
-def _measure(reader: Reader, name: str, function: Callable[..., Any]) -> Measure | None:
+def _measure(reader: Reader, name: str, function: Callable[..., Any], unchanged: Unchanged) -> Measure | None:
     got = list(inspect.signature(function, follow_wrapped=False).parameters)
     if len(got) != 2:
         raise ModelError(
@@ -72,6 +74,8 @@ def _measure(reader: Reader, name: str, function: Callable[..., Any]) -> Measure
     state = {n: b.var(n, s) for n, s in reader.sorts.items()}
     world = World(sorts=reader.sorts, state=state, label=f"{name}()", in_action=False)
     value, loc = Lowering(world).returned(function, [reader.model, StateRef(names=reader.names)])
+    if world.outside.asked:
+        unchanged.check(function)
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool):

@@ -9,6 +9,7 @@ from typing import Any
 
 from streamproof.language import places
 from streamproof.language.elements import unconditional
+from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.lift import merge
 from streamproof.language.operators import equal, host, integer
 from streamproof.language.terms import Cases, Cell, Method, Ref, Several, Term, describe, is_expr, known, simple
@@ -16,7 +17,7 @@ from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import BoolSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
+from streamproof.system.sorts import BoolSort, EnumSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, contains
 
 QUEUE = "a Queue has push, pop, clear, head, full, len, in and []"
 SET = "a Set has add, discard, remove, clear, len, in, | & - and <="
@@ -220,11 +221,21 @@ def pick_from_list(world: World, content: Content, index: Term, loc: Loc, text: 
 
 def pick_from_dict(world: World, content: Mapping[object, Term], key: Term, loc: Loc, text: str) -> Term:
     """Value of a known dict at a key that depends on the state."""
+    if isinstance(content, types.MappingProxyType):
+        content = content.copy()
+        expect_faithful(content, loc)
+    if not isinstance(content, dict):
+        raise ModelError(
+            f"a {type(content).__name__} has its own way to find a key, which depends on the state here",
+            loc=loc,
+            remedy="use a dict",
+        )
     hits: list[tuple[Expr, Term]] = []
     for k, v in content.items():
-        if is_expr(key) and not possible(k, key.sort):
+        fit = as_key(k, key.sort, loc) if is_expr(key) else k
+        if fit is ABSENT:
             continue
-        same = equal(world, key, _as_kind(k, key.sort) if is_expr(key) else k, loc)
+        same = equal(world, key, fit, loc)
         hits.append((same if is_expr(same) else b.truth(bool(same)), v))
     if isinstance(content, Counter) or (isinstance(content, defaultdict) and content.default_factory is not None):
         result: Term = _missing(content, loc)
@@ -251,19 +262,35 @@ def _missing(content: Counter[Any] | defaultdict[Any, Any], loc: Loc) -> Term:
     return made
 
 
-def possible(key: object, sort: Sort) -> bool:
-    """Whether a host value may be one of `sort`; a key that cannot be is never met."""
-    if isinstance(sort, OptionSort):
-        return key is None or possible(key, sort.element)
-    if isinstance(sort, RangeSort):
-        return isinstance(key, int)
-    return contains(sort, _as_kind(key, sort))
+ABSENT: Any = object()
+"""No value of the sort is equal to the key."""
 
 
-def _as_kind(key: object, sort: Sort) -> object:
-    """A key as a truth value or number, whichever `sort` has: for Python, True and 1 are the same key."""
+def as_key(key: object, sort: Sort, loc: Loc) -> Any:
+    """The value of `sort` that is equal to a key of a dict for Python; `ABSENT` where certainly none is.
+
+    Raises `ModelError` for a key that may be equal to one in another way: a float, or an object with its own `__eq__`."""
     if isinstance(sort, OptionSort):
-        return _as_kind(key, sort.element)
-    if isinstance(sort, BoolSort) and type(key) is int and key in (0, 1):
-        return bool(key)
-    return int(key) if isinstance(sort, RangeSort) and isinstance(key, bool) else key
+        return None if key is None else as_key(key, sort.element, loc)
+    expect_faithful(key, loc)
+    key = plain(key)
+    if isinstance(sort, RangeSort) and isinstance(key, int):
+        return int(key)
+    if isinstance(sort, BoolSort) and type(key) is int:
+        return bool(key) if key in (0, 1) else ABSENT
+    if contains(sort, key):
+        return key
+    if not _never_equal(key, alone=isinstance(sort, BoolSort | RangeSort | EnumSort)):
+        raise ModelError(
+            f"the key {describe(key)} of the dict may be equal to a value of {sort}, or not",
+            loc=loc,
+            remedy=f"use keys that are values of {sort}",
+        )
+    return ABSENT
+
+
+def _never_equal(key: object, *, alone: bool) -> bool:
+    """Whether a key is equal to values of its own type only; `alone`: it is compared with no tuple or set."""
+    if isinstance(key, tuple | frozenset):
+        return alone or not any(isinstance(k, bool | tuple | frozenset) or not _never_equal(k, alone=True) for k in key)
+    return isinstance(key, int | str | bytes | types.NoneType) or type(key).__eq__ is object.__eq__

@@ -1,21 +1,34 @@
-"""Noticing that a rule changed an ordinary Python object: an attribute of the model, or a variable of its module."""
+"""Noticing that a rule changed an ordinary Python object: anything that a function which it calls can reach."""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from operator import is_
 from typing import Any
 
-from streamproof.language.effects import MUTABLE
+from streamproof.language.reachable import MEMORY, Read, is_elsewhere, own, reader
 from streamproof.language.sources import place
 from streamproof.system.errors import ModelError
+from streamproof.system.records import dataclass
 
-_PLAIN = (bool, int, float, str, bytes, types.NoneType)
-_EXACTLY = frozenset(_PLAIN)
-_WATCHED = (*MUTABLE, *_PLAIN, tuple, frozenset)
-_LARGE = 10_000
-"""Containers with more elements than this are compared by their length only."""
+MOST = 1_000_000
+"""Objects that are looked at. More are refused: a change among the others would not be noticed."""
+_VALUES = frozenset({bool, int, float, complex, str, bytes})
+_LASTING = frozenset({tuple, frozenset, types.MethodType, types.BuiltinFunctionType, property, types.MappingProxyType})
+"""Types whose objects always consist of the same parts, which may change themselves."""
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """An object, what it is called, and its parts as they were."""
+
+    value: Any
+    path: str
+    read: Read
+    names: list[Any]
+    parts: list[Any]
 
 
 class Unchanged:
@@ -24,115 +37,117 @@ class Unchanged:
     def __init__(
         self, model: object, functions: Iterable[Callable[..., Any]], parts: Iterable[tuple[str, object]] = ()
     ) -> None:
-        modules = {id(g): g for f in functions if (g := getattr(f, "__globals__", None)) is not None}
-        self._model = model
-        self._parts = list(parts)
-        self._modules = list(modules.values())
-        owners = [type(model), *(type(part) for _, part in self._parts)]
-        self._classes = list(dict.fromkeys(c for owner in owners for c in owner.__mro__ if _is_users(c)))
-        spaces = [("self.", vars(model)), *((f"{c.__name__}.", vars(c)) for c in self._classes)]
-        self._objects = [(f"{at}{n}", v) for at, space in spaces for n, v in space.items() if _has_attributes(v)]
-        self._fixed = {name: (value, _print(value, ())) for name, value in self._items() if _is_fixed(value)}
-        self._before = dict(self._prints())
+        self._nodes: dict[int, _Node] = {}
+        self._watched: list[_Node] = []
+        self._size = 0
+        functions = list(functions)
+        for one in (type(model), *functions):
+            own(one.__module__)
+        roots = [("self", model), *((f"self.{path}", part) for path, part in parts)]
+        self._reach([*roots, *((f.__name__, f) for f in functions)])
 
-    def _items(self) -> Iterator[tuple[str, Any]]:
-        yield from ((f"self.{n}", v) for n, v in vars(self._model).items())
-        for path, part in self._parts:
-            yield from ((f"self.{path}.{n}", v) for n, v in vars(part).items())
-        for cls in self._classes:
-            yield from ((f"{cls.__name__}.{n}", v) for n, v in vars(cls).items() if _own(n, v))
-        for module in self._modules:
-            yield from ((n, v) for n, v in module.items() if _own(n, v))
-        for name, value in self._objects:
-            yield from ((f"{name}.{n}", v) for n, v in list(vars(value).items()) if isinstance(v, _PLAIN))
+    def _reach(self, found: list[tuple[str, Any]]) -> None:
+        """Notes objects, and what they consist of, the nearest first."""
+        for path, value in found:  # which grows meanwhile
+            read = reader(type(value))
+            if read is None or id(value) in self._nodes:
+                continue
+            node = _Node(value, path, read, *read(value))
+            self._nodes[id(value)] = node
+            if type(value) not in _LASTING and (node.parts or not isinstance(value, type | types.ModuleType)):
+                self._watched.append(node)
+            self._add(node, found)
 
-    def _prints(self) -> Iterator[tuple[str, Any]]:
-        for name, value in self._items():
-            fixed = self._fixed.get(name)
-            yield name, fixed[1] if fixed is not None and fixed[0] is value else _print(value, ())
+    def _add(self, node: _Node, found: list[tuple[str, Any]]) -> None:
+        self._size += len(node.parts)
+        if self._size > MOST:
+            raise ModelError(
+                f"functions of the model can reach more than {MOST:,} objects, and could change them unnoticed",
+                loc=place(type(node.value)) if isinstance(node.value, types.FunctionType) else None,
+                remedy="keep large data out of the model, its classes and modules",
+            )
+        named = len(node.names)
+        for at, part in enumerate(node.parts):
+            if reader(type(part)) is not None and id(part) not in self._nodes:
+                found.append((_called(node, node.names[at] if at < named else at), part))
+        found += [(node.path, key) for key in node.names if type(key) is not str and reader(type(key)) is not None]
 
     def check(self, function: Callable[..., Any]) -> None:
         """Raises `ModelError` when something has changed since; `function` is the rule that was read last."""
-        now = dict(self._prints())
-        if now == self._before:
-            return
-        objects = {name for name, _ in self._objects}
-        for name in sorted(now.keys() | self._before.keys()):
-            if name not in self._before and (not name.startswith("self.") or self._computed(name[5:])):
+        found: list[tuple[str, Any]] = []
+        for node in self._watched:
+            names, parts = node.read(node.value)
+            if _same(names, node.names) and _same(parts, node.parts):
                 continue
-            if name not in self._before and name.rpartition(".")[0] in objects:
-                continue  # an object may remember results
-            if now.get(name) != self._before.get(name):
+            changed = None if type(node.value) is MEMORY else _difference(node, names, parts)
+            if changed is not None:
                 raise ModelError(
-                    f"reading {function.__name__}() changed {name}",
+                    f"reading {function.__name__}() changed {changed}",
                     loc=place(function),
                     remedy="a function that a rule calls must not change Python objects (use functools.cache to "
                     "remember results); what changes belongs to the state",
                 )
-
-    def _computed(self, attribute: str) -> bool:
-        owners = [self._model, *(part for _, part in self._parts)]
-        name = attribute.rpartition(".")[2]
-        return any(isinstance(getattr(type(owner), name, None), cached_property) for owner in owners)
-
-
-@lru_cache(maxsize=1024)
-def _watched(kind: type) -> bool:
-    """Whether variables of this type are watched; remembered, because there are many types to compare with."""
-    return issubclass(kind, _WATCHED)
+            self._size -= len(node.parts)
+            node.names, node.parts = names, parts
+            self._add(node, found)
+        self._reach(found)
 
 
-def _own(name: str, value: Any) -> bool:
-    """Whether a variable of a class or module is watched."""
-    return not name.startswith("__") and _watched(value.__class__)
+def _same(one: list[Any], other: list[Any]) -> bool:
+    return len(one) == len(other) and all(map(is_, one, other))
 
 
-def _is_users(cls: type) -> bool:
-    """Whether a class of a model is written by its author."""
-    return not cls.__module__.startswith("streamproof.language") and cls is not object
+def _alike(one: Any, other: Any) -> bool:
+    """Whether one part may stand in the place of another."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if type(one) is tuple:
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return type(one) in _VALUES and bool(one == other)
 
 
-def _has_attributes(value: Any) -> bool:
-    """Whether a value is an object whose plain attributes are watched: no container, class, function or module."""
-    kind = value.__class__
-    if kind.__module__.startswith(("streamproof.", "_frozen_importlib")):
-        return False  # free parameters among them, which have no attributes
-    return not issubclass(kind, (*_WATCHED, type, types.FunctionType, types.ModuleType)) and hasattr(value, "__dict__")
+def _difference(node: _Node, names: list[Any], parts: list[Any]) -> str | None:
+    """What of an object is not what it was; what remembers a result may be new."""
+    old, new = (
+        {n if type(n) is str else id(n): (n, p) for n, p in zip(*both, strict=False)}
+        for both in ((node.names, node.parts), (names, parts))
+    )
+    for key, (name, part) in old.items():
+        if key not in new or not _alike(part, new[key][1]):
+            return _called(node, name)
+    for key, (name, part) in new.items():
+        if key not in old and not _may_appear(node.value, name, part):
+            return _called(node, name)
+    if [key for key in new if key in old] != list(old):
+        return node.path  # the order is another one
+    rest, later = node.parts[len(node.names) :], parts[len(names) :]
+    return None if len(rest) == len(later) and all(map(_alike, rest, later)) else node.path
 
 
-class _Same:
-    """Stands for one object, and keeps it: its number alone could be that of another one, made after it is gone."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other._value is self._value
-
-    def __hash__(self) -> int:
-        return id(self._value)
+def _may_appear(owner: Any, name: Any, part: Any) -> bool:
+    """Whether a new attribute is a result that is remembered, or a module that was imported."""
+    if isinstance(owner, types.ModuleType):
+        return isinstance(part, types.ModuleType)
+    if type(name) is not str or isinstance(owner, type):
+        return False
+    found = (vars(base).get(name) for base in type(owner).__mro__)
+    return any(isinstance(one, cached_property) for one in found) or _is_installed(type(owner))
 
 
-def _is_fixed(value: Any) -> bool:
-    """Whether the print of this very object cannot change: nothing in it can be changed in place."""
-    if isinstance(value, tuple | frozenset):
-        return all(map(_is_fixed, value))
-    return not isinstance(value, MUTABLE)
+def _is_installed(kind: type) -> bool:
+    """Whether objects of a class may keep results of their own accord, as those of networkx do."""
+    return is_elsewhere(kind.__module__) and kind.__module__ not in ("builtins", "types", "collections")
 
 
-def _print(value: Any, inside: tuple[int, ...]) -> Any:
-    """What identifies the content of a value: plain values by themselves, containers by theirs, the rest by identity."""
-    if type(value) in _EXACTLY or isinstance(value, _PLAIN):
-        return (type(value), value)
-    if id(value) in inside or not isinstance(value, (*MUTABLE, tuple, frozenset)):
-        return _Same(value)
-    if len(value) > _LARGE:
-        return ("large", len(value))
-    within = (*inside, id(value))
-    if isinstance(value, dict):
-        return (_Same(value), tuple((_print(k, within), _print(v, within)) for k, v in value.items()))
-    if isinstance(value, set | frozenset):
-        return (_Same(value), frozenset(_print(v, within) for v in value))
-    return (_Same(value) if isinstance(value, MUTABLE) else "tuple", tuple(_print(v, within) for v in value))
+def _called(node: _Node, name: Any) -> str:
+    """What to call a part of an object: by its name, its key or its position."""
+    owner = node.value
+    if isinstance(owner, types.ModuleType):
+        return str(name)
+    if isinstance(owner, type | types.FunctionType):
+        return f"{owner.__name__}.{name}" if type(name) is str else owner.__name__
+    if type(owner) in (list, tuple, dict) and type(name) in _VALUES:
+        return f"{node.path}[{name!r}]" if type(owner) is not dict or name in node.names else node.path
+    return f"{node.path}.{name}" if type(name) is str else node.path
