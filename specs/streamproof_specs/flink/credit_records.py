@@ -118,7 +118,7 @@ def trace_runs(path: Path, other: Other = lambda record: False) -> list[TraceRun
     if glob.has_magic(text) and not path.exists():
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
         if not found:
-            raise InputError(f"nothing matches the pattern {text}", remedy="Traces are named *.jsonl or *.ndjson.")
+            raise InputError(f"nothing matches the pattern {text}", remedy="traces are named *.jsonl or *.ndjson")
         runs = [run for match in found if match.is_dir() for run in _below(match, other)]
         folders: dict[Path, list[Path]] = {}
         for match in found:
@@ -129,7 +129,7 @@ def trace_runs(path: Path, other: Other = lambda record: False) -> list[TraceRun
         return _below(path, other)
     if path.exists():
         return [TraceRun(path.name.partition(".")[0], path.parent, (path,))] if is_trace(path, other) else []
-    raise InputError(f"there is no file or folder {text}", remedy="Give a trace, a folder of traces, or a pattern.")
+    raise InputError(f"there is no file or folder {text}", remedy="give a trace, a folder of traces, or a pattern")
 
 
 def is_trace(file: Path, other: Other) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,9 @@ class FlinkFailover:
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
-        attempts = tuple(Attempts(run, job, not reasons.beginning).tasks())
         graph, origin = self._graph(run, job, given)
+        outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
+        attempts = tuple(Attempts(run, job, not reasons.beginning, outputs).tasks())
         title = run.jobs[job]
         try:
             recorded = recorded_graph(graph)
@@ -98,7 +100,7 @@ def _given(run: FlinkRun, path: Path) -> RestJob:
     if given.job not in run.jobs:
         raise InputError(
             f"{path}: the job graph is that of job {given.job}, which the run {run.name} does not have",
-            remedy=f"Its jobs are {', '.join(run.jobs) or 'not named by any log'}.",
+            remedy=f"its jobs are {', '.join(run.jobs) or 'not named by any log'}",
         )
     return given
 

@@ -68,7 +68,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
     elif glob.has_magic(text):
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
         if not found:
-            raise InputError(f"nothing matches the pattern {text}", remedy=f"Logs are named {LOOKED_FOR}.")
+            raise InputError(f"nothing matches the pattern {text}", remedy=f"logs are named {LOOKED_FOR}")
         runs = [run for match in found if match.is_dir() for run in _runs_below(match)]
         folders: dict[Path, list[Path]] = {}
         for match in found:
@@ -77,14 +77,14 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
         runs += [RunFiles(_folder_name(folder), folder, tuple(files)) for folder, files in folders.items()]
         runs = list({(run.folder, run.files): run for run in runs}.values())
     else:
-        raise InputError(f"there is no file or folder {text}", remedy="Give a log, a folder of logs, or a pattern.")
+        raise InputError(f"there is no file or folder {text}", remedy="give a log, a folder of logs, or a pattern")
     skipped = [file for run in runs for file in run.skipped]
     runs = [run for run in runs if run.files]
     if not runs and skipped:
         raise InputError(f"{text}: no log can be read: {skipped[0]} {_why_skipped(skipped[0])}", remedy=_UNPACK)
     if not runs:
         raise InputError(
-            f"{text}: no log was found", remedy=f"Looked for {LOOKED_FOR}, in the folder and those below it."
+            f"{text}: no log was found", remedy=f"looked for {LOOKED_FOR}, in the folder and those below it"
         )
     return runs
 
@@ -131,7 +131,7 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
         report(Problem(str(file), number, f"the compressed file is damaged after this line ({error})"))
     except OSError as error:
         raise InputError(
-            f"{file}: cannot be read: {error.strerror or error}", remedy="Check the path and its rights."
+            f"{file}: cannot be read: {error.strerror or error}", remedy="check the path and its rights"
         ) from error
 
 
