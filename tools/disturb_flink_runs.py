@@ -2,7 +2,9 @@
 
 Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] RUN ...``. Each copy of a
 run gets one to three disturbances: lines of different threads change places, a clock is off, the times of
-one file are later than those of the others, a file is missing, a file is rotated, the end of a file is missing.
+one file are later than those of the others, a file is missing, a file is rotated, with numbers in either direction or in the
+middle of the name, the end of a file is missing, a file was collected twice, times have no date or no fraction or go over
+midnight, the context holds an identifier.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ class Copy:
 
     logs: dict[str, list[bytes]] = field(default_factory=dict)
     others: dict[str, bytes] = field(default_factory=dict)
+    layout: list[Callable[[bytes], bytes]] = field(default_factory=list)
+    """Changes the heads of all records, last of all."""
 
     @classmethod
     def of(cls, folder: Path) -> Copy:
@@ -46,7 +50,7 @@ class Copy:
         copy = cls()
         for file in sorted(folder.iterdir()):
             data = file.read_bytes()
-            if re.search(r"\.log(\.\d+)?$", file.name):
+            if re.search(r"\.log(\.[\d-]+)?$", file.name):
                 copy.logs[file.name] = records(data)
             else:
                 copy.others[file.name] = data
@@ -60,6 +64,8 @@ class Copy:
     def write(self, folder: Path) -> None:
         """Writes the run into an empty folder."""
         for name, parts in self.logs.items():
+            for change in self.layout:
+                parts = list(map(change, parts))
             (folder / name).write_bytes(b"".join(parts))
         for name, data in self.others.items():
             (folder / name).write_bytes(data)
@@ -242,8 +248,75 @@ def cut(copy: Copy, rng: random.Random) -> str:
     return f"cut {name} after {len(data)} bytes"
 
 
-DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (swap, linger, shift, delay, drop, split, cut)
-HARMLESS = frozenset({"swap", "linger", "shift", "delay"})
+def rotate(copy: Copy, rng: random.Random) -> str:
+    """The logs of one process, or all, are rotated: their parts count upwards or downwards, or have a date in their names."""
+    logs = [
+        name for name in copy.logs if name.endswith(".log") and not any(n.startswith(f"{name}.") for n in copy.logs)
+    ]
+    chosen = logs if rng.random() < 0.5 else rng.sample(logs, min(1, len(logs)))
+    number = rng.randint(2, 6)
+    style = rng.choice(
+        ("{stem}.log.{up}", "{stem}.log.{down}", "{stem}-2026-11-21-{up}.log", "{stem}.log.2026-11-21-{down}")
+    )
+    for name in chosen:
+        parts, stem = copy.logs[name], name.removesuffix(".log")
+        cuts = [0, *sorted(rng.randint(0, len(parts)) for _ in range(number)), len(parts)]
+        for at in range(number):
+            older = style.format(stem=stem, up=at + 1, down=number - at)
+            copy.logs[older] = parts[cuts[at] : cuts[at + 1]]
+        copy.logs[name] = parts[cuts[-2] :]
+    return f"rotate {len(chosen)} logs into {number + 1} parts as {style}"
+
+
+def twice(copy: Copy, rng: random.Random) -> str:
+    """A file was collected twice, the second time perhaps without its end or its beginning."""
+    name = rng.choice(sorted(copy.logs) + copy.traces)
+    if name in copy.logs:
+        parts = copy.logs[name]
+        place = rng.randint(0, len(parts))
+        copy.logs[f"collected-{name}"] = rng.choice((parts, parts[:place], parts[place:]))
+    else:
+        copy.others[f"collected-{name}"] = copy.others[name]
+    return f"twice {name}"
+
+
+def layout(copy: Copy, rng: random.Random) -> str:
+    """Times without date, without fraction, or without both; perhaps midnight comes in the middle of the run."""
+    date, fraction = rng.choice(((False, True), (True, False), (False, False)))
+    times = [head[1].decode() for parts in copy.logs.values() for part in parts if (head := HEAD.match(part))]
+    by = timedelta()
+    if times and rng.random() < 0.5:
+        middle = datetime.fromisoformat(sorted(times)[len(times) // 2])
+        by = datetime(middle.year, middle.month, middle.day) + timedelta(days=1) - middle
+
+    def changed(record: bytes) -> bytes:
+        head = HEAD.match(record)
+        if not head:
+            return record
+        at = (datetime.fromisoformat(head[1].decode()) + by).isoformat(sep=" ")
+        return at[0 if date else 11 :].encode() + (head[2] if fraction else b"") + record[head.end() :]
+
+    if not copy.layout:
+        copy.layout.append(changed)
+    return f"layout {'with' if date else 'without'} date, {'with' if fraction else 'without'} fraction, {by} later"
+
+
+def context(copy: Copy, rng: random.Random) -> str:
+    """The diagnostic context has an identifier that is no job's."""
+    identifier = b"%032x" % rng.getrandbits(128)
+    form = rng.choice((b"\\1[%s] \\2- ", b"\\1\\2[%s] - ", b"\\1\\g<2>%s - ")) % identifier
+
+    def changed(record: bytes) -> bytes:
+        return re.sub(rb"^([^\n]{19,23} \w+ +)([\w.$]+ +)\[\] - ", form, record, count=1)
+
+    copy.layout.insert(0, changed)
+    return f"context {identifier.decode()}"
+
+
+DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (
+    swap, linger, shift, delay, drop, split, cut, rotate, twice, layout, context,
+)  # fmt: skip
+HARMLESS = frozenset({"swap", "linger", "shift", "delay", "twice", "layout", "context"})
 """Disturbances that take nothing away: the verdict stays what it was."""
 
 

@@ -214,3 +214,19 @@ def test_a_log_that_differs_from_another_is_no_copy(run: Path) -> None:
     data = (run / "taskmanager-1.log").read_bytes()
     (run / "another.log").write_bytes(data.replace(b"Received task ", b"Received  task ", 1))
     assert verdicts(run) == ["rejected"]
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.5])
+def test_a_copy_of_a_credit_trace_is_read_once(
+    kept: float, flink_credit: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The records of a process are in two files; those of a copy with other content are judged."""
+    run = shutil.copytree(flink_credit / "k-2x2-e2-f3-batch", tmp_path / "run")
+    trace = run / "taskmanager-1.trace.jsonl"
+    whole = verdicts(run)
+    lines = trace.read_bytes().splitlines(keepends=True)
+    (run / "copy.trace.jsonl").write_bytes(b"".join(lines[: int(len(lines) * kept)]))
+    assert verdicts(run) == whole
+    assert "of its records are in other files too; they are left out" in " ".join(capsys.readouterr().err.split())
+    (run / "copy.trace.jsonl").write_bytes(re.sub(rb'"ns":(\d)', rb'"ns":1\1', b"".join(lines)))
+    assert "rejected" in verdicts(run)
