@@ -41,6 +41,8 @@ class Copy:
 
     logs: dict[str, list[bytes]] = field(default_factory=dict)
     others: dict[str, bytes] = field(default_factory=dict)
+    last: list[Callable[[], None]] = field(default_factory=list)
+    """What is done to the files when all else is done to their records."""
     layout: list[Callable[[bytes], bytes]] = field(default_factory=list)
     """Changes the heads of all records, last of all."""
 
@@ -63,9 +65,11 @@ class Copy:
 
     def write(self, folder: Path) -> None:
         """Writes the run into an empty folder."""
+        for change in self.last:
+            change()
         for name, parts in self.logs.items():
-            for change in self.layout:
-                parts = list(map(change, parts))
+            for written in self.layout:
+                parts = list(map(written, parts))
             (folder / name).write_bytes(b"".join(parts))
         for name, data in self.others.items():
             (folder / name).write_bytes(data)
@@ -249,35 +253,42 @@ def cut(copy: Copy, rng: random.Random) -> str:
 
 
 def rotate(copy: Copy, rng: random.Random) -> str:
-    """The logs of one process, or all, are rotated: their parts count upwards or downwards, or have a date in their names."""
-    logs = [
-        name for name in copy.logs if name.endswith(".log") and not any(n.startswith(f"{name}.") for n in copy.logs)
-    ]
-    chosen = logs if rng.random() < 0.5 else rng.sample(logs, min(1, len(logs)))
-    number = rng.randint(2, 6)
-    style = rng.choice(
-        ("{stem}.log.{up}", "{stem}.log.{down}", "{stem}-2026-11-21-{up}.log", "{stem}.log.2026-11-21-{down}")
-    )
-    for name in chosen:
-        parts, stem = copy.logs[name], name.removesuffix(".log")
-        cuts = [0, *sorted(rng.randint(0, len(parts)) for _ in range(number)), len(parts)]
-        for at in range(number):
-            older = style.format(stem=stem, up=at + 1, down=number - at)
-            copy.logs[older] = parts[cuts[at] : cuts[at + 1]]
-        copy.logs[name] = parts[cuts[-2] :]
-    return f"rotate {len(chosen)} logs into {number + 1} parts as {style}"
+    """Logs are rotated: their parts count upwards or downwards, or have a date in their names."""
+    number, share, seed = rng.randint(2, 6), rng.choice((0.5, 1)), rng.random()
+    style = rng.choice(("{}.log.{up}", "{}.log.{down}", "{}-2026-11-21-{up}.log", "{}.log.2026-11-21-{down}"))
+
+    def rotated() -> None:
+        own = random.Random(seed)
+        whole = [n for n in copy.logs if n.endswith(".log") and not any(o.startswith(f"{n}.") for o in copy.logs)]
+        for name in own.sample(whole, int(share * len(whole))):
+            parts = copy.logs[name]
+            cuts = [0, *sorted(own.randint(0, len(parts)) for _ in range(number)), len(parts)]
+            for at in range(number):
+                older = style.format(name.removesuffix(".log"), up=at + 1, down=number - at)
+                copy.logs[older] = parts[cuts[at] : cuts[at + 1]]
+            copy.logs[name] = parts[cuts[-2] :]
+
+    if rotated.__name__ not in {change.__name__ for change in copy.last}:
+        copy.last.insert(0, rotated)
+    return f"rotate {share:.0%} of the logs into {number + 1} parts as {style}"
 
 
 def twice(copy: Copy, rng: random.Random) -> str:
     """A file was collected twice, the second time perhaps without its end or its beginning."""
-    name = rng.choice(sorted(copy.logs) + copy.traces)
-    if name in copy.logs:
-        parts = copy.logs[name]
-        place = rng.randint(0, len(parts))
-        copy.logs[f"collected-{name}"] = rng.choice((parts, parts[:place], parts[place:]))
-    else:
-        copy.others[f"collected-{name}"] = copy.others[name]
-    return f"twice {name}"
+    seed = rng.random()
+
+    def collected() -> None:
+        own = random.Random(seed)
+        name = own.choice(sorted(copy.logs) + copy.traces)
+        if name in copy.logs:
+            parts = copy.logs[name]
+            place = own.randint(0, len(parts))
+            copy.logs[f"collected-{name}"] = own.choice((parts, parts[:place], parts[place:]))
+        else:
+            copy.others[f"collected-{name}"] = copy.others[name]
+
+    copy.last.append(collected)
+    return "twice a file"
 
 
 def layout(copy: Copy, rng: random.Random) -> str:

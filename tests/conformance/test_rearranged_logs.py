@@ -230,3 +230,10 @@ def test_a_copy_of_a_credit_trace_is_read_once(
     assert "of its records are in other files too; they are left out" in " ".join(capsys.readouterr().err.split())
     (run / "copy.trace.jsonl").write_bytes(re.sub(rb'"ns":(\d)', rb'"ns":1\1', b"".join(lines)))
     assert "rejected" in verdicts(run)
+
+
+def test_a_log_without_dates_that_no_message_bounds(run: Path) -> None:
+    """A TaskManager of which the JobManager's log says nothing, beside one that received what it has not deployed."""
+    (run / "jobmanager.log").write_bytes(parts((run / "jobmanager.log").read_bytes(), 8)[0])
+    edit(run, LAYOUTS["no date"])
+    assert "rejected" not in verdicts(run)

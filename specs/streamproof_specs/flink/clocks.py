@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isinf
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.times import DAY, Moment, Reading
@@ -115,4 +115,4 @@ class Clocks:
 
     def _agreed(self, bound: float) -> float:
         """The offset nearest to a bound of clocks that agree: none, or whole days where times have no date."""
-        return 0.0 if self._dated else round(bound / DAY) * DAY
+        return 0.0 if self._dated or isinf(bound) else round(bound / DAY) * DAY
