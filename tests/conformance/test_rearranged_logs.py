@@ -52,12 +52,12 @@ def timed(change: Callable[[datetime, bytes], bytes]) -> Edit:
     return changed
 
 
-def without_date(hours: float = 0) -> Edit:
-    """Times alone, so many hours later."""
-    return timed(lambda at, ms: (at + timedelta(hours=hours)).strftime("%H:%M:%S").encode() + b"," + ms)
+def without_date(seconds: int = 0) -> Edit:
+    """Times alone, so many seconds later."""
+    return timed(lambda at, ms: (at + timedelta(seconds=seconds)).strftime("%H:%M:%S").encode() + b"," + ms)
 
 
-TO_MIDNIGHT = 20.678  # the failure comes shortly before midnight, and what follows it after
+TO_MIDNIGHT = 74_447  # the first failure comes shortly before midnight, the second after it
 LAYOUTS = {
     "no date": without_date(),
     "no date, over midnight": without_date(TO_MIDNIGHT),
@@ -127,14 +127,17 @@ def rotate(run: Path, number: int, name: Callable[[str, int], str], only: str = 
         log.write_bytes(newest)
 
 
+PARTS = 16
+
+
 def up(stem: str, at: int) -> str:
     """Numbers that count upwards."""
     return f"{stem}.log.{at}"
 
 
 def down(stem: str, at: int) -> str:
-    """Numbers that count downwards, of six parts."""
-    return f"{stem}.log.{6 - at}"
+    """Numbers that count downwards."""
+    return f"{stem}.log.{PARTS - at}"
 
 
 def set_back(run: Path, zones: tuple[bytes, bytes]) -> None:
@@ -157,10 +160,10 @@ def test_rotated_logs_are_ordered_in_every_layout(layout: str, name: Callable[[s
     """Parts within one second, and parts before and after midnight, numbered in either direction."""
     if layout != "plain":
         edit(run, LAYOUTS[layout])
-    rotate(run, 6, name)
+    rotate(run, PARTS, name)
     assert verdicts(run) == ["accepted"]
     numbers = [Path(file).suffix for file in read_run(run).processes["jobmanager"].files]
-    assert numbers == [Path(name("x", at)).suffix for at in range(1, 6)] + [".log"]
+    assert numbers == [Path(name("x", at)).suffix for at in range(1, PARTS)] + [".log"]
 
 
 @pytest.mark.parametrize("zones", [(b"", b""), (b" +02:00", b" +01:00")])
