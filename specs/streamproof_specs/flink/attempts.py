@@ -298,14 +298,13 @@ class Attempts:
         if place is None:
             return False
         events = [e for es in lines.sessions.values() for e in es]
-        deployed = self._clocks.latest(e for e in events if e.event == "exec.deploy")
+        deployed = [e for e in events if e.event == "exec.deploy"]
         # The first report tells that the task was received.
         reported = [e for e in events if e.args.get("new") in REPORTED][:1]
-        received = max(deployed, self._clocks.latest(reported))
-        return any(
+        return bool(deployed) and any(
             process.tm == place
             and "tm.transition" in self._speaks.get(name, ())
-            and self._clocks.covers(name, deployed, received)
+            and self._clocks.covers(name, [*deployed[-1:], *reported])
             for name, process in self.run.processes.items()
         )
 

@@ -128,7 +128,7 @@ class _Reader:
             if str(file) not in (whole if logged else logged):
                 self._reject(file)
         self.recognised |= bool(logged)
-        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files))
+        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), log.ordered)
 
     def _reject(self, file: Path) -> None:
         """Report a file without anything of Flink's as a whole; what is wrong with its lines is of no interest."""
