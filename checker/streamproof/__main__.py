@@ -32,7 +32,17 @@ def program() -> NoReturn:
 
 
 def _work() -> NoReturn:
+    from streamproof import interrupts
+
+    # Standard output is for answers alone: what a model, or a program that it starts, writes goes to standard error.
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = os.fdopen(answers, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
     code = main()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    interrupts.finished(code)
+    sys.stdout = sys.stderr
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):

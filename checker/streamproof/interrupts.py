@@ -50,6 +50,13 @@ _run = _Run()
 def install(supervisor: int | None) -> None:
     """Make this process end as its user asks; `supervisor` is a file descriptor for what it should know."""
     _run.supervisor = supervisor
+    handle()
+
+
+def handle() -> None:
+    """Set the handlers, again where a model may have set its own."""
+    if _run.supervisor is None:
+        return
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     sys.unraisablehook = _dropped
@@ -58,6 +65,11 @@ def install(supervisor: int | None) -> None:
 def requested() -> bool:
     """Whether the user has asked for an end."""
     return _run.requested
+
+
+def finished(code: int) -> None:
+    """The program has come to its end, and its exit code is this one."""
+    _tell(f"code\t{code}")
 
 
 def answering() -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import streamproof
-from streamproof import entries
+from streamproof import entries, interrupts
 from streamproof.entries import Entry
 from streamproof.interrupts import TimeUp
 from streamproof.language.compile import DEADLOCK, TERMINATION
@@ -28,7 +28,15 @@ from streamproof.language.declarations import check_constructor, check_expected,
 from streamproof.language.model import Model, Spec, marked
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.refinement import promised
-from streamproof.system.errors import InputError, Loc, ModelError, StreamproofError, SystemFailure, UsageError
+from streamproof.system.errors import (
+    InputError,
+    Loc,
+    ModelError,
+    StreamproofError,
+    SystemFailure,
+    UsageError,
+    text_of,
+)
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
 from streamproof.system.nearest import did_you_mean
@@ -359,8 +367,11 @@ def _import_file(path: Path) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__file__ = full
     sys.modules[name] = module
+    process = os.getpid()
     try:
         exec(_compiled(path, full), vars(module))
+        if os.getpid() != process:  # a copy of this process that the file has made: one of them is enough
+            os._exit(0)
     except StreamproofError:
         raise
     except OSError as error:
@@ -371,6 +382,8 @@ def _import_file(path: Path) -> types.ModuleType:
         raise
     except BaseException as error:
         raise _of_user(error, full) from error
+    finally:
+        interrupts.handle()
     return module
 
 
@@ -452,12 +465,12 @@ def _of_user(error: BaseException, file: str | None = None) -> ModelError:
         return ModelError(TOO_LONG, loc=loc, remedy="compute with smaller ones")
     if isinstance(error, SystemExit):
         return ModelError("the file ends the program while it is imported", loc=loc, remedy="guard its script part")
-    return ModelError(f"{type(error).__name__}: {error}", loc=loc, remedy="correct the model")
+    return ModelError(f"{type(error).__name__}: {text_of(error)}", loc=loc, remedy="correct the model")
 
 
 def _is_too_long(error: BaseException) -> bool:
     """Whether Python refuses to read or write an integer because of its length."""
-    return isinstance(error, ValueError | SyntaxError) and "for integer string conversion" in str(error)
+    return isinstance(error, ValueError | SyntaxError) and "for integer string conversion" in text_of(error)
 
 
 def _users_line(error: BaseException) -> Loc | None:

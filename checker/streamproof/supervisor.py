@@ -27,7 +27,7 @@ LOOK = 0.2
 """Seconds between two looks at a worker that may take long."""
 CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of Linux: processes whose parent has died become this one's."""
-INTERRUPTED, TOO_LARGE, SYSTEM, INCONCLUSIVE = 130, 152, 153, 160
+INTERRUPTED, MODEL, TOO_LARGE, SYSTEM, INCONCLUSIVE = 130, 150, 152, 153, 160
 """Exit codes, as in `system.errors`, which is not loaded here."""
 
 
@@ -38,6 +38,7 @@ def supervised(work: Callable[[], int]) -> int:
     woken, waking = os.pipe()
     os.set_blocking(waking, False)
     forwarded = {signal.SIGINT, signal.SIGTERM, signal.SIGTSTP, signal.SIGCHLD}
+    forwarded |= {n for n in (signal.SIGHUP, signal.SIGQUIT) if signal.getsignal(n) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)
     worker = os.fork()
     if worker == 0:
@@ -100,12 +101,15 @@ class _Supervisor:
         self.doing = ""
         self.since = (0.0, 0.0)
         self.unread = b""
+        self.answered: int | None = None
+        """The exit code of a program that came to its end."""
 
     def run(self) -> int:
         """Wait for the worker; gives the exit code."""
         while True:
             ended, status = os.waitpid(self.worker, os.WNOHANG)
             if ended:
+                self.listen()
                 return self.code(os.waitstatus_to_exitcode(status))
             wait = min(self.kill_at - time.monotonic(), LOOK if self.doing else float("inf"))
             for ready in select.select(self.open, [], [], None if wait == float("inf") else max(wait, 0))[0]:
@@ -118,15 +122,22 @@ class _Supervisor:
                 self.kill()
             self.look()
 
+    def listen(self) -> None:
+        """Read what the worker has sent before its end; what it has started may keep the pipe open."""
+        os.set_blocking(self.messages, False)
+        with suppress(BlockingIOError):
+            while some := os.read(self.messages, 4096):
+                self.told(some)
+
     def signalled(self, number: int) -> None:
         """Pass on a signal. Who asks three times does not wait any more."""
-        if number in (signal.SIGINT, signal.SIGTERM):
+        if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             self.asked += 1
             self.doing = ""
             self.why = ("interrupted", INTERRUPTED)
             grace = float("inf") if self.patient and self.asked == 1 else GRACE if self.asked < 3 else 0
             self.kill_at = time.monotonic() + grace
-            os.kill(self.worker, number)
+            os.kill(self.worker, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         elif number == signal.SIGTSTP:
             os.killpg(self.worker, signal.SIGSTOP)
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -149,6 +160,8 @@ class _Supervisor:
                     self.doing, self.since = "" if silent else what, (time.monotonic(), self.computed())
                     self.kill_at = float(deadline) + GRACE if deadline else float("inf")
                     self.why = (f"time limit of {float(seconds):g} s reached while {what}", INCONCLUSIVE)
+                case ["code", code]:
+                    self.answered = int(code)
                 case ["done"] if not self.asked:
                     self.doing, self.kill_at = "", float("inf")
 
@@ -176,10 +189,20 @@ class _Supervisor:
 
     def code(self, code: int) -> int:
         """The exit code of a worker that ended with `code`, negative for the number of a signal."""
-        if code >= 0:
-            return code
         if self.killed:
             return self.why[1]
+        if self.answered is not None:  # whatever a model has asked to be called at the end
+            return self.answered
+        if code == INTERRUPTED:
+            return code
+        if code >= 0:
+            _say(
+                f"streamproof: error: the program was ended from within, with exit code {code}, before it had an answer\n"
+            )
+            _say(
+                "  a model, or a library that it loads, calls os._exit or the like, or closes files that are not its own\n"
+            )
+            return MODEL
         name = signal.Signals(-code).name
         if code == -signal.SIGKILL:
             _say(f"streamproof: error: killed ({name}), probably by the system, for lack of memory\n")

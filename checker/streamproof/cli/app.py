@@ -11,7 +11,7 @@ import click
 
 from streamproof import __version__, interrupts
 from streamproof.cli.verbs import TRACEBACK, Verbs, complaint
-from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.errors import Exit, StreamproofError, text_of
 from streamproof.system.foreign import visible_output
 
 NAME = "streamproof"
@@ -119,14 +119,12 @@ def _explain(error: BaseException) -> int:
             at = f"{error.filename}: " if error.filename else ""
             _complain(f"{at}{error.strerror or error}", "check the disk and the permissions")
             return Exit.SYSTEM
-        case Exception():
+        case _:
             _complain(
-                f"internal error: {type(error).__name__}: {error}",
+                f"internal error: {type(error).__name__}: {text_of(error)}",
                 f"this is a defect of {NAME}; please report it with what --traceback shows",
             )
             return Exit.SYSTEM
-        case _:
-            raise error
 
 
 def message_of(error: StreamproofError) -> str:

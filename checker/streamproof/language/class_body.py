@@ -187,12 +187,23 @@ def _functions(member: Any) -> list[types.FunctionType]:
         one = todo.pop()
         if isinstance(one, types.FunctionType):
             found.append(one)
-        todo += [
-            inner
-            for name in ("fget", "fset", "fdel", "__func__", "__wrapped__", "func", "dispatcher")
-            if (inner := getattr(one, name, None)) is not None and not isinstance(one, type)
-        ]
+        inner = (
+            _inner(one, name) for name in ("fget", "fset", "fdel", "__func__", "__wrapped__", "func", "dispatcher")
+        )
+        todo += [part for part in inner if part is not None]
     return found
+
+
+def _inner(one: Any, name: str) -> Any:
+    """An attribute of Python's own wrappers, or of the object's own dictionary: none of the model's code runs."""
+    if isinstance(one, type):
+        return None
+    if type(one).__module__ in ("builtins", "functools"):
+        return getattr(one, name, None)
+    try:
+        return object.__getattribute__(one, "__dict__").get(name)
+    except AttributeError:
+        return None
 
 
 def _named(decorator: ast.expr, scope: Mapping[str, Any]) -> Any:

@@ -124,3 +124,18 @@ class OutOfTime(StreamproofError):
     """A limit on time was met before anything was decided."""
 
     exit_code = Exit.INCONCLUSIVE
+
+
+LONGEST_TEXT = 2000
+"""Characters of an exception's text that are shown."""
+
+
+def text_of(error: BaseException) -> str:
+    """The text of somebody else's exception, shortened; empty where the exception has none that can be had."""
+    try:
+        text = str(error)
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException:
+        return ""
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ..."
