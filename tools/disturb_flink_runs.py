@@ -2,7 +2,9 @@
 
 Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] RUN ...``. Each copy of a
 run gets one to three disturbances: lines of different threads change places, a clock is off, the times of
-one file are later than those of the others, a file is missing, a file is rotated, the end of a file is missing.
+one file are later than those of the others, a file is missing, a file is rotated, with numbers in either direction or in the
+middle of the name, the end of a file is missing, a file was collected twice, times have no date or no fraction or go over
+midnight, the context holds an identifier.
 """
 
 from __future__ import annotations
@@ -39,6 +41,10 @@ class Copy:
 
     logs: dict[str, list[bytes]] = field(default_factory=dict)
     others: dict[str, bytes] = field(default_factory=dict)
+    last: list[Callable[[], None]] = field(default_factory=list)
+    """What is done to the files when all else is done to their records."""
+    layout: list[Callable[[bytes], bytes]] = field(default_factory=list)
+    """Changes the heads of all records, last of all."""
 
     @classmethod
     def of(cls, folder: Path) -> Copy:
@@ -46,7 +52,7 @@ class Copy:
         copy = cls()
         for file in sorted(folder.iterdir()):
             data = file.read_bytes()
-            if re.search(r"\.log(\.\d+)?$", file.name):
+            if re.search(r"\.log(\.[\d-]+)?$", file.name):
                 copy.logs[file.name] = records(data)
             else:
                 copy.others[file.name] = data
@@ -59,7 +65,11 @@ class Copy:
 
     def write(self, folder: Path) -> None:
         """Writes the run into an empty folder."""
+        for change in self.last:
+            change()
         for name, parts in self.logs.items():
+            for written in self.layout:
+                parts = list(map(written, parts))
             (folder / name).write_bytes(b"".join(parts))
         for name, data in self.others.items():
             (folder / name).write_bytes(data)
@@ -242,8 +252,82 @@ def cut(copy: Copy, rng: random.Random) -> str:
     return f"cut {name} after {len(data)} bytes"
 
 
-DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (swap, linger, shift, delay, drop, split, cut)
-HARMLESS = frozenset({"swap", "linger", "shift", "delay"})
+def rotate(copy: Copy, rng: random.Random) -> str:
+    """Logs are rotated: their parts count upwards or downwards, or have a date in their names."""
+    number, share, seed = rng.randint(2, 6), rng.choice((0.5, 1)), rng.random()
+    style = rng.choice(("{}.log.{up}", "{}.log.{down}", "{}-2026-11-21-{up}.log", "{}.log.2026-11-21-{down}"))
+
+    def rotated() -> None:
+        own = random.Random(seed)
+        whole = [n for n in copy.logs if n.endswith(".log") and not any(o.startswith(f"{n}.") for o in copy.logs)]
+        for name in own.sample(whole, int(share * len(whole))):
+            parts = copy.logs[name]
+            cuts = [0, *sorted(own.randint(0, len(parts)) for _ in range(number)), len(parts)]
+            for at in range(number):
+                older = style.format(name.removesuffix(".log"), up=at + 1, down=number - at)
+                copy.logs[older] = parts[cuts[at] : cuts[at + 1]]
+            copy.logs[name] = parts[cuts[-2] :]
+
+    if rotated.__name__ not in {change.__name__ for change in copy.last}:
+        copy.last.insert(0, rotated)
+    return f"rotate {share:.0%} of the logs into {number + 1} parts as {style}"
+
+
+def twice(copy: Copy, rng: random.Random) -> str:
+    """A file was collected twice, the second time perhaps without its end or its beginning."""
+    seed = rng.random()
+
+    def collected() -> None:
+        own = random.Random(seed)
+        name = own.choice(sorted(copy.logs) + copy.traces)
+        if name in copy.logs:
+            parts = copy.logs[name]
+            place = own.randint(0, len(parts))
+            copy.logs[f"collected-{name}"] = own.choice((parts, parts[:place], parts[place:]))
+        else:
+            copy.others[f"collected-{name}"] = copy.others[name]
+
+    copy.last.append(collected)
+    return "twice a file"
+
+
+def layout(copy: Copy, rng: random.Random) -> str:
+    """Times without date, without fraction, or without both; perhaps midnight comes in the middle of the run."""
+    date, fraction = rng.choice(((False, True), (True, False), (False, False)))
+    times = [head[1].decode() for parts in copy.logs.values() for part in parts if (head := HEAD.match(part))]
+    by = timedelta()
+    if times and rng.random() < 0.5:
+        middle = datetime.fromisoformat(sorted(times)[len(times) // 2])
+        by = datetime(middle.year, middle.month, middle.day) + timedelta(days=1) - middle
+
+    def changed(record: bytes) -> bytes:
+        head = HEAD.match(record)
+        if not head:
+            return record
+        at = (datetime.fromisoformat(head[1].decode()) + by).isoformat(sep=" ")
+        return at[0 if date else 11 :].encode() + (head[2] if fraction else b"") + record[head.end() :]
+
+    if not copy.layout:
+        copy.layout.append(changed)
+    return f"layout {'with' if date else 'without'} date, {'with' if fraction else 'without'} fraction, {by} later"
+
+
+def context(copy: Copy, rng: random.Random) -> str:
+    """The diagnostic context has an identifier that is no job's."""
+    identifier = b"%032x" % rng.getrandbits(128)
+    form = rng.choice((b"\\1[%s] \\2- ", b"\\1\\2[%s] - ", b"\\1\\g<2>%s - ")) % identifier
+
+    def changed(record: bytes) -> bytes:
+        return re.sub(rb"^([^\n]{19,23} \w+ +)([\w.$]+ +)\[\] - ", form, record, count=1)
+
+    copy.layout.insert(0, changed)
+    return f"context {identifier.decode()}"
+
+
+DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (
+    swap, linger, shift, delay, drop, split, cut, rotate, twice, layout, context,
+)  # fmt: skip
+HARMLESS = frozenset({"swap", "linger", "shift", "delay", "twice", "layout", "context"})
 """Disturbances that take nothing away: the verdict stays what it was."""
 
 

@@ -13,12 +13,16 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 SOON = 0.02
 """Seconds after which an exception is raised again that Python has dropped."""
+
+
+AGAIN = 0.5
+"""Seconds after which the end of a time limit is raised again, if it got lost."""
 
 
 class TimeUp(BaseException):
@@ -28,18 +32,19 @@ class TimeUp(BaseException):
 class _Run:
     """What this process knows of interrupts and limits."""
 
-    requested = False
-    gentle = 0
-    deadline: float | None = None
-    seconds = 0.0
-    supervisor: int | None = None
-    busy = False
-    wakers: list[Callable[[], None]]
-    listener: tuple[int, int] | None = None
+    def __init__(self) -> None:
+        self.requested = self.busy = False
+        self.gentle = 0
+        self.deadline: float | None = None
+        self.seconds = 0.0
+        self.supervisor: int | None = None
+        self.calls: list[list[Callable[[], None]]] = []
+        self.lock: Any = None
+        self.raised: type[BaseException] | None = None
+        self.hook: Callable[[Any], object] = sys.__unraisablehook__
 
 
 _run = _Run()
-_run.wakers = []
 
 
 def install(supervisor: int | None) -> None:
@@ -64,6 +69,7 @@ def answering() -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     again, _run.requested = _run.requested, True
     if not _run.gentle or again:
+        _run.raised = KeyboardInterrupt
         raise KeyboardInterrupt
     _tell("gentle")
 
@@ -78,18 +84,38 @@ def _tell(line: str) -> None:
 
 
 def _dropped(what: Any) -> None:
-    """Raise again, shortly, an interrupt that came in a destructor or a callback, where Python drops exceptions."""
-    if isinstance(what.exc_value, KeyboardInterrupt | TimeUp):
-        error = what.exc_value
-
-        def again(number: int, frame: FrameType | None) -> None:
-            signal.signal(signal.SIGALRM, before)
-            raise error
-
-        before = signal.signal(signal.SIGALRM, again)
-        signal.setitimer(signal.ITIMER_REAL, SOON)
+    """Raise an interrupt again, shortly, that came in a destructor or a callback, where Python drops exceptions."""
+    error = _run.raised
+    if error is None or not (isinstance(what.exc_value, error) or what.exc_type.__name__ == "ArgumentError"):
+        _run.hook(what)
         return
-    sys.__unraisablehook__(what)
+
+    def again(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGALRM, before)
+        raise error
+
+    before = signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, SOON)
+
+
+@contextmanager
+def _handled() -> Iterator[bool]:
+    """Our handlers in place of Python's own, as in the program; what is there of somebody else's stays. Gives whether."""
+    ours = signal.getsignal(signal.SIGINT) is _interrupt
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield ours
+        return
+    before, hook = signal.signal(signal.SIGTERM, _interrupt), sys.unraisablehook
+    signal.signal(signal.SIGINT, _interrupt)
+    _run.hook, sys.unraisablehook = hook, _dropped
+    try:
+        yield True
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = hook
+        _run.requested = False
+        _run.raised = None
 
 
 @contextmanager
@@ -102,25 +128,17 @@ def gently() -> Iterator[Callable[[], bool]]:
     if not _in_main_thread():
         yield lambda: False
         return
-    ours = signal.getsignal(signal.SIGINT) is _interrupt
-    if ours and _run.requested and not _run.gentle:
-        raise KeyboardInterrupt
-    replaced = None
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        replaced = signal.signal(signal.SIGTERM, _interrupt)
-        signal.signal(signal.SIGINT, _interrupt)
-    elif not ours:
-        yield lambda: False
-        return
-    _run.gentle += 1
-    try:
-        yield requested
-    finally:
-        _run.gentle -= 1
-        if replaced is not None:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            signal.signal(signal.SIGTERM, replaced)
-            _run.requested = False
+    with _handled() as ours:
+        if not ours:
+            yield lambda: False
+            return
+        if _run.requested and not _run.gentle:
+            raise KeyboardInterrupt
+        _run.gentle += 1
+        try:
+            yield requested
+        finally:
+            _run.gentle -= 1
 
 
 @contextmanager
@@ -178,10 +196,17 @@ def doing(what: str, *, silent: bool = True) -> Iterator[None]:
     _tell(f"doing\t{'' if deadline is None else deadline}\t{_run.seconds}\t{what}\t{'silent' if silent else ''}")
     _run.busy = True
     try:
-        with alarm():
-            yield
+        with _handled():
+            try:
+                with alarm():
+                    yield
+            except Exception as error:
+                if _run.raised is None:
+                    raise
+                raise _run.raised from error  # in the arguments of a call of ctypes it has become an error of these
     finally:
         _run.busy = False
+        _run.raised = None
         _tell("done")
 
 
@@ -204,26 +229,57 @@ def alarm() -> Iterator[None]:
         raise TimeUp
     began = time.monotonic()
     handler = signal.signal(signal.SIGALRM, _time_up)
+    hook = sys.unraisablehook
+    if hook is not _dropped:
+        _run.hook, sys.unraisablehook = hook, _dropped
     other, every = signal.setitimer(signal.ITIMER_REAL, deadline - began)
     try:
         yield
+    except Exception as error:
+        if deadline <= time.monotonic() and _is_wrapped(error):
+            raise TimeUp from None
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
+        sys.unraisablehook = hook
         if other:
             signal.setitimer(signal.ITIMER_REAL, max(SOON, other - (time.monotonic() - began)), every)
 
 
+def _is_wrapped(error: Exception) -> bool:
+    """Whether an exception that a signal handler raised came out as one of ctypes: it was converting an argument."""
+    import ctypes
+
+    return isinstance(error, ctypes.ArgumentError)
+
+
 def _time_up(number: int, frame: FrameType | None) -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_REAL, AGAIN)
+    _run.raised = TimeUp
     raise TimeUp
 
 
 def answer(solver: Any, *assumptions: Any) -> Any:
     """What a solver of Z3 answers to `check`, which Ctrl-C and the time limit end too, with `unknown` or an exception."""
-    solver.set("ctrl_c", False)  # or it would keep Ctrl-C for itself
-    with waking(solver.ctx.interrupt):
-        return solver.check(*assumptions)
+    if not hasattr(solver, "calm"):
+        solver.set("ctrl_c", False)  # or it would keep Ctrl-C for itself
+        solver.calm = True
+    woken = False
+
+    def wake() -> None:
+        nonlocal woken
+        woken = True
+        solver.ctx.interrupt()
+
+    try:
+        with waking(wake):
+            return solver.check(*assumptions)
+    finally:
+        if woken:  # an interrupt that came too late ends what is asked next
+            with suppress(Exception):
+                solver.push()
+                solver.pop()
 
 
 @contextmanager
@@ -232,35 +288,38 @@ def waking(wake: Callable[[], None]) -> Iterator[None]:
     if not _in_main_thread():
         yield
         return
-    _listen()
-    _run.wakers.append(wake)
+    lock = _listen()
+    call = [wake]
+    _run.calls.append(call)
     try:
         yield
     finally:
-        _run.wakers.remove(wake)
+        with lock:
+            _run.calls.remove(call)
 
 
-def _listen() -> None:
-    """Start the thread to which the system writes each signal that arrives, whatever Python is doing."""
-    if _run.listener is None:
+def _listen() -> Any:
+    """Start the thread to which the system writes each signal that arrives, whatever Python is doing; gives its lock."""
+    if _run.lock is None:
         import threading
 
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
-        _run.listener = reading, writing
-        threading.Thread(target=_wake, args=(reading,), name="signals", daemon=True).start()
+        _run.lock = threading.Lock()
+        threading.Thread(target=_wake, args=(reading, _run.lock), name="signals", daemon=True).start()
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    return _run.lock
 
 
-def _wake(signals: int) -> None:
+def _wake(signals: int, lock: Any) -> None:
     while numbers := os.read(signals, 64):
         if set(numbers) & {signal.SIGINT, signal.SIGTERM, signal.SIGALRM}:
-            # What begins just now may miss the first call.
-            for _ in range(50):
-                for wake in tuple(_run.wakers):
-                    wake()
-                if not _run.wakers:
-                    break
+            calls = tuple(_run.calls)
+            while calls:  # what begins just now may miss the first call
+                with lock:
+                    calls = tuple(call for call in calls if any(call is other for other in _run.calls))
+                    for (wake,) in calls:
+                        wake()
                 time.sleep(SOON)
 
 

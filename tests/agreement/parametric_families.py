@@ -390,6 +390,76 @@ def witnesses(d: Draft) -> None:
     d.step("kept", d.claim("all(t.a[i] or not s.a[i] for i in range(self.n))"))
 
 
+def fixed_lengths(d: Draft) -> None:
+    """Sums whose range is free over arrays whose length is not, beside arrays of any length."""
+    most = d.chance.choice([2, 3, 4])
+    late = d.chance.choice([1, 2, 3])
+    d.parameter("n", 1, 1, most)
+    d.state += [
+        f"f = Array({most}, Range(0, 3))",
+        "g = Array(self.n, Range(0, 3))",
+        f"h = Array({most}, Record(q=Range(0, 3), on=Bool()))",
+        f"clock = Range(0, {late})",
+    ]
+    at = d.chance.choice(["0", str(most - 1), "self.n - 1"])
+    d.action("tick", "", f"require(s.clock < {late})", "s.clock += 1")
+    d.action("one", "", f"require(s.clock == {late} and {d.guard(f's.f[{at}] < 3')})", f"s.f[{at}] += 1")
+    d.action("each", "i='n'", f"require({d.guard('s.f[i] > 0 and s.g[i] < 3')})", "s.f[i] -= 1", "s.g[i] += 1")
+    d.action("other", f"i={most}", f"require({d.guard('s.h[i].q < 3')})", f"s.h[i].q += {d.number('1')}")
+    if d.chance.random() < 0.5:
+        d.action("clear", "", f"require(s.clock == {late})", f"s.f = {[0] * most}")
+    if d.chance.random() < 0.5:
+        d.action("set_on", "i='n'", "s.h[i].on = True")
+    d.step("f_same", "sum(t.f[i] for i in range(self.n)) == sum(s.f[i] for i in range(self.n))")
+    d.step("f_up", d.claim("sum(t.f[i] for i in range(self.n)) <= sum(s.f[i] for i in range(self.n)) + 1"))
+    d.step("g_up", d.claim("sum(t.g[i] for i in range(self.n)) >= sum(s.g[i] for i in range(self.n))"))
+    d.step("h_up", d.claim("sum(t.h[i].q for i in range(self.n)) <= sum(s.h[i].q for i in range(self.n)) + 1"))
+    d.step(
+        "both",
+        "sum(t.f[i] + t.g[i] for i in range(self.n)) == sum(s.f[i] + s.g[i] for i in range(self.n)) or t.f[0] != s.f[0]",
+    )
+    on = "sum({0}.h[i].q if {0}.h[i].on else 0 for i in range(self.n))"
+    d.step("where_on", f"{on.format('t')} == {on.format('s')}")
+    d.step("pairs", "sum(t.f[i] * t.g[i] for i in range(self.n)) == sum(s.f[i] * s.g[i] for i in range(self.n))")
+    d.invariant("none_at_first", "sum(s.f[i] for i in range(self.n)) + sum(s.g[i] for i in range(self.n)) == 0")
+    d.invariant("few", d.claim("sum(s.f[i] for i in range(self.n)) <= 3 * self.n"))
+    d.invariant("clocked", d.claim(f"s.clock == {late} or sum(s.f[i] for i in range(self.n)) == 0"))
+    d.invariant("quiet", "sum(s.h[i].q for i in range(self.n)) <= 3 * self.n")
+
+
+def domains(d: Draft) -> None:
+    """Rules with an index that they do not read, from ranges that become empty as a parameter grows."""
+    d.parameter("n", 1, 0)
+    d.parameter("m", 1, 0)
+    first, second = d.chance.choice([2, 3, 5]), d.chance.choice([1, 4, 6])
+    free = d.chance.choice(
+        [f"{first} - self.n", f"2 * {first} - self.n - self.m", "self.n - self.m", f"{first} + self.n"]
+    )
+    d.members.append(f"def some(self):\n    return range({free})\n")
+    d.members.append(f"def others(self):\n    return range(self.n, {second})\n")
+    d.deadlock = True
+    d.state += ["x = Range(0, 3)", "y = Range(0, 2)", "over = Bool()"]
+    d.action("up", "i=some", f"require({d.guard('s.x < 3')})", f"s.x += {d.number('1')}")
+    d.action("down", "j=others", f"require({d.guard('s.x > 0')})", "s.x -= 1")
+    if d.chance.random() < 0.5:
+        d.action("both", "i=some, j=others", f"require({d.guard('s.y < 2')})", "s.y += 1")
+    else:
+        d.action("read", "i=some", "require(s.y < 2 and s.y == i)", "s.y += 1")
+    if d.chance.random() < 0.4:
+        d.action("back", "", "require(s.x == 3)", "s.x = 0")
+    if d.chance.random() < 0.4:
+        d.invariant("ends", "s.x == 3", kind="terminal")
+    d.invariant("bounded", d.claim("s.x <= 3"))
+    d.invariant("never", "s.x == 0")
+    d.invariant("nobody", f"s.x == 0 or {free} > 0")
+    d.invariant("idle", "s.y == 0")
+    d.invariant("some_index", f"any(i >= 0 for i in range({free})) or s.x == 0")
+    d.invariant("as_many", f"sum(1 for i in range({free})) <= max(0, {free})")
+    d.step("small_steps", d.claim("t.x <= s.x + 1"))
+    d.step("moves", "t.x != s.x or t.y != s.y")
+
+
 FAMILIES: tuple[Callable[[Draft], None], ...] = (
     transfers, token, credits, phases, leader, begun, shifted, grids, chosen, chain, neighbours, witnesses,
+    fixed_lengths, domains,
 )  # fmt: skip

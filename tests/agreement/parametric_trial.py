@@ -13,7 +13,7 @@ from unittest.mock import patch
 from streamproof import Spec
 from streamproof.agree import readings
 from streamproof.agree.readings import ReadingsDiffer, compare_readings
-from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, search_instances, stages
+from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, check_proof, search_instances, stages
 from streamproof.cli.selection import Selection
 from streamproof.explicit import explore
 from streamproof.language import amounts, guarded, sizes
@@ -76,7 +76,9 @@ def proved(selection: Selection, drawn: Drawn, *, grounding: bool) -> tuple[Para
         with patch.multiple(readings, HEAVIEST=4_000, ALL_TERMS=10_000, FIRST_VALUES=2_000):
             compare_readings(selection.target.spec, selection.variant, selection.given, parametric)
     properties = [p for p in parametric.system.properties if p.kind in FOR_EVERY_SIZE]
-    return parametric, prove_any(parametric, properties, stages(selection, parametric), timeout=1_000, seconds=SECONDS)
+    proof = prove_any(parametric, properties, stages(selection, parametric), timeout=1_000, seconds=SECONDS)
+    check_proof(selection, parametric, proof)
+    return parametric, proof
 
 
 def judged(selection: Selection, drawn: Drawn, parametric: Parametric, proof: AnySize) -> Trial:

@@ -329,3 +329,14 @@ def test_a_search_that_is_cut_short_claims_no_coverage(streamproof: Any) -> None
     assert (coverage["never_enabled"], coverage["never_true"]) == ([], [])
     assert "never" not in done.err
     assert "0 of 1 actions were taken in the part that was searched" in streamproof(*words[:6], "-q").out
+
+
+def test_a_long_reason_that_properties_share_is_printed_once(streamproof: Any) -> None:
+    """The others refer to the first one; the JSON has it for each."""
+    words = ("check", "counter.py", "-p", "limit=9", "--max-states", "1", "-q", "--json", "a.json")
+    done = streamproof(*words)
+    assert done.code == 160
+    assert done.out.count("stopped after") == 1
+    assert "\n      as for low\n" in done.out
+    reasons = {p["because"] for p in json.loads(Path("a.json").read_text())["properties"]}
+    assert len(reasons) == 1

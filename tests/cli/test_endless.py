@@ -93,7 +93,7 @@ def test_a_time_limit_is_told_to_machines(tmp_path: Path) -> None:
 def test_what_takes_long_is_said(tmp_path: Path) -> None:
     """A model that is read for some seconds is no silent program."""
     (tmp_path / "m.py").write_text(ENDLESS["at import"])
-    done = program(tmp_path, "check", "m.py", "--time-limit", "5")
+    done = program(tmp_path, "check", "m.py", "--time-limit", "11")
     assert done.stderr.startswith("streamproof: reading the model ...\n")
 
 

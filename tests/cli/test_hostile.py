@@ -93,7 +93,10 @@ def test_an_honest_certificate_of_a_file_needs_the_file_named(folder: Path, stre
 
 
 BOMBS = {
-    "bytes": (b'{"values":[' + b"[]," * 20_000_000 + b"[]]}", "unpacked it is larger than 32MB, which is the limit"),
+    "bytes": (
+        b'{"values":[' + b"[]," * 20_000_000 + b"[]]}",
+        "larger than 32MB; --unpacked SIZE moves this limit",
+    ),
     "lists": (b'{"values":[' + b"[]," * 3_000_000 + b"[]]}", "more than 2,097,152 lists and objects"),
     "nesting": (b"[" * 100_000 + b"]" * 100_000, "nested deeper than 500"),
     "digits": (b'{"values":' + b"9" * 5_000 + b"}", "a number has more than 300 digits"),

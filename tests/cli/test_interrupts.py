@@ -54,7 +54,7 @@ class Wide(Model):
 
 VERBS = {
     "models": "models failover",
-    "check": "check wide.py -p size=40 --out out --json answer.json --dot graph.dot",
+    "check": "check wide.py -p size=40 --out out --json answer.json",
     "check-certificate": "check failover --certificate proof.cert --out out",
     "check-bmc": "check wide.py --engine bmc --depth 30 --out out",
     "check-agree": "check wide.py --agree --json answer.json",

@@ -140,3 +140,26 @@ def test_the_nearest_binding_is_suggested(streamproof: Any, folder: Path) -> Non
     """`--model failovr` of `validate` has a suggestion, too."""
     done = streamproof("validate", ".", "--model", "failovr")
     assert (done.code, "\n  did you mean failover?\n" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.log", "nothing\n", ("validate", "a.log")),
+        ("rest-1.json", "{", ("validate", "run", "--job-graph", "rest-1.json")),
+        ("nothing", None, ("validate", "nothing")),
+    ],
+)
+def test_messages_have_one_style(
+    streamproof: Any, run: Path, folder: Path, name: str, text: str | None, words: tuple[str, ...]
+) -> None:
+    """Each line of an error begins with a small letter or a name, and ends without a full stop."""
+    if text is None:
+        (folder / name).mkdir()
+    else:
+        (folder / name).write_text(text)
+    done = streamproof(*words)
+    assert done.code == 2
+    for line in done.err.removeprefix("streamproof: error: ").splitlines():
+        assert not line.endswith(".") or line.endswith("...")
+        assert not re.match(r" *[A-Z][a-z]+ ", line), line

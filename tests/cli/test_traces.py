@@ -205,3 +205,9 @@ def test_a_model_is_exported_for_tlc(streamproof: Any, folder: Path) -> None:
     assert refused.code == 153
     assert "mine/counter.cfg exists and was not written by streamproof" in refused.err
     assert [path.name for path in (folder / "mine").iterdir()] == ["counter.cfg"]
+
+
+def test_a_folder_of_tla_may_have_a_dot(streamproof: Any, folder: Path) -> None:
+    """The name of a bundled model is a good name for the folder of its modules."""
+    done = streamproof("export", "counter.py", "--format", "tla", "--out", "out/reference.counter")
+    assert (done.code, (folder / "out" / "reference.counter" / "counter.tla").is_file()) == (0, True)

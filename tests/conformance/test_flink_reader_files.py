@@ -199,7 +199,7 @@ def test_files_that_are_not_flinks(run: Path, tmp_path: Path, content: bytes, wh
     with pytest.raises(InputError) as caught:
         read_run(run / "taskmanager-9.log")
     assert caught.value.message == f"{run}/taskmanager-9.log: {why}"
-    assert caught.value.remedy.startswith("A log of Flink's has lines such as '2026-11-21 03:17:55,749 INFO ")
+    assert caught.value.remedy.startswith("a log of Flink's has lines such as '2026-11-21 03:17:55,749 INFO ")
     other = tmp_path / "other"
     other.mkdir()
     for name in ("a.log", "b.log"):
@@ -220,7 +220,7 @@ def test_nothing_there(tmp_path: Path) -> None:
             find_runs(path)
         assert caught.value.message == message
     assert (
-        caught.value.remedy == "Looked for *.log, rotated *.log.N, and both with .gz, in the folder and those below it."
+        caught.value.remedy == "looked for *.log, rotated *.log.N, and both with .gz, in the folder and those below it"
     )
 
 

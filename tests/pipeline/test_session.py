@@ -127,7 +127,7 @@ def test_a_master_that_is_none_is_refused_with_what_spark_said() -> None:
     said, remedy = done.stdout.splitlines()
     assert said.startswith("Spark could not start on master nonsense: ")
     assert said.endswith("Master must either be yarn or start with spark, k8s, or local")
-    assert remedy == "  Masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443."
+    assert remedy == "  masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443"
 
 
 def test_a_master_that_does_not_answer_is_refused_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

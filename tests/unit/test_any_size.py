@@ -38,9 +38,10 @@ from streamproof import (
     step,
     terminal,
 )
+from streamproof.agree.ground_induction import NotInductive, check_induction
 from streamproof.agree.readings import compare_readings
 from streamproof.symbolic.parametric import AnySize, prove_any
-from streamproof.symbolic.parametric.claims import products
+from streamproof.symbolic.parametric.claims import claim, products
 from streamproof.symbolic.parametric.equality import difference
 from streamproof.symbolic.parametric.laws import law_candidates
 from streamproof.symbolic.parametric.steps import SAFE
@@ -340,6 +341,81 @@ def test_a_sum_changes_by_what_is_written_at_either_index() -> None:
     for variant in ("copies", "overwrites"):
         parametric = Spec(Transfers).parametric(("n", "total"), variant)
         assert prove_any(parametric, list(parametric.system.properties)).proved == ()
+
+
+class FixedLength(Loose):
+    """Sums whose range is free, over arrays whose length is not, alone and beside an array of any length."""
+
+    n: int = 2
+    limits = {"n": (1, 3)}
+
+    def state(self):
+        return State(f=Array(3, Range(0, 10)), g=Array(self.n, Range(0, 10)), x=Range(0, 1000))
+
+    @action
+    def tick(self, s):
+        require(s.x < 1000)
+        s.x += 1
+
+    @action
+    def up(self, s):
+        require(s.x == 1000 and s.f[0] < 10)
+        s.f[0] += 1
+
+    @action(i="n")
+    def lower(self, s, i):
+        require(s.g[i] > 0 and s.f[0] < 10)
+        s.g[i] -= 1
+        s.f[0] += 1
+
+    @action
+    def clear(self, s):
+        require(s.x == 1000)
+        s.f = [0, 0, 0]
+
+    @step
+    def same(self, s, t):
+        return sum(t.f[i] for i in range(self.n)) == sum(s.f[i] for i in range(self.n))
+
+    @step
+    def falling(self, s, t):
+        return sum(t.f[i] + t.g[i] for i in range(self.n)) <= sum(s.f[i] + s.g[i] for i in range(self.n))
+
+    @step
+    def weighed(self, s, t):
+        return sum(t.f[i] if t.g[i] > 0 else 0 for i in range(self.n)) <= sum(
+            s.f[i] if s.g[i] > 0 else 0 for i in range(self.n)
+        )
+
+    @step
+    def emptied(self, s, t):
+        return sum(t.g[i] for i in range(self.n)) <= sum(s.g[i] for i in range(self.n))
+
+
+def test_a_sum_over_an_array_of_fixed_length_changes_when_that_is_written() -> None:
+    """That no array of any length is written says nothing of it; the sum of another array is known beside it."""
+    assert prove(FixedLength, "n").proved == ("emptied",)
+
+
+def test_what_is_not_inductive_at_one_size_is_found_without_quantifiers() -> None:
+    """A claim that is taken for proved and is not, on steps, on states, and at first; what is proved is confirmed."""
+    parametric = Spec(FixedLength).parametric(("n",))
+    said = {p.name: c for p in parametric.system.properties if (c := claim(parametric, p)) is not None}
+    sizes = [{"n": n} for n in (1, 2, 3)]
+    assert check_induction(parametric, [said["emptied"]], sizes) == tuple(sizes)
+    for name in ("same", "falling", "weighed"):
+        with pytest.raises(NotInductive, match=f"{name} was proved .* not inductive at n=1: it fails after "):
+            check_induction(parametric, [said["emptied"], said[name]], sizes)
+    pool = Spec(Transfers).parametric(("n", "total"))
+    conserved, small = (claim(pool, p) for p in pool.system.properties)
+    assert conserved is not None
+    assert small is not None
+    sizes = [{"n": 2, "total": 3}, {"n": 1, "total": 0}]
+    assert len(check_induction(pool, [conserved, small], sizes)) == 2
+    with pytest.raises(NotInductive, match=r"each_small was proved .* at n=2, total=3: it fails after "):
+        check_induction(pool, [small], sizes)
+    with pytest.raises(NotInductive, match=r"conserved was proved .* at n=2, total=3: it fails initially"):
+        check_induction(pool, [replace(conserved, condition=b.not_(conserved.condition))], sizes)
 
 
 class SameNames(Loose):

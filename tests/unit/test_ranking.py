@@ -245,3 +245,128 @@ def test_what_cannot_be_ranked_is_refused() -> None:
         prove_by_ranking(drain, "drained", rank="left +")
     with pytest.raises(UsageError, match="deadlock is no temporal property"):
         prove_by_ranking(drain, "deadlock")
+
+
+class Crew(Model):
+    """Any of the workers counts down; who it is makes no difference, and there may be none."""
+
+    n: int = 2
+    limits: ClassVar[dict[str, tuple[int, None]]] = {"n": (0, None)}
+    check_deadlock = False
+
+    def workers(self) -> Any:
+        """None where the offices are full, which no small number makes them."""
+        return range(37 * 41 - self.n)
+
+    def state(self) -> State:
+        """Three to go."""
+        return State(x=Range(0, 3, init=3))
+
+    @action(i=workers, fairness=WEAK)
+    def dec(self, s: Any, i: Any) -> None:
+        """One less."""
+        require(s.x > 0)
+        s.x -= 1
+
+    @temporal
+    def done(self, s: Any) -> Any:
+        """All of it is done."""
+        return leads_to(s.x > 0, s.x == 0)
+
+
+class Staffed(Crew, variant="staffed"):
+    """There is always somebody."""
+
+    def some(self) -> Any:
+        """At least one."""
+        return range(self.n + 1)
+
+    @action(i=some, fairness=WEAK)
+    def dec(self, s: Any, i: Any) -> None:
+        """One less."""
+        require(s.x > 0)
+        s.x -= 1
+
+
+class ReadsIndex(Crew, variant="reads"):
+    """Who it is makes a difference."""
+
+    @action(i="n", fairness=WEAK)
+    def dec(self, s: Any, i: Any) -> None:
+        """One less."""
+        require(s.x > i)
+        s.x -= 1
+
+
+def test_an_index_that_is_not_read_may_have_no_values() -> None:
+    """Where nobody is there nothing happens; the smallest values of the parameter do not show it."""
+    assert prove_by_ranking(Spec(Crew).endless(["n"]), "done", rank="x").finding.verdict is Verdict.INCONCLUSIVE
+    assert prove_by_ranking(Spec(Crew).endless(["n"]), "done", seconds=2).finding.verdict is Verdict.INCONCLUSIVE
+    staffed = prove_by_ranking(Spec(Staffed).endless(["n"], "staffed"), "done", rank="x")
+    assert (staffed.finding.verdict, staffed.helpful) == (Verdict.HOLDS, ("dec()",))
+    with pytest.raises(UsageError, match=r"test_ranking.py:\d+: dec has a parameter from a range of free size"):
+        prove_by_ranking(Spec(ReadsIndex).endless(["n"], "reads"), "done", rank="x")
+
+
+class Quantified(Model):
+    """Says of numbers what can be said of a range."""
+
+    n: int = 2
+    limits: ClassVar[dict[str, tuple[int, None]]] = {"n": (0, None)}
+    check_deadlock = False
+
+    def state(self) -> State:
+        """A number to count down."""
+        return State(x=Range(0, self.n, init=self.n))
+
+    @action(fairness=WEAK)
+    def dec(self, s: Any) -> None:
+        """One less."""
+        require(s.x > 0)
+        s.x -= 1
+
+    @temporal
+    def plain(self, s: Any) -> Any:
+        """It gets to zero."""
+        return leads_to(s.x > 0, s.x == 0)
+
+    @temporal
+    def none_left(self, s: Any) -> Any:
+        """The same, as a condition on every index."""
+        return leads_to(s.x > 0, all(s.x != i for i in range(1, self.n + 1)))
+
+    @temporal
+    def some_left(self, s: Any) -> Any:
+        """Some index is the number."""
+        return always(eventually(any(s.x == i for i in range(self.n))))
+
+    @temporal
+    def counted(self, s: Any) -> Any:
+        """A sum over every index."""
+        return leads_to(sum(s.x > i for i in range(self.n)) > 0, s.x == 0)
+
+    @invariant
+    def among(self, s: Any) -> Any:
+        """The number is one of them; no help for a rank, and no hindrance."""
+        return any(s.x == i for i in range(self.n + 1))
+
+
+class QuantifiedGuard(Quantified, variant="guard"):
+    """A rule requires something of every index."""
+
+    @action(fairness=WEAK)
+    def dec(self, s: Any) -> None:
+        """One less."""
+        require(any(s.x == i + 1 for i in range(self.n)))
+        s.x -= 1
+
+
+@pytest.mark.parametrize(
+    ("variant", "name"), [(None, "none_left"), (None, "some_left"), (None, "counted"), ("guard", "plain")]
+)
+def test_ranges_of_free_size_are_refused_at_their_line(variant: str | None, name: str) -> None:
+    """In a property, or in a rule; an invariant is left out."""
+    system = Spec(Quantified).endless(["n"], variant)
+    with pytest.raises(UsageError, match=r"test_ranking.py:\d+: .* range of free size"):
+        prove_by_ranking(system, name, rank="x")
+    assert prove_by_ranking(Spec(Quantified).endless(["n"]), "plain", rank="x").finding.verdict is Verdict.HOLDS

@@ -212,7 +212,7 @@ def test_what_was_broken_stays_broken(tmp_path: Path, spilling: Spilling, monkey
     def interrupting(search: SpillingSearch) -> None:
         report(search)
         if search._first(search._facts.hit(0)) >= 0:
-            search.budget.interrupted = True
+            search.budget.interrupt()
 
     monkeypatch.setattr(SpillingSearch, "_report", interrupting)
     found = explore(Walk.system(), spill=tmp_path, tier="compiled")

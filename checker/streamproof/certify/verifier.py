@@ -14,11 +14,10 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise, product
-from math import prod
 from operator import and_, or_
 from typing import Any, NoReturn, TypeAlias
 
-from streamproof.system.bounded import Excess, parsed, unpacked
+from streamproof.system.bounded import MOST, parsed, parts_of
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
@@ -33,7 +32,6 @@ from streamproof.system.verdict import Trace, Verdict
 MAGIC = b"streamproof certificate 2 "
 HEADER, COUNTS = {"model", "options", "fingerprint", "claims", "counts"}, {"distinct", "generated", "depth", "levels"}
 EVIDENCE = {"values", "traces", "ranks", "proofs"}
-MOST = 32_000_000  # bytes of evidence, unpacked
 Node: TypeAlias = tuple[int, int]  # a state of the closed set, and a guess of a tableau, by their numbers
 
 
@@ -55,11 +53,7 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
         reject("it does not begin as a certificate of this version does")
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
         reject("its checksum is another one: it was changed, or is incomplete")
-    head, _, packed = rest.partition(b"\n")
-    try:
-        header, evidence = (parsed(part, reject) for part in (head, unpacked(packed, most)))
-    except Excess as beyond:
-        reject(str(beyond))
+    header, evidence = (parsed(part, reject) for part in parts_of(rest, most))
     if set(header) != HEADER or set(evidence) != parts:
         reject("its parts are not those of a certificate")
     return header, evidence
@@ -184,12 +178,10 @@ class Verifier:
         positive = all(type(number) is int and number > 0 for number in numbers)  # JSON's true and 1.0 equal 1
         if {*counts} != COUNTS or not positive or ends[-1] != counts["distinct"] or len(ends) != counts["depth"]:
             reject("its counts do not fit each other")
-        if counts["distinct"] > prod(len(some) for some, _ in self.evidence["values"]):
-            reject("it counts more states than its values make")
         for variable, (some, column) in zip(self.system.variables, self.evidence["values"], strict=True):
             table = dict(enumerate(self.value(variable.sort, parts) for parts in some))
             columns.append([table[number] for number in column])
-        self.states = list(zip(*columns, strict=True)) if columns else [()] * counts["distinct"]
+        self.states = list(zip(*columns, strict=True)) if columns else [()]
         position, self.initial = {state: at for at, state in enumerate(self.states)}, ends[0]
         if not len(position) == len(self.states) == ends[-1] or {*self.states[: ends[0]]} != {
             *self.interpreter.initial_states()

@@ -85,6 +85,8 @@ def run(arguments: Sequence[str]) -> int:
     except BaseException as error:
         if context is not None and context.meta.get(TRACEBACK):
             raise
+        if interrupts.requested() and isinstance(error, Exception):  # what an interrupt becomes in somebody else's code
+            error = KeyboardInterrupt()
         return int(_explain(error))
 
 

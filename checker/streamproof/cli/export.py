@@ -189,8 +189,9 @@ class Place:
 
     @property
     def single(self) -> bool:
-        """Whether `out` names one file."""
-        return self.standard or (bool(self.out.suffix) and not self.out.is_dir())
+        """Whether `out` names one file; names of models have dots too, and a module of TLA+ is never alone."""
+        named = self.out.suffix in (".tla", ".cfg") if self.suffix == ".tla" else bool(self.out.suffix)
+        return self.standard or (named and not self.out.is_dir())
 
     def expect_writable(self) -> None:
         """Raise `SystemFailure` when nothing can be written there, or when a file is there that is something else."""

@@ -223,7 +223,11 @@ def _seconds(given: float | None, usual: float) -> float | None:
 
 
 def _notes(selection: Selection, proof: Proof, states: Evidence) -> Iterator[str]:
-    """What decides the rest, where that is known."""
+    """What all proofs have in common; what decides the rest, where that is known."""
+    proved = [f for f in proof.findings if f.property in proof.k]
+    if proved:
+        what = "the proof is" if len(proved) == 1 else f"the {len(proved)} proofs are"
+        yield f"{what} for this instance" + ("; confirmed by a second procedure" if proof.confirmed else "")
     if states.all is not None and any(f.verdict is Verdict.INCONCLUSIVE for f in proof.findings):
         plural = "" if states.all == 1 else "s"
         yield f"what is open is decided by streamproof check: there are only {states.all:,} reachable state{plural}"

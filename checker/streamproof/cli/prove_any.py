@@ -84,14 +84,15 @@ def answer_any(
             seconds=timeout,
             on_progress=progress,
         )
+        again = check_proof(selection, parametric, proof, progress)
         interrupted = proof.stopped == "interrupted"
         small = (
             Small([], None) if interrupted else search_instances(selection, parametric, proof.proved, chosen, progress)
         )
     findings = tuple(_finding(parametric, proof, small, p) for p in properties)
-    notes = (*_notes(proof), *_compared(same, small))
+    notes = (*_notes(proof), *_compared(same, again, small))
     outcome = Outcome(findings, None, None, None, interrupted, ready, proof.seconds, None, notes=notes)
-    more = _more(parametric, proof, same, small, left_out)
+    more = _more(parametric, proof, same, again, small, left_out)
     if certificate is not None:
         with Ticking(live=not request.quiet) as progress:
             written, without = certify_proved_any(certificate, selection, parametric, proof, findings, progress)
@@ -119,6 +120,19 @@ def stages(selection: Selection, parametric: Parametric) -> list[Stage]:
         lambda: drift_candidates(parametric),
         lambda: bound_candidates(parametric, instance),
     ]
+
+
+def check_proof(
+    selection: Selection, parametric: Parametric, proof: AnySize, progress: Callable[[str], None] = lambda _: None
+) -> tuple[Mapping[str, int], ...]:
+    """Check the claims of a proof at small values of the free parameters; returns the values. Raises `NotInductive`."""
+    from streamproof.agree.ground_induction import check_induction
+    from streamproof.agree.readings import candidates
+
+    if not proof.proved:
+        return ()
+    values = candidates(selection.target.spec, selection.variant, selection.given, parametric.free)
+    return check_induction(parametric, proof.claims, values, progress)
 
 
 # --- small instances
@@ -283,9 +297,11 @@ def _notes(proof: AnySize) -> tuple[str, ...]:
     return (f"{tried}{proof.queries} queries",)
 
 
-def _compared(same: Grounding, small: Small) -> Iterator[str]:
-    """The second opinions on a proof: concrete readings, plain Python, explicit search."""
+def _compared(same: Grounding, again: Sequence[Mapping[str, int]], small: Small) -> Iterator[str]:
+    """The second opinions on a proof: concrete readings, plain Python, induction at given sizes, explicit search."""
     yield f"compared with concrete readings at {len(same.values)} values, and {same.runs:,} runs of plain Python"
+    if again:
+        yield f"induction checked without quantifiers at {len(again)} value{'' if len(again) == 1 else 's'}"
     if small.searched:
         states, whole = sum(s.states for s in small.searched), sum(s.complete for s in small.searched)
         cut = ", cut by the time limit" if interrupts.left() <= 0 else ""
@@ -293,7 +309,12 @@ def _compared(same: Grounding, small: Small) -> Iterator[str]:
 
 
 def _more(
-    parametric: Parametric, proof: AnySize, same: Grounding, small: Small, left_out: Sequence[str]
+    parametric: Parametric,
+    proof: AnySize,
+    same: Grounding,
+    again: Sequence[Mapping[str, int]],
+    small: Small,
+    left_out: Sequence[str],
 ) -> dict[str, Any]:
     """What the JSON says of a proof for every size beside what it says of every check."""
     return {
@@ -303,6 +324,7 @@ def _more(
             "runs": same.runs,
             "refused_by_the_model": [dict(v) for v in same.refused],
         },
+        "induction_checked": [dict(v) for v in again],
         "instances_searched": [
             {"values": dict(s.values), "states": s.states, "complete": s.complete} for s in small.searched
         ],

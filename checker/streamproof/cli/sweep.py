@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from streamproof import interrupts
 from streamproof.cli import completing
 from streamproof.cli.answer import DEFAULT_OUT
 from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
@@ -204,6 +205,7 @@ def _with_formulas(report: SweepReport, plan: Plan, stream: TextIO, status: Stat
                 found[id(boundary)] = with_formula(plan, report.points, boundary)
             except KeyboardInterrupt:
                 interrupted = True
+                interrupts.answering()
             status.clear()
         print_lines(formula_lines(found[id(boundary)]), stream)
     return replace(report, boundaries=tuple(found.values()), interrupted=interrupted)

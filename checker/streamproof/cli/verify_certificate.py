@@ -15,7 +15,7 @@ from streamproof.cli.progress import Status
 from streamproof.cli.resources import amount
 from streamproof.cli.selection import json_option, select
 from streamproof.cli.verbs import Seconds, Verb
-from streamproof.system.bounded import read_regular
+from streamproof.system.bounded import MOST, read_regular
 from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.files import expect_writable
 from streamproof.system.foreign import visible
@@ -68,7 +68,7 @@ def command(
     Ends with 0 when every claim in it is shown, and with 161 and the reason when one is not. It takes the interpreter's
     time: some thousand states a second.
     """
-    from streamproof.certify.verifier import MOST, Rejected, verify
+    from streamproof.certify.verifier import Rejected, verify
 
     begun = time.perf_counter()
     expect_json_writable(json_to)

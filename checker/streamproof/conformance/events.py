@@ -82,7 +82,7 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
     file = Path(path)
     events = list(_iterate(file))
     if not events:
-        raise InputError(f"{file}: the file has no events", remedy="Give a log with one event per line.")
+        raise InputError(f"{file}: the file has no events", remedy="give a log with one event per line")
     _refuse_repetition(events)
     return events
 
@@ -153,11 +153,11 @@ def _iterate(file: Path) -> Iterator[Event]:
                 yield from _ndjson_events(stream, file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
-            f"{file}: the compressed file is damaged ({error})", remedy="Copy it again from its source."
+            f"{file}: the compressed file is damaged ({error})", remedy="copy it again from its source"
         ) from error
     except OSError as error:
         raise InputError(
-            f"{file}: cannot be read: {error.strerror or error}", remedy="Check the path and its rights."
+            f"{file}: cannot be read: {error.strerror or error}", remedy="check the path and its rights"
         ) from error
 
 
@@ -174,7 +174,7 @@ def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path) -> Iterator[Eve
             raise InputError(
                 f"the line is {json_problem(error)}",
                 loc=Loc(name, number),
-                remedy="Give one JSON object per line, nothing else.",
+                remedy="give one JSON object per line, nothing else",
             ) from error
         yield _event(data, name, number)
 
@@ -202,7 +202,7 @@ def _parquet_events(file: Path) -> Iterator[Event]:
                     yield _event(present, name, row)
     except pa.ArrowInvalid as error:
         raise InputError(
-            f"{name}: the Parquet file is damaged ({error})", remedy="Write it again with `write_parquet`."
+            f"{name}: the Parquet file is damaged ({error})", remedy="write it again with `write_parquet`"
         ) from error
 
 
@@ -215,7 +215,7 @@ def _refuse_columns(schema: Any, name: str) -> None:
     if missing:
         raise InputError(
             f"{name}: the Parquet file lacks the column {missing[0]!r}",
-            remedy=f"An event log has the columns {', '.join(_COLUMNS)}.",
+            remedy=f"an event log has the columns {', '.join(_COLUMNS)}",
         )
 
 
@@ -242,30 +242,30 @@ def _event(data: object, name: str, number: int) -> Event:
         )
     for key in _REQUIRED:
         if key not in data:
-            raise refuse(f"the event lacks the field {key!r}", f"Each event needs {', '.join(_REQUIRED)}.")
+            raise refuse(f"the event lacks the field {key!r}", f"each event needs {', '.join(_REQUIRED)}")
     for key in data:
         if key not in _FIELDS:
-            raise refuse(f"the event has the unknown field {key!r}", f"Known fields are {', '.join(_COLUMNS)}.")
+            raise refuse(f"the event has the unknown field {key!r}", f"known fields are {', '.join(_COLUMNS)}")
     for key in ("trace", "process", "event"):
         if not isinstance(data[key], str):
             raise refuse(f"{key!r} must be text, got {data[key]!r}")
     if not data["event"]:
-        raise refuse("'event' is empty", "Name what happened.")
+        raise refuse("'event' is empty", "name what happened")
     seq = data["seq"]
     if not _is_int(seq) or seq < 0:
-        raise refuse(f"'seq' must be a whole number from 0, got {seq!r}", "It counts the events of one process.")
+        raise refuse(f"'seq' must be a whole number from 0, got {seq!r}", "it counts the events of one process")
     args = data.get("args")
     state = data.get("state")
     clock = data.get("clock")
     ts = data.get("ts")
     if ts is not None and not isinstance(ts, str):
-        raise refuse(f"'ts' must be text, got {ts!r}", "Write ISO-8601, for example 2026-11-21T03:17:55.749.")
+        raise refuse(f"'ts' must be text, got {ts!r}", "write ISO-8601, for example 2026-11-21T03:17:55.749")
     for key, value in (("args", args), ("state", state)):
         if value is not None and not isinstance(value, dict):
             raise refuse(f"{key!r} must be a JSON object, got {value!r}")
         path = _fraction(value, key)
         if path:
-            raise refuse(f"{path} is a fractional number", "Values are text, whole numbers, truth values and lists.")
+            raise refuse(f"{path} is a fractional number", "values are text, whole numbers, truth values and lists")
     if clock is not None and not (
         isinstance(clock, dict) and all(_is_int(count) and count >= 0 for count in clock.values())
     ):
@@ -312,7 +312,7 @@ def _refuse_repetition(events: list[Event]) -> None:
                 raise InputError(
                     f"process {event.process!r} uses seq {event.seq} twice in trace {event.trace!r}",
                     loc=event.loc,
-                    remedy="Number the events of each process 0, 1, 2, ... in the order in which they happened.",
+                    remedy="number the events of each process 0, 1, 2, ... in the order in which they happened",
                 )
             seen.add(place)
 

@@ -86,7 +86,7 @@ class Budget:
             try:
                 yield
             finally:
-                was = asked()
+                was = self.interrupted
                 self._asked = lambda: was
 
     def interrupt(self) -> None:

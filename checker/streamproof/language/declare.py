@@ -30,7 +30,6 @@ from streamproof.language.frames import caller
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, TooLarge
-from streamproof.system.leaves import leaf_count
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
@@ -127,13 +126,24 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
 
 
 def _expect_fits(sort: Sort, loc: Loc | None) -> None:
-    """Raises `TooLarge` before a value of many million parts is made."""
-    if not any(map(endless, ranges(sort))) and (parts := leaf_count(sort)) > PARTS_LIMIT:
+    """Raises `TooLarge` before a value of many million elements is made; queues and sets begin empty."""
+    if not any(map(endless, ranges(sort))) and (parts := elements_made(sort)) > PARTS_LIMIT:
         raise TooLarge(
-            f"a variable of {sort} has {parts:,} scalar parts, more than {PARTS_LIMIT:,}",
+            f"a variable of {sort} has {parts:,} elements, more than {PARTS_LIMIT:,}",
             loc=loc,
             remedy="choose smaller parameters",
         )
+
+
+def elements_made(sort: Sort) -> int:
+    """How many scalar values the first value of a sort is made of."""
+    match sort:
+        case RecordSort(fields):
+            return sum(elements_made(inner) for _, inner in fields)
+        case ArraySort(index, element):
+            return cardinality(index) * elements_made(element)
+        case _:
+            return 1
 
 
 def _too_many(sort: Sort, limit: int, loc: Loc | None) -> ModelError:

@@ -77,7 +77,7 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
     file that cannot be read or is of a version unknown here, and when nothing usable is left.
     """
     if not inputs:
-        raise InputError("no inputs given", remedy="Name event logs, verdict files, or folders that hold them.")
+        raise InputError("no inputs given", remedy="name event logs, verdict files, or folders that hold them")
     sources: dict[str, Source] = {}
     skipped: dict[str, Skipped] = {}
     for given in inputs:
@@ -85,7 +85,7 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
         for path, explicit in _files(given, without):
             empty = False
             if not _is_unicode(path):
-                raise InputError(f"{path!r}: this file name is not valid UTF-8", remedy="Rename the file.")
+                raise InputError(f"{path!r}: this file name is not valid UTF-8", remedy="rename the file")
             key = os.path.realpath(path)
             if key in sources or key in skipped:
                 continue
@@ -224,7 +224,7 @@ def _not_json(path: str, head: bytes, reason: str) -> Skipped:
         raise InputError(
             "this line is not a JSON object",
             loc=Loc(path, before + 1),
-            remedy="Remove the line, or the rest of a line that was cut off when the process died.",
+            remedy="remove the line, or the rest of a line that was cut off when the process died",
         )
     return Skipped(path, reason)
 
@@ -258,7 +258,7 @@ def _expect_event(path: str, head: bytes, lines: Sequence[dict[str, Any] | None]
         except BadRecord as bad:
             problem = problem or str(bad)
     before = head[: len(head) - len(head.lstrip())].count(b"\n")
-    raise InputError(problem, loc=Loc(path, before + 1), remedy="None of the first lines is an event.")
+    raise InputError(problem, loc=Loc(path, before + 1), remedy="none of the first lines is an event")
 
 
 def _parquet(path: str, size: int) -> Source | Skipped:

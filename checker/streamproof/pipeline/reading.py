@@ -122,10 +122,12 @@ def _lines(piece: Piece) -> Iterator[Found | Broken]:
                     return
                 if len(line) > LINE:
                     yield Broken(position, f"this line has more than {LINE:,} bytes")
-                    return
-                if not line.isspace():
+                elif not line.isspace():
                     yield _parsed(position, line)
                 position += len(line)
+                while len(line) > LINE and not line.endswith(b"\n"):
+                    line = file.readline(LINE + 1)
+                    position += len(line)
     except (OSError, EOFError, zlib.error) as failure:
         yield Broken(-1, f"cannot be read to its end: {failure}")
 

@@ -59,7 +59,7 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
         if found != master and not (_is_local(found) and _is_local(master)):
             raise SystemFailure(
                 f"this process already runs Spark on {found}, so it cannot use {master}",
-                remedy="Stop the running session first, or ask for the same master.",
+                remedy="stop the running session first, or ask for the same master",
             )
         yield _with_sql_settings(running.newSession())
         return
@@ -84,7 +84,7 @@ def spark_failures(doing: str) -> Iterator[None]:
         said = [line.strip() for line in str(failure).splitlines() if line.strip()] or [type(failure).__name__]
         raise SystemFailure(
             f"Spark failed while {doing}: {said[0][:400]}",
-            remedy="A worker that died usually ran out of memory: use fewer cores, for instance --master 'local[1]'.",
+            remedy="a worker that died usually ran out of memory: use fewer cores, for instance --master 'local[1]'",
         ) from failure
 
 
@@ -189,7 +189,7 @@ def _start(master: str, app: str) -> SparkSession:
         reason = next((line for line in said if "ERROR" in line or "Exception" in line), said[0])
         raise SystemFailure(
             f"Spark could not start on master {master}: {reason.strip()[:400]}",
-            remedy="Masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443.",
+            remedy="masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443",
         ) from failure
 
 
@@ -211,7 +211,7 @@ def _expect_master(master: str) -> None:
             why = failure
     raise SystemFailure(
         f"no Spark master at {master}: {(why and why.strerror) or why}",
-        remedy="Check the address, and that it is running.",
+        remedy="check the address, and that it is running",
     )
 
 

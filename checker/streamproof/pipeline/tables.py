@@ -154,7 +154,7 @@ def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
         if other != origin[row.source]:
             raise InputError(
                 f"two event logs for run {row.run!r}: {other} and {origin[row.source]}",
-                remedy="Give one of them, or rename one file: a log is a run, named as the file is.",
+                remedy="give one of them, or rename one file: a log is a run, named as the file is",
             )
 
 
@@ -172,7 +172,7 @@ def checks(verdicts: DataFrame) -> DataFrame:
         raise InputError(
             f"two different verdicts of model {clash.model} on run {clash.run}: "
             f"{clash.a.verdict} in {clash.a.source} and {clash.b.verdict} in {clash.b.source}",
-            remedy="Give one of the two, or rename a run if they are different runs.",
+            remedy="give one of the two, or rename a run if they are different runs",
         )
     return verdicts.dropDuplicates([*_CHECK, "digest"])
 

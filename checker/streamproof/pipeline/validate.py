@@ -55,7 +55,7 @@ def validate_many(
     except Exception as failure:
         raise UsageError(
             f"{getattr(job_function, '__qualname__', job_function)!s} cannot be sent to Spark workers: {failure}",
-            remedy="Give a function of a module, and let it open files, solvers and sessions itself.",
+            remedy="give a function of a module, and let it open files, solvers and sessions itself",
         ) from failure
 
     doing = f"validating {len(run_paths)} runs on {master}"

@@ -21,6 +21,8 @@ from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Tr
 from streamproof.traces.lines import BLANK, Line, Span, Style, line, text, wrap
 from streamproof.traces.render import About, counterexample, parameters_text, source
 
+SHORT = 80
+"""Characters of a reason that several properties may have without the others referring to the first."""
 PLAIN_WIDTH = 100
 """Columns of the text that does not go to a terminal."""
 
@@ -165,6 +167,7 @@ def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
 
     if not any(r.expected for r in results):
         rows[0] = (*rows[0][:3], "")
+    told: dict[str, str] = {}
     yield line(Span("".join(padded(rows[0], at) for at in range(4)), "faint"), indent=2)
     for row, result in zip(rows[1:], results, strict=True):
         verdict = _VERDICTS[result.finding.verdict]
@@ -176,7 +179,9 @@ def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
             indent=2,
         )
         for note in _notes(result):
-            yield line(note, indent=6, hang=6)
+            first = told.setdefault(note, result.finding.property)
+            again = len(note) > SHORT and first != result.finding.property
+            yield line(f"as for {first}" if again else note, indent=6, hang=6)
 
 
 def _measures(measures: tuple[Measured, ...]) -> Iterator[Line]:

@@ -177,7 +177,7 @@ class Attempt:
         return replace(found, because=because)
 
     def _proved(self, prop: Property) -> Finding:
-        because = f"by k-induction, k={self._proven[prop]}, for this instance"
+        because = f"by k-induction, k={self._proven[prop]}"
         needs = self.needs(prop)
         named = ", ".join(p.name for p in self.lemmas if p in needs)
         count = sum(p in needs for p in self.found)
@@ -186,8 +186,6 @@ class Attempt:
             more = f"{'lemma' if ',' not in named else 'lemmas'} {named}" + (f", and {more}" if more else "")
         if more:
             because += f", with {more}"
-        if self.confirmed:
-            because += "; confirmed by a second procedure"
         if prop.kind is Kind.REACHABLE:
             return finding(prop, Verdict.VIOLATED, f"true in no reachable state, {because}")
         return finding(prop, Verdict.HOLDS, because)
@@ -209,7 +207,7 @@ class Attempt:
     def lemma(self, lemma: Property) -> Finding:
         """What is to be said of one of the model's lemmas."""
         if lemma in self._proven:
-            because = f"by k-induction, k={self._proven[lemma]}, for this instance"
+            because = f"by k-induction, k={self._proven[lemma]}"
             if self._safe:
                 return finding(lemma, Verdict.HOLDS, because)
             return finding(lemma, Verdict.INCONCLUSIVE, f"true up to the model's first mistake, {because}")

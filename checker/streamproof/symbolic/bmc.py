@@ -59,21 +59,20 @@ def bmc(
     asked = chosen(system, properties)
     budget = Budget(timeout, seconds, on_progress)
     stopped: str | None = None
-    with interrupts.limited(seconds):
-        with timely("preparing the search"):
-            encoding = Encoding(scalarise(system), integers=integers)
-            search = Search(encoding, goals(encoding, asked), budget)
-        try:
-            with interrupts.doing("searching"):
-                search.to(depth)
-                if completeness:
-                    search.close()
-        except Stopped as stop:
-            stopped = stop.why
-        except interrupts.TimeUp:
-            stopped = budget.out_of_time().why
-        except KeyboardInterrupt:
-            stopped = INTERRUPTED
+    with timely("preparing the search"):
+        encoding = Encoding(scalarise(system), integers=integers)
+        search = Search(encoding, goals(encoding, asked), budget)
+    try:
+        with interrupts.limited(seconds), interrupts.doing("searching"):
+            search.to(depth)
+            if completeness:
+                search.close()
+    except Stopped as stop:
+        stopped = stop.why
+    except interrupts.TimeUp:
+        stopped = budget.out_of_time().why
+    except KeyboardInterrupt:
+        stopped = INTERRUPTED
     found = tuple(candid(system, verdict(search, prop, stopped)) for prop in asked)
     return Bounded(found, search.depth, search.exhausted, budget.queries, budget.elapsed, stopped == INTERRUPTED)
 

@@ -28,6 +28,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Instance, State
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.sorts import (
+    INFINITY,
     BoolSort,
     EnumSort,
     RangeSort,
@@ -152,9 +153,11 @@ class Encoding:
     def _within(self, name: str, sort: Scalar) -> Term:
         if isinstance(sort, BoolSort):
             return self.all_of(())
-        lo, hi = map(self._theory.literal, interval(sort))
-        value = self._theory.read(self._now[name], sort)
-        return self.all_of([self._theory.less_eq(lo, value), self._theory.less_eq(value, hi)])
+        lo, hi = interval(sort)
+        theory, value = self._theory, self._theory.read(self._now[name], sort)
+        low = [theory.less_eq(theory.literal(lo), value)] if lo > -INFINITY else []
+        high = [theory.less_eq(value, theory.literal(hi))] if hi < INFINITY else []
+        return self.all_of([*low, *high])
 
     # --- paths -------------------------------------------------------------------------------------------------------
 

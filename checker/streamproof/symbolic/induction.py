@@ -227,20 +227,20 @@ class Induction:
         properties, assumptions = list(switches), list(switches.values())
         pending: list[Claim] = [claim for claim in broken if claim is None or claim in wanted]
         supporting: set[int] = set()
-        end = self._budget.elapsed + TRACING
+        end = self._budget.effort + TRACING
         while pending:
             claim = pending.pop()
             if claim in result.rests_on:
                 continue
             needed = set(range(len(properties)))
-            if self._budget.elapsed < end and solver.ask(broken[claim], assumptions) is Answer.NO:
+            if self._budget.effort < end and solver.ask(broken[claim], assumptions) is Answer.NO:
                 needed = set(solver.core(assumptions))
                 # The core may be larger than it must be. What supports other claims already is the last to be tried
                 # without; lemmas come last in order, and are tried before what was asked for.
                 for n in sorted(needed, key=lambda n: (n not in supporting, n), reverse=True):
                     if (
                         len(needed) <= MOST_TRIED
-                        and self._budget.elapsed < end
+                        and self._budget.effort < end
                         and solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is Answer.NO
                     ):
                         needed.discard(n)

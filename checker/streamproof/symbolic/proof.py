@@ -93,21 +93,20 @@ def prove(
         system = replace(system, lemmas=tuple(lemmas))
     asked = chosen(system, properties)
     budget = Budget(timeout, seconds, on_progress, reproducible)
-    with interrupts.limited(None if reproducible else seconds):
-        with timely("preparing the proof", silent=True):
-            portfolio = Portfolio(system, asked, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
-        stopped: str | None = None
-        try:
-            with interrupts.doing("proving"):
-                portfolio.run(engine)
-                if confirm:
-                    portfolio.confirm()
-        except Stopped as stop:
-            stopped = stop.why
-        except interrupts.TimeUp:
-            stopped = budget.out_of_time().why
-        except KeyboardInterrupt:
-            stopped = INTERRUPTED
+    with timely("preparing the proof", silent=True):
+        portfolio = Portfolio(system, asked, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
+    stopped: str | None = None
+    try:
+        with interrupts.limited(None if reproducible else seconds), interrupts.doing("proving"):
+            portfolio.run(engine)
+            if confirm:
+                portfolio.confirm()
+    except Stopped as stop:
+        stopped = stop.why
+    except interrupts.TimeUp:
+        stopped = budget.out_of_time().why
+    except KeyboardInterrupt:
+        stopped = INTERRUPTED
     if stopped is not None:
         portfolio.stop(stopped)
     return _answer(system, portfolio, asked, budget, stopped == INTERRUPTED)

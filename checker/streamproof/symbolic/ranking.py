@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any, cast
 
@@ -30,16 +30,16 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr, intern
-from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, claims
-from streamproof.system.model import Instance, Kind, Property, System
-from streamproof.system.records import dataclass
+from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
+from streamproof.system.model import Action, Conjunct, Instance, Kind, Property, System
+from streamproof.system.records import dataclass, replace
 from streamproof.system.recurrence import after, changing
 from streamproof.system.scalarise import scalarise
 from streamproof.system.scheduled import enabled
 from streamproof.system.sorts import BOOL, INFINITY, BoolSort, EnumSort, RangeSort, Scalar, TermRange, is_scalar
 from streamproof.system.substitute import Substitution
 from streamproof.system.temporal import Obligation, obligations
-from streamproof.system.unbounded import Parametric, written
+from streamproof.system.unbounded import Forall, Parametric, Total, written
 from streamproof.system.verdict import Finding, Verdict
 
 WEIGHTS = (1, 2, 3)
@@ -112,6 +112,7 @@ class _Attempt:
                     f"{v.name} is of {v.sort}: ranking functions are for numbers, enums and truth values",
                     remedy="give the parameters it depends on a value",
                 )
+        self.system = _without_indices(self.system)
         self.sorts: dict[str, Scalar] = {v.name: cast(Scalar, v.sort) for v in self.system.variables}
         self.ctx: Any = z3.Context()
         theory = Integers(self.ctx)
@@ -128,18 +129,24 @@ class _Attempt:
         for n, s in self.sorts.items():
             if isinstance(s, EnumSort):  # terms of enums have no other values, whatever is computed
                 self.solver.add(now[n] >= 0, now[n] < len(s.members))
-        self._refuse_strangers(every)
+        self._refuse_quantifiers()
         self.owed = obligations(self.system)
         self.invariants: list[tuple[str, Expr]] = []
 
-    def _refuse_strangers(self, known: Mapping[str, Scalar]) -> None:
-        """An action for every index of a free range has a parameter that is no constant."""
-        for i in self.system.instances:
-            read = e.variables(*(c.expr for c in i.guard), *(term for _, term in i.updates))
-            if not read <= known.keys():
-                raise UsageError(
-                    f"{i.action} has a parameter from a range of free size", remedy="give the parameters a value"
-                )
+    def _refuse_quantifiers(self) -> None:
+        """Raise `UsageError`, with its line, for a term that ranges over indices: the queries have no quantifiers."""
+        said = [(self.prop.loc, atom.expr) for atom in atoms(self.prop.formula)] if self.prop.formula else []
+        said += [(None, self.initial), *((self.prop.loc, c.condition) for c in self.prop.checks)]
+        for action in self.system.actions:
+            said += [(action.loc, term) for i in action.instances for term in _terms(i)]
+        for place, root in said:
+            for term in e.subterms(root):
+                if isinstance(term, Forall | Total):
+                    raise UsageError(
+                        f"{self.prop.name} has no rank: all(), any() or sum() over a range of free size",
+                        loc=term.loc or place,
+                        remedy="say it without the range, or give the parameters it depends on a value",
+                    )
 
     def _constant(self, name: str, sort: Scalar) -> Term:
         return self._z3.Bool(name, self.ctx) if isinstance(sort, BoolSort) else self._z3.Int(name, self.ctx)
@@ -372,6 +379,43 @@ class _Attempt:
             raise UsageError(f"{text!r} is no expression", remedy="write a rank like 2*left + wire") from None
 
 
+def _without_indices(system: System) -> System:
+    """The system with one instance of a rule for all values of a parameter from a range of free size.
+
+    The rule must not read the parameter, so all its instances are the same. There are none where the range is empty, so
+    that it is not is a part of the guard. Raises `UsageError` for a rule that reads it.
+    """
+
+    def merged(action: Action, instance: Instance) -> Instance:
+        indices = [v for _, v in instance.args if isinstance(v, e.Var)]
+        if any(v.name in e.variables(*_terms(instance)) for v in indices):
+            raise UsageError(
+                f"{action.name} has a parameter from a range of free size",
+                loc=action.loc,
+                remedy="give the parameters it depends on a value",
+            )
+        some = tuple(Conjunct(_some(v.sort), f"{v.name} has a value", action.loc) for v in indices)
+        args = tuple((n, v) for n, v in instance.args if not isinstance(v, e.Var))
+        return replace(instance, args=args, guard=(*some, *instance.guard))
+
+    return replace(
+        system,
+        actions=tuple(replace(a, instances=tuple(merged(a, i) for i in a.instances)) for a in system.actions),
+    )
+
+
+def _some(sort: Any) -> Expr:
+    """That a range is not empty."""
+    least, most = (sort.least, sort.most) if isinstance(sort, TermRange) else (b.num(sort.lo), b.num(sort.hi))
+    return _at_most(least, most)
+
+
+def _terms(instance: Instance) -> list[Expr]:
+    """Every term of an instance."""
+    checks = (*instance.guard_checks, *instance.effect_checks)
+    return [*_guard(instance), *(term for _, term in instance.updates), *(c.condition for c in checks)]
+
+
 class _NotSafe(Exception):
     """Something about states that the rule rests on was not proved."""
 
@@ -418,7 +462,12 @@ def _sum(parts: Sequence[Expr]) -> Expr:
 
 
 def _offered(prop: Property) -> bool:
-    return prop.kind is Kind.INVARIANT and not prop.checks
+    """Whether a property may help as an invariant; one over a range of free size is beyond the queries."""
+    return (
+        prop.kind is Kind.INVARIANT
+        and not prop.checks
+        and not any(isinstance(term, Forall | Total) for term in e.subterms(prop.expr))
+    )
 
 
 def _waiting(claim: Formula) -> tuple[Expr, Expr] | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
+from math import inf
 from typing import Any
 
 from streamproof import interrupts
@@ -49,14 +50,28 @@ class Effort:
 
 STEPS = 4_000_000
 """Steps of the solver that are taken for a second."""
+PER_QUERY = 2_000
+"""Steps that a query is taken for, however easy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What the next query may take, None without limit: milliseconds, and steps of the solver. `ends` says whether the run
+    ends where the milliseconds do, `slice_ends` whether its slice does where the steps do."""
+
+    milliseconds: int | None
+    steps: int | None
+    ends: bool
+    slice_ends: bool
 
 
 @dataclass
 class Budget:
     """What a run may spend, and what it has spent.
 
-    `timeout` is in milliseconds for one query, `seconds` for the whole run; None means no limit. Where it is `reproducible`,
-    time is what the solver counts itself, its steps: the answer is the same on every machine, however busy.
+    `timeout` is in milliseconds for one query, `seconds` for the whole run; None means no limit. Slices and patience, which
+    engines give each other, are counted in steps of the solver: who gets its turn is the same on every machine, however busy.
+    Where a run is `reproducible`, all limits are.
     """
 
     timeout: int | None = None
@@ -66,25 +81,42 @@ class Budget:
     queries: int = 0
     started: float = field(default_factory=time.monotonic)
     steps: int = 0
-    """Of the solver, as far as they were counted."""
+    """Of the solver."""
+    _slice: float = inf
+    """The number of steps at which the present slice ends."""
+    _patience: float = inf
+    """Steps for one query."""
+
+    @property
+    def effort(self) -> float:
+        """Seconds that the steps so far are taken for."""
+        return self.steps / STEPS
 
     @property
     def elapsed(self) -> float:
         """Seconds since the run began."""
-        return self.steps / STEPS if self.reproducible else time.monotonic() - self.started
+        return self.effort if self.reproducible else time.monotonic() - self.started
 
-    def allowance(self) -> tuple[int | None, bool]:
-        """Milliseconds that the next query may take, and whether the run ends with them. Raises `Stopped` at its end."""
-        if self.seconds is None:
-            return self.timeout, False
-        left = self._left(self.seconds)
-        if left <= 0:
+    def allowance(self) -> Allowance:
+        """What the next query may take. Raises `Stopped` at the end of the run or slice."""
+        left = self._slice - self.steps
+        if (self.seconds is not None and self._left() <= 0) or left <= 0:
             raise self.out_of_time()
-        return (left, True) if self.timeout is None or left <= self.timeout else (self.timeout, False)
+        patience = self._patience
+        if self.reproducible:
+            left = min(left, inf if self.seconds is None else self.seconds * STEPS - self.steps)
+            patience = min(patience, inf if self.timeout is None else self.timeout * STEPS / 1000)
+        steps = min(left, patience)
+        wait, ends = self.timeout, False
+        if self.reproducible:
+            wait = None
+        elif self.seconds is not None and (wait is None or self._left() <= wait):
+            wait, ends = self._left(), True
+        return Allowance(wait, None if steps == inf else max(1, int(steps)), ends, left <= patience)
 
-    def _left(self, seconds: float) -> int:
-        """Milliseconds until then: what has less than one of them left is over, for a slice as for the run."""
-        return int(1000 * min(seconds - self.elapsed, interrupts.left()))
+    def _left(self) -> int:
+        """Milliseconds until the end of the run: one that has less than one of them left is over."""
+        return int(1000 * min((self.seconds or 0) - self.elapsed, interrupts.left()))
 
     def out_of_time(self) -> Stopped:
         """What ends a run that has used up its seconds."""
@@ -92,30 +124,28 @@ class Budget:
 
     @contextmanager
     def patience(self, timeout: int) -> Iterator[None]:
-        """Within: a query may take no more than `timeout` milliseconds."""
-        before = self.timeout
-        self.timeout = timeout if before is None else min(before, timeout)
+        """Within: a query may take no more than the steps of `timeout` milliseconds."""
+        before = self._patience
+        self._patience = min(before, timeout * STEPS / 1000)
         try:
             yield
         finally:
-            self.timeout = before
+            self._patience = before
 
     @contextmanager
     def slice(self, seconds: float) -> Iterator[None]:
-        """Within: at most so many seconds; what is not done by then is left, unless the whole run ends: `Stopped`."""
-        before = self.seconds
-        end = self.elapsed + seconds
-        self.seconds = end if before is None else min(before, end)
+        """Within: at most the steps of so many seconds; what is not done by then is left, unless the whole run or slice
+        ends: `Stopped`."""
+        before = self._slice
+        self._slice = min(before, self.steps + seconds * STEPS)
         try:
             yield
         except Stopped as stop:
-            if stop.why == INTERRUPTED:
+            over = self.steps >= before or (self.seconds is not None and self._left() <= 0)
+            if stop.why == INTERRUPTED or over:
                 raise
-            if before is not None and self._left(before) <= 0:
-                self.seconds = before
-                raise self.out_of_time() from None
         finally:
-            self.seconds = before
+            self._slice = before
 
     def tell(self, doing: str, depth: int, undecided: int) -> None:
         """Report progress to whoever listens."""
@@ -125,6 +155,8 @@ class Budget:
 
 _NO_LIMIT = 2**32 - 1
 """What the solver takes for no timeout."""
+_WRAP = 2**32
+"""The solver's count of steps begins again at nought there."""
 
 
 class Solver:
@@ -178,30 +210,47 @@ class Solver:
         return tuple(k for k, a in enumerate(assumptions) if a.decl().name() in names)
 
     def _check(self, assumptions: Sequence[Term]) -> Answer:
-        allowance, last = self._budget.allowance()
-        self._budget.queries += 1
-        if self._budget.reproducible:
-            self._solver.set("rlimit", 0 if allowance is None else max(1, allowance * STEPS // 1000))
-            before = self._steps()
-            answer = interrupts.answer(self._solver, *assumptions)
-            self._budget.steps += self._steps() - before
-        else:
-            self._solver.set("timeout", _NO_LIMIT if allowance is None else allowance)
-            answer = interrupts.answer(self._solver, *assumptions)
-        if answer == self._z3.sat:
+        answer = checked(self._solver, self._budget, assumptions)
+        if answer is Answer.YES:
             self._model = None
-            return Answer.YES
-        if answer == self._z3.unsat:
+        elif answer is Answer.NO:
             self._core = self._solver.unsat_core()
-            return Answer.NO
-        if "interrupt" in self._solver.reason_unknown():
-            raise Stopped(INTERRUPTED)
-        if last:
-            raise self._budget.out_of_time()
-        return Answer.UNKNOWN
+        return answer
 
-    def _steps(self) -> int:
-        """What the solver has counted so far."""
-        statistics = self._solver.statistics()
-        names = statistics.keys()
-        return int(statistics.get_key_value("rlimit count")) if "rlimit count" in names else 0
+
+def checked(solver: Any, budget: Budget, assumptions: Sequence[Term]) -> Answer:
+    """The answer of a solver of Z3 within its allowance, which is counted. Raises `Stopped`."""
+    import z3
+
+    allowed = budget.allowance()
+    budget.queries += 1
+    solver.set("rlimit", allowed.steps or 0)
+    solver.set("timeout", _NO_LIMIT if allowed.milliseconds is None else allowed.milliseconds)
+    before = _steps(solver)
+    answer = interrupts.answer(solver, *assumptions)
+    taken = (_steps(solver) - before) % _WRAP
+    budget.steps += taken + PER_QUERY
+    if answer == z3.sat:
+        return Answer.YES
+    if answer == z3.unsat:
+        return Answer.NO
+    if allowed.steps is not None and taken >= allowed.steps:
+        if allowed.slice_ends:
+            raise budget.out_of_time()
+        return Answer.UNKNOWN
+    if "interrupt" in solver.reason_unknown():
+        raise Stopped(INTERRUPTED)
+    if allowed.ends:
+        raise budget.out_of_time()
+    return Answer.UNKNOWN
+
+
+def _steps(solver: Any) -> int:
+    """What a solver has counted so far."""
+    import z3
+
+    statistics = solver.statistics()
+    for at in range(len(statistics)):
+        if z3.Z3_stats_get_key(statistics.ctx.ref(), statistics.stats, at) == "rlimit count":
+            return int(z3.Z3_stats_get_uint_value(statistics.ctx.ref(), statistics.stats, at))
+    return 0

@@ -18,6 +18,8 @@ from typing import Any, Protocol
 from streamproof.system.errors import InputError
 from streamproof.system.sizes import bytes_text
 
+MOST = 32_000_000
+"""Bytes of the evidence of a certificate, unpacked."""
 NESTING = 500
 """Lists and objects in each other."""
 CONTAINERS = 1 << 21
@@ -61,10 +63,16 @@ def unpacked(data: bytes, most: int) -> bytes:
     reader = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=1 << 27)
     found = reader.decompress(data, max_length=most + 1)
     if len(found) > most:
-        raise Excess(f"unpacked it is larger than {bytes_text(most)}, which is the limit")
+        raise Excess(f"unpacked it is larger than {bytes_text(most)}; --unpacked SIZE moves this limit")
     if not reader.eof or reader.unused_data:
         raise lzma.LZMAError("the compressed data is incomplete, or goes on behind its end")
     return found
+
+
+def parts_of(data: bytes, most: int) -> tuple[bytes, bytes]:
+    """The first line of data, and what the xz data behind it unpacks to; raises as `unpacked`."""
+    head, _, packed = data.partition(b"\n")
+    return head, unpacked(packed, most)
 
 
 def parsed(text: bytes, constant: Callable[[str], Any] | None = None) -> Any:

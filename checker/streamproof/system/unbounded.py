@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeGuard
 
 from streamproof.system import expr as e
 from streamproof.system.build import TRUE, add, ite, less_eq, mul, not_, num, sub, var
@@ -75,6 +75,11 @@ def ranges(sort: Sort) -> Iterator[RangeSort]:
                 yield from ranges(part)
         case OptionSort(element) | QueueSort(element) | SetSort(element):
             yield from ranges(element)
+
+
+def any_length(sort: Sort) -> TypeGuard[ArraySort]:
+    """Whether it is the sort of arrays whose length is a term of free parameters."""
+    return isinstance(sort, ArraySort) and isinstance(sort.index, TermRange)
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

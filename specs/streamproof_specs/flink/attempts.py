@@ -20,6 +20,7 @@ from streamproof.conformance.events import Event
 from streamproof.conformance.flink import Attempt, FlinkRun
 from streamproof.language.compile import compile_model
 from streamproof_models.task_attempt import OVER, TaskAttempt
+from streamproof_specs.flink.agreement import contradictions
 from streamproof_specs.flink.attempt_lines import (
     OF_MASTER,
     OF_TASK,
@@ -107,6 +108,8 @@ class Attempts:
     run: FlinkRun
     job: str
     complete: bool
+    outputs: Mapping[str, int] = field(default_factory=dict)
+    """The number of edges that leave each vertex, where the job graph is complete."""
     _lines: dict[str, _Lines] = field(default_factory=dict)
     _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
     _speaks: dict[str, set[str]] = field(default_factory=dict)
@@ -179,6 +182,7 @@ class Attempts:
                     if reader:
                         self._of(reader, None).tasks.setdefault(event.process, []).append(event)
         self._clocks = Clocks.of(self.run.events)
+        self._wrong |= contradictions(events, self.outputs)
         self._check_requests(events)
 
     def _of(self, text: str, event: Event | None) -> _Lines:
@@ -251,7 +255,7 @@ class Attempts:
         if own is not None or not lines.sessions:
             speaking = {own[0]} if own else {p for p, s in self._speaks.items() if "exec.transition" in s}
             silent = took_over or all(self._ends(p, known) for p in speaking)
-            streams.append(Stream([wording.master(e) for e in masters], OF_MASTER, silent))
+            streams.append(Stream([self._held(wording, e) for e in masters], OF_MASTER, silent))
         streams += [
             Stream([wording.replayed(es[0])]) for session, es in lines.sessions.items() if is_replayed(es[0], session)
         ]
@@ -294,16 +298,19 @@ class Attempts:
         if place is None:
             return False
         events = [e for es in lines.sessions.values() for e in es]
-        deployed = self._clocks.latest(e for e in events if e.event == "exec.deploy")
+        deployed = [e for e in events if e.event == "exec.deploy"]
         # The first report tells that the task was received.
         reported = [e for e in events if e.args.get("new") in REPORTED][:1]
-        received = max(deployed, self._clocks.latest(reported))
-        return any(
+        return bool(deployed) and any(
             process.tm == place
             and "tm.transition" in self._speaks.get(name, ())
-            and self._clocks.covers(name, deployed, received)
+            and self._clocks.covers(name, [*deployed[-1:], *reported])
             for name, process in self.run.processes.items()
         )
+
+    def _held(self, wording: AttemptWording, event: Event) -> Observation:
+        wrong = self._wrong.get((event.process, event.seq))
+        return wording.master(event) if wrong is None else Observation(event, impossible=wrong)
 
     def _seen(self, wording: AttemptWording, lines: _Lines, event: Event) -> Observation:
         wrong = self._wrong.get((event.process, event.seq))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from math import inf
+from math import inf, isinf
 
 from streamproof.conformance.events import Event
+from streamproof.conformance.flink.times import DAY, Moment, Reading
 
 REPORTED = ("INITIALIZING", "RUNNING", "FINISHED")
 """States that the JobManager takes over from a TaskManager's report and from nothing else."""
@@ -15,83 +15,104 @@ REPORTED = ("INITIALIZING", "RUNNING", "FINISHED")
 
 @dataclass(slots=True)
 class Clocks:
-    """First and last second of each log, and bounds of how far its clock is ahead of the JobManager's.
+    """First and last moment of each log, and bounds of how far its clock is ahead of the JobManager's.
 
-    Messages bound the offset: a task is received after it was deployed, and the JobManager holds it for RUNNING after the
-    TaskManager has logged so. Where messages in one direction are missing, the clocks are taken to agree if they can; where
-    the bounds exclude each other, the clock has jumped, and was ahead by either. Of a TaskManager that had tasks nothing is
-    known where the JobManager's log speaks of none of them.
+    A moment is an interval: it lasts as long as the last digit of its time. Messages bound the offset: a task is received
+    after it was deployed, and the JobManager holds it for RUNNING after the TaskManager has logged so. Where messages in one
+    direction are missing, the clocks are taken to agree if they can, up to whole days where times have no date; where the
+    bounds exclude each other, the clock has jumped, and was ahead by either. Of a TaskManager that had tasks nothing is
+    known where the JobManager's log speaks of none of them, and of any log without dates that no message bounds.
     """
 
-    _files: dict[str, dict[str | None, tuple[float, float]]] = field(default_factory=dict)
-    """By process and file."""
+    _moments: dict[tuple[str, int], Moment] = field(default_factory=dict)
+    """By process and place in it."""
+    _files: dict[str, dict[str | None, tuple[Moment, Moment]]] = field(default_factory=dict)
+    """The first and the last, by process and file."""
     _least: dict[str, float] = field(default_factory=dict)
     _most: dict[str, float] = field(default_factory=dict)
+    _dated: bool = True
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Clocks:
         """The clocks of a run."""
         clocks = cls()
-        master: dict[tuple[str, str], float] = {}
-        tasks: list[tuple[str, str, str, float]] = []
+        readings: dict[str, Reading] = {}
+        master: dict[tuple[str, str], Moment] = {}
+        tasks: list[tuple[str, str, str, Moment]] = []
+        deciding = set[str]()
         for event in events:
-            second = _second(event)
-            if second is None:
+            reading = readings.setdefault(event.process, Reading())
+            moment = reading.read(event.ts)
+            if moment is None:
                 continue
             args = event.args
+            clocks._moments[event.process, event.seq] = moment
             files = clocks._files.setdefault(event.process, {})
-            first, last = files.get(event.file, (second, second))
-            files[event.file] = min(first, second), max(last, second)
+            first, last = files.get(event.file, (moment, moment))
+            files[event.file] = min(first, moment), max(last, moment)
             match event.event:
                 case "exec.deploy":
-                    master.setdefault((args["attempt"], "DEPLOYING"), second)
+                    master.setdefault((args["attempt"], "DEPLOYING"), moment)
+                    deciding.add(event.process)
                 case "exec.transition" if args["new"] in REPORTED and args["old"] != "CREATED":
-                    master.setdefault((args["attempt"], args["new"]), second)
+                    master.setdefault((args["attempt"], args["new"]), moment)
                 case "tm.submit":
-                    tasks.append((event.process, args["attempt"], "DEPLOYING", second))
+                    tasks.append((event.process, args["attempt"], "DEPLOYING", moment))
                 case "tm.transition" if args["new"] in REPORTED:
-                    tasks.append((event.process, args["attempt"], args["new"], second))
-        for process, attempt, state, second in tasks:
-            ahead = second - master.get((attempt, state), inf)
-            if ahead == -inf:
-                continue
-            if state == "DEPLOYING":
-                clocks._most[process] = min(ahead, clocks._most.get(process, inf))
-            else:
-                clocks._least[process] = max(ahead, clocks._least.get(process, -inf))
-        for process in {process for process, *_ in tasks} - clocks._most.keys() - clocks._least.keys():
+                    tasks.append((event.process, args["attempt"], args["new"], moment))
+        clocks._dated = all(reading.dated for reading in readings.values())
+        clocks._bound(master, tasks)
+        unbound = {process for process, *_ in tasks} if clocks._dated else readings.keys() - deciding
+        for process in unbound - clocks._most.keys() - clocks._least.keys():
             clocks._least[process], clocks._most[process] = -inf, inf
         return clocks
 
-    def covers(self, process: str, first: float, last: float) -> bool:
-        """Whether one file of a log begins before a moment and ends after another, so that no part is missing between."""
+    def _bound(self, master: dict[tuple[str, str], Moment], tasks: Sequence[tuple[str, str, str, Moment]]) -> None:
+        for process, attempt, state, there in tasks:
+            here = master.get((attempt, state))
+            if here is None:
+                continue
+            if state == "DEPLOYING":
+                self._most[process] = min(there.latest - here.earliest, self._most.get(process, inf))
+            else:
+                self._least[process] = max(there.earliest - here.latest, self._least.get(process, -inf))
+
+    def covers(self, process: str, events: Iterable[Event]) -> bool:
+        """Whether one file of a log begins before some events and ends after them, so that no part is missing between."""
         ahead, at_most = self._at_least(process), self._at_most(process)
-        return any(begin - ahead <= first and last <= end - at_most for begin, end in self._spans(process))
+        spans = [self._span(event) for event in events]
+        first, last = min((s for s, _ in spans), default=-inf), max((s for _, s in spans), default=-inf)
+        return any(
+            begin.latest - ahead <= first and last <= end.earliest - at_most
+            for begin, end in self._files.get(process, {}).values()
+        )
 
     def end(self, process: str) -> float:
         """The earliest moment at which a log may end."""
-        return max((end for _, end in self._spans(process)), default=-inf) - self._at_most(process)
+        ends = (end.earliest for _, end in self._files.get(process, {}).values())
+        return max(ends, default=-inf) - self._at_most(process)
 
     def latest(self, events: Iterable[Event]) -> float:
         """The latest moment at which the last of some events may have been logged."""
-        times = ((_second(e), self._at_least(e.process)) for e in events)
-        return max((second - ahead for second, ahead in times if second is not None), default=-inf)
+        return max((self._span(event)[1] for event in events), default=-inf)
 
-    def _spans(self, process: str) -> Iterable[tuple[float, float]]:
-        return self._files.get(process, {}).values()
+    def _span(self, event: Event) -> tuple[float, float]:
+        """When an event may have been logged."""
+        moment = self._moments.get((event.process, event.seq))
+        if moment is None:
+            return -inf, -inf
+        return moment.earliest - self._at_most(event.process), moment.latest - self._at_least(event.process)
 
     def _at_least(self, process: str) -> float:
-        least = self._least.get(process, min(0.0, self._most.get(process, 0.0)))
+        most = self._most.get(process, 0.0)
+        least = self._least.get(process, min(self._agreed(most), most))
         return min(least, self._most.get(process, least))
 
     def _at_most(self, process: str) -> float:
-        most = self._most.get(process, max(0.0, self._least.get(process, 0.0)))
+        least = self._least.get(process, 0.0)
+        most = self._most.get(process, max(self._agreed(least), least))
         return max(most, self._least.get(process, most))
 
-
-def _second(event: Event) -> float | None:
-    try:
-        at = datetime.fromisoformat(event.ts or "")
-    except ValueError:
-        return None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    def _agreed(self, bound: float) -> float:
+        """The offset nearest to a bound of clocks that agree: none, or whole days where times have no date."""
+        return 0.0 if self._dated or isinf(bound) else round(bound / DAY) * DAY

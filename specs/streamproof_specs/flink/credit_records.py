@@ -87,6 +87,16 @@ class Recording:
     """Processes whose record ends before the process did."""
     wrong: dict[Loc, str] = field(default_factory=dict)
     """By file and line: why a record cannot stand where it does."""
+    _places: dict[tuple[str, int], Recorded] = field(default_factory=dict)
+    """The first record with a place in the order of its process."""
+
+    def is_copy(self, made: Recorded) -> bool:
+        """Whether another file has the same record."""
+        known = self._places.setdefault((made.event.process, made.done), made)
+        if known.event.file == made.event.file:
+            return False
+        at_home = replace(made.event, file=known.event.file, line=known.event.line)
+        return replace(made, event=at_home) == known
 
     def unreturned(self, process: str) -> int:
         """The moment from which on calls may be missing because they had not returned when the process's record ends: the
@@ -118,7 +128,7 @@ def trace_runs(path: Path, other: Other = lambda record: False) -> list[TraceRun
     if glob.has_magic(text) and not path.exists():
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
         if not found:
-            raise InputError(f"nothing matches the pattern {text}", remedy="Traces are named *.jsonl or *.ndjson.")
+            raise InputError(f"nothing matches the pattern {text}", remedy="traces are named *.jsonl or *.ndjson")
         runs = [run for match in found if match.is_dir() for run in _below(match, other)]
         folders: dict[Path, list[Path]] = {}
         for match in found:
@@ -129,7 +139,7 @@ def trace_runs(path: Path, other: Other = lambda record: False) -> list[TraceRun
         return _below(path, other)
     if path.exists():
         return [TraceRun(path.name.partition(".")[0], path.parent, (path,))] if is_trace(path, other) else []
-    raise InputError(f"there is no file or folder {text}", remedy="Give a trace, a folder of traces, or a pattern.")
+    raise InputError(f"there is no file or folder {text}", remedy="give a trace, a folder of traces, or a pattern")
 
 
 def is_trace(file: Path, other: Other) -> bool:
@@ -185,6 +195,7 @@ def _name(record: Mapping[str, Any]) -> str:
 
 def _read(file: Path, recording: Recording) -> None:
     last: dict[str, tuple[int, int]] = {}
+    copied = 0
     file_process = file.name.partition(".")[0]
     with closing(read_lines(file, recording.problems.append)) as lines:
         for number, raw in enumerate(lines, 1):
@@ -199,6 +210,9 @@ def _read(file: Path, recording: Recording) -> None:
                 what = "is not a JSON object" if record is None else "is not a record of a call"
                 recording.problems.append(Problem(str(file), number, f"the line {what}"))
                 continue
+            if recording.is_copy(made):
+                copied += 1
+                continue
             process = made.event.process
             before, line = last.get(process, (-1, 0))
             if made.done <= before:
@@ -211,6 +225,10 @@ def _read(file: Path, recording: Recording) -> None:
                 )
             last[process] = max((before, line), (made.done, number))
             recording.processes.setdefault(process, []).append(made)
+    if copied:
+        recording.problems.append(
+            Problem(str(file), 0, f"{copied:,} of its records are in other files too; they are left out")
+        )
 
 
 def _recorded(record: Mapping[str, Any], file: str, line: int) -> Recorded | None:

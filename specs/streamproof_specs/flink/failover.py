@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from streamproof.system import BOOL, InputError, System, Variable
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
-from streamproof_specs.flink.scope import damage, outside
+from streamproof_specs.flink.scope import damage, outside, unordered
 from streamproof_specs.flink.translate import DECISIONS, HIDDEN, Translator
 from streamproof_specs.flink.wording import FailoverWording
 
@@ -50,15 +52,16 @@ class FlinkFailover:
         """One case per job. Raises `InputError` for logs that cannot be read and for another job's graph."""
         logged = read_run(run)
         given = None if job_graph is None else _given(logged, job_graph)
-        cases = tuple(self._case(logged, job, given) for job in logged.jobs)
+        cases = tuple(_if_ordered(self._case(logged, job, given), unordered(logged, job)) for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), tuple(map(str, logged.problems)))
 
     def _case(self, run: FlinkRun, job: str, given: RestJob | None) -> Case:
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
-        attempts = tuple(Attempts(run, job, not reasons.beginning).tasks())
         graph, origin = self._graph(run, job, given)
+        outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
+        attempts = tuple(Attempts(run, job, not reasons.beginning, outputs).tasks())
         title = run.jobs[job]
         try:
             recorded = recorded_graph(graph)
@@ -90,6 +93,11 @@ class FlinkFailover:
         return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
 
 
+def _if_ordered(case: Case, why: str | None) -> Case:
+    """A case that stays open where the order of the lines is not known."""
+    return case if why is None else replace(case, unjudged=(why, *case.unjudged), partial=why)
+
+
 def _given(run: FlinkRun, path: Path) -> RestJob:
     """The job graph given, which must be that of one of the run's jobs."""
     if len(run.jobs) == 1:
@@ -98,7 +106,7 @@ def _given(run: FlinkRun, path: Path) -> RestJob:
     if given.job not in run.jobs:
         raise InputError(
             f"{path}: the job graph is that of job {given.job}, which the run {run.name} does not have",
-            remedy=f"Its jobs are {', '.join(run.jobs) or 'not named by any log'}.",
+            remedy=f"its jobs are {', '.join(run.jobs) or 'not named by any log'}",
         )
     return given
 

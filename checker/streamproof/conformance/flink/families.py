@@ -5,7 +5,8 @@ A family is a name (`exec.transition`), the classes that log it, and the form of
 abbreviate packages read the same.
 
 Arguments of events are the named groups. An attempt gives `attempt`, `graph`, `vertex`, `subtask`, `number`; a partition
-`partition`, `dataset`, `pnum`, `producer`; a task `task` and `parallelism`; a place `tm`, `host`, `port`.
+`partition`, `dataset`, `pnum`, `producer`; a task `task` and `parallelism`; a place `tm`, `host`, `port`. `conflict` is there
+where the two names of an attempt in one line differ.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _ATTEMPT: Final = rf"(?P<attempt>(?P<graph>{HEX})_(?P<vertex>{HEX})_(?P<subtask>
 _PARTITION: Final = rf"(?P<partition>(?P<dataset>{HEX})#(?P<pnum>\d+)@(?P<producer>{ATTEMPT_TEXT}))"
 # Names are the user's: anything, so the form relies on what surrounds them, greedily up to the last "(i/p)".
 _TASK: Final = r"(?P<task>.*) \((?P<place>\d+)/(?P<parallelism>\d+)\)"
-_TASK_ATTEMPT: Final = rf"{_TASK}#\d+ \({_ATTEMPT}\)"
+_TASK_ATTEMPT: Final = rf"{_TASK}#(?P<shown>\d+) \({_ATTEMPT}\)"
 _AT: Final = r"(?P<tm>\S+) @ (?P<host>.*) \(dataPort=(?P<port>-?\d+)\)"
 _STATE: Final = "CREATED|SCHEDULED|DEPLOYING|INITIALIZING|RUNNING|FINISHED|CANCELING|CANCELED|FAILED|RECONCILING"
 _JOB_STATE: Final = (
@@ -71,7 +72,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "exec.deploy",
         _GRAPH,
-        rf"Deploying {_TASK} \(attempt #\d+\) with attempt id {_ATTEMPT} and vertex id {HEX}_\d+ to {_AT}"
+        rf"Deploying {_TASK} \(attempt #(?P<shown>\d+)\) with attempt id {_ATTEMPT} and vertex id {HEX}_\d+ to {_AT}"
         rf" with allocation id (?P<alloc>{HEX})",
     ),
     (
@@ -114,7 +115,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         "tm.final",
         _EXECUTOR,
         rf"Un-registering task and sending final execution state (?P<new>{_STATE}) to JobManager for task"
-        rf" {_TASK}#\d+ {_ATTEMPT}\.",
+        rf" {_TASK}#(?P<shown>\d+) {_ATTEMPT}\.",
     ),
     ("tm.failext", ("Task",), rf"Attempting to (?P<what>cancel|fail) task(?: externally)? {_TASK_ATTEMPT}\."),
     # Region failover.
@@ -409,8 +410,14 @@ def _arguments(family: str, groups: Mapping[str, str | None]) -> dict[str, Any]:
             args[name] = int(text) if name in _NUMBERS else text
     if "place" in args:
         # Names count subtasks from 1, identifiers from 0.
-        args.setdefault("subtask", int(args.pop("place")) - 1)
-        args.pop("place", None)
+        place = int(args.pop("place"))
+        if args.setdefault("subtask", place - 1) != place - 1:
+            args["conflict"] = (
+                f"the name is that of subtask {place}, the identifier that of subtask {args['subtask'] + 1}"
+            )
+    shown = args.pop("shown", None)
+    if shown is not None and int(shown) != args["number"]:
+        args["conflict"] = f"the name is that of attempt {shown}, the identifier that of attempt {args['number']}"
     match family:
         case "region.built":
             args["new"] = int(args["new"])

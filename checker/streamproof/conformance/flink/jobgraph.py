@@ -72,14 +72,14 @@ def only_job(run: FlinkRun) -> str:
     listed = ", ".join(f"{job} ({name})" if name else job for job, name in run.jobs.items())
     raise InputError(
         f"the run {run.name} has {len(run.jobs)} jobs" + (f": {listed}" if listed else ""),
-        remedy="Name the job." if listed else "Give the JobManager's log too.",
+        remedy="name the job" if listed else "give the JobManager's log too",
     )
 
 
 def _evidence(run: FlinkRun, job: str) -> Evidence:
     if job not in run.jobs:
         known = ", ".join(run.jobs) or "none"
-        raise InputError(f"the run {run.name} has no job {job}", remedy=f"Jobs in its logs: {known}.")
+        raise InputError(f"the run {run.name} has no job {job}", remedy=f"jobs in its logs: {known}")
     return gather(run.of_job(job))
 
 

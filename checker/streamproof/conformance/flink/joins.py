@@ -23,7 +23,7 @@ _JOB_TEXT: Final = re.compile(HEX)
 
 @dataclass(slots=True)
 class Draft:
-    """An event before the job is known. `job` is what the record itself said, `thread` the thread's name."""
+    """An event before the job is known. `job` is an identifier in its diagnostic context, `thread` the thread's name."""
 
     process: str
     seq: int
@@ -59,7 +59,7 @@ class Joins:
         deployed: list[tuple[str, str]] = []
         for draft in drafts:
             args = draft.args
-            job = args.get("job") or draft.job
+            job = args.get("job")
             if job:
                 joins.names.setdefault(job, "")
                 if draft.family in ("job.transition", "failover.strategy"):
@@ -79,6 +79,12 @@ class Joins:
             elif allocation in joins.allocations:
                 joins.graphs[graph] = joins.allocations[allocation]
         for draft in drafts:
+            # A context may hold the identifier of anything, such as a trace.
+            if draft.job in joins.names:
+                for key, known in (("graph", joins.graphs), ("alloc", joins.allocations)):
+                    if key in draft.args:
+                        known.setdefault(draft.args[key], draft.job)
+        for draft in drafts:
             if draft.args.get("graph") in joins.graphs and "vertex" in draft.args:
                 joins.vertices.setdefault(draft.args["vertex"], set()).add(joins.graphs[draft.args["graph"]])
         joins.requests = {
@@ -94,12 +100,14 @@ class Joins:
         return next(iter(self.names)) if len(self.names) == 1 else ""
 
     def direct(self, draft: Draft) -> str:
-        """The job that an event's own identifiers lead to, else empty."""
+        """The job that an event's own identifiers lead to, else the one that its context names, else empty."""
+        context = draft.job if draft.job in self.names else None
+        return self._identified(draft) or context or ""
+
+    def _identified(self, draft: Draft) -> str:
         args: Mapping[str, Any] = draft.args
         if args.get("job"):
             return str(args["job"])
-        if draft.job:
-            return draft.job
         for key, known in (("graph", self.graphs), ("alloc", self.allocations), ("req", self.requests)):
             if args.get(key) in known:
                 return known[args[key]]

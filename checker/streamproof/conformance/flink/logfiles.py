@@ -2,8 +2,8 @@
 
 A run is a folder of logs (`jobmanager.log`, `taskmanager-0.log`, or the names that Flink's scripts give), one log, or what
 a pattern matches. Rotated files (`.log.1`, `.log.2026-11-21`, each perhaps with `.gz`) belong to the process whose name
-they bear. Rotation counts upwards in Flink's own configuration and downwards in others, so time decides and numbers only
-break ties.
+they bear, and so do parts with a date or a number before `.log` (`taskmanager-2026-11-21-1.log`). A file that holds
+nothing but records of another one is a copy, whatever its name.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Generator
-from contextlib import closing
-from itertools import islice
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from streamproof.conformance.flink.records import LONGEST, Problem, time_of
+from streamproof.conformance.flink.copies import find_copies
+from streamproof.conformance.flink.records import LONGEST, Problem
+from streamproof.conformance.flink.rotation import INFIX, Part, are_one_log, in_order
 from streamproof.conformance.packed import packed_as
 from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError
@@ -32,7 +33,7 @@ LOOKED_FOR: Final = "*.log, rotated *.log.N, and both with .gz"
 _LOG: Final = re.compile(r"(?P<process>.+?)\.log(?P<rotation>[.-]\d[\d.-]*)?(?:\.gz)?", re.DOTALL)
 _PACKED: Final = re.compile(r".+\.log(?:[.-]\d[\d.-]*)?\.(?:bz2|zst|xz|lz4|zip|Z)", re.DOTALL)
 """Names of logs that are compressed in a way that is not read."""
-_PROBED: Final = 5000  # lines read for the first time of a file
+UNORDERED: Final = "its parts may have been written in several orders: neither names, times nor content decide"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,48 @@ class RunFiles:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLog:
-    """The log of one process, oldest file first."""
+    """The log of one process, oldest file first. `ordered` is false where the order is not known."""
 
     process: str
     files: tuple[Path, ...]
+    ordered: bool = True
+
+
+@dataclass(slots=True)
+class _Named:
+    """The files of a run by process and rotation, as their names tell; each file is read once for what it tells itself."""
+
+    processes: dict[str, dict[str, Path]] = field(default_factory=dict)
+    parts: dict[Path, Part] = field(default_factory=dict)
+
+    def read(self, process: str) -> list[Part]:
+        """The parts of a log."""
+        return [self.part(file, rotation) for rotation, file in self.processes[process].items()]
+
+    def part(self, file: Path, rotation: str) -> Part:
+        """What a file tells."""
+        part = self.parts.setdefault(file, Part(file, rotation))
+        if part.last is None:
+            part = self.parts[file] = Part.of(file, rotation, _quietly)
+        part.rotation = rotation
+        return part
+
+    def join(self, dated: bool) -> None:
+        """Gives files with a date, or else a number, before `.log` to the process of which they are parts."""
+        stems: dict[str, dict[str, str]] = {}
+        for process, rotations in self.processes.items():
+            found = INFIX.fullmatch(process)
+            if found and (found["date"] is not None) == dated and rotations.keys() == {""}:
+                stems.setdefault(found["process"], {})[process] = f"-{found['rotation']}"
+        for stem, members in stems.items():
+            own = self.processes.get(stem, {})
+            if len(members) + len(own) < 2:
+                continue
+            parts = [self.part(file, rotation) for rotation, file in own.items()]
+            parts += [self.part(self.processes[name][""], rotation) for name, rotation in members.items()]
+            if are_one_log(parts, dated):
+                moved = {rotation: self.processes.pop(name)[""] for name, rotation in members.items()}
+                self.processes[stem] = own | moved
 
 
 def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
@@ -68,7 +107,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
     elif glob.has_magic(text):
         found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
         if not found:
-            raise InputError(f"nothing matches the pattern {text}", remedy=f"Logs are named {LOOKED_FOR}.")
+            raise InputError(f"nothing matches the pattern {text}", remedy=f"logs are named {LOOKED_FOR}")
         runs = [run for match in found if match.is_dir() for run in _runs_below(match)]
         folders: dict[Path, list[Path]] = {}
         for match in found:
@@ -77,32 +116,53 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
         runs += [RunFiles(_folder_name(folder), folder, tuple(files)) for folder, files in folders.items()]
         runs = list({(run.folder, run.files): run for run in runs}.values())
     else:
-        raise InputError(f"there is no file or folder {text}", remedy="Give a log, a folder of logs, or a pattern.")
+        raise InputError(f"there is no file or folder {text}", remedy="give a log, a folder of logs, or a pattern")
     skipped = [file for run in runs for file in run.skipped]
     runs = [run for run in runs if run.files]
     if not runs and skipped:
         raise InputError(f"{text}: no log can be read: {skipped[0]} {_why_skipped(skipped[0])}", remedy=_UNPACK)
     if not runs:
         raise InputError(
-            f"{text}: no log was found", remedy=f"Looked for {LOOKED_FOR}, in the folder and those below it."
+            f"{text}: no log was found", remedy=f"looked for {LOOKED_FOR}, in the folder and those below it"
         )
     return runs
 
 
 def by_process(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessLog]:
-    """The logs of a run, one for each process, by name. A rotation that is there twice is read once and reported."""
-    processes: dict[str, dict[str, Path]] = {}
+    """The logs of a run, one for each process, by name. What is there twice is read once and reported."""
+    named = _Named()
     for file in run.skipped:
         report(Problem(str(file), 0, f"{_why_skipped(file)}; it is not read"))
     for file in run.files:
         found = _LOG.fullmatch(file.name)
-        rotations = processes.setdefault(_process(file), {})
+        rotations = named.processes.setdefault(_process(file), {})
         rotation = (found["rotation"] or "") if found else file.name
         if rotation in rotations:
             report(Problem(str(file), 0, f"the same part of the log as {rotations[rotation].name}; it is left out"))
         else:
             rotations[rotation] = file
-    return [ProcessLog(process, _in_order(rotations)) for process, rotations in sorted(processes.items())]
+    kept = [file for rotations in named.processes.values() for file in rotations.values()]
+    copies = find_copies(kept, _quietly) if len(kept) > 1 else {}
+    for process, rotations in list(named.processes.items()):
+        named.processes[process] = {name: file for name, file in rotations.items() if file not in copies}
+        if not named.processes[process]:
+            del named.processes[process]
+    for file, original in sorted(copies.items()):
+        report(Problem(str(file), 0, f"all that it holds is in {original.name}; it is left out"))
+    named.join(dated=True)
+    named.join(dated=False)
+    rotated = [process for process, rotations in named.processes.items() if len(rotations) > 1]
+    orders = dict(zip(rotated, in_order([named.read(process) for process in rotated]), strict=True))
+    logs = []
+    for process, rotations in sorted(named.processes.items()):
+        if process not in orders:
+            logs.append(ProcessLog(process, tuple(rotations.values())))
+            continue
+        files = tuple(part.file for part in orders[process].parts)
+        if not orders[process].known:
+            report(Problem(str(files[-1]), 0, f"the order of this log is not known: {UNORDERED}"))
+        logs.append(ProcessLog(process, files, orders[process].known))
+    return logs
 
 
 _UNPACK: Final = "unpack it: logs are read as text, and compressed by gzip"
@@ -131,7 +191,7 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
         report(Problem(str(file), number, f"the compressed file is damaged after this line ({error})"))
     except OSError as error:
         raise InputError(
-            f"{file}: cannot be read: {error.strerror or error}", remedy="Check the path and its rights."
+            f"{file}: cannot be read: {error.strerror or error}", remedy="check the path and its rights"
         ) from error
 
 
@@ -156,21 +216,6 @@ def _process(file: Path) -> str:
     return found["process"] if found else file.name.removesuffix(".gz").partition(".")[0] or file.name
 
 
-def _in_order(rotations: dict[str, Path]) -> tuple[Path, ...]:
-    # The file without a number is the one being written; the others count upwards unless their times say otherwise.
-    numbered = sorted(rotations.items(), key=lambda item: (not item[0], [int(n) for n in re.findall(r"\d+", item[0])]))
-    if len(numbered) == 1:
-        return (numbered[0][1],)
-    times = {rotation: _first_time(file) for rotation, file in numbered}
-    if all(times.values()):
-        numbered.sort(key=lambda item: times[item[0]] or "")
-    return tuple(file for _, file in numbered)
-
-
-def _first_time(file: Path) -> str | None:
-    with closing(read_lines(file, lambda problem: None)) as lines:
-        for raw in islice(lines, _PROBED):
-            time = time_of(raw)
-            if time is not None:
-                return time
-    return None
+def _quietly(file: Path) -> Iterator[bytes]:
+    """Lines of a file whose damage is reported by others."""
+    return read_lines(file, lambda problem: None)

@@ -52,7 +52,7 @@ def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
         if len(runs) > 1:
             raise InputError(
                 f"{os.fspath(source)}: there are {len(runs)} runs, the first two {runs[0].name} and {runs[1].name}",
-                remedy="Name one of them, or read each that `find_runs` gives.",
+                remedy="name one of them, or read each that `find_runs` gives",
             )
         source = runs[0]
     return _Reader(source).read()
@@ -102,10 +102,10 @@ class _Reader:
         if len(self.source.files) == 1:
             only = str(self.source.files[0])
             why = next(problem.text for problem in self.problems if problem.file == only)
-            raise InputError(f"{only}: {why}", remedy=f"A log of Flink's has {like}.")
+            raise InputError(f"{only}: {why}", remedy=f"a log of Flink's has {like}")
         raise InputError(
             f"{self.source.folder}: none of the {len(self.source.files)} logs is Flink's",
-            remedy=f"Looked in {LOOKED_FOR} for {like}.",
+            remedy=f"looked in {LOOKED_FOR} for {like}",
         )
 
     def _read_process(self, log: ProcessLog) -> Process:
@@ -128,7 +128,7 @@ class _Reader:
             if str(file) not in (whole if logged else logged):
                 self._reject(file)
         self.recognised |= bool(logged)
-        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files))
+        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), log.ordered)
 
     def _reject(self, file: Path) -> None:
         """Report a file without anything of Flink's as a whole; what is wrong with its lines is of no interest."""

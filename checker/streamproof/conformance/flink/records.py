@@ -142,6 +142,12 @@ def time_of(raw: bytes) -> str | None:
     return None if head is None else head.ts
 
 
+def plain_text(raw: bytes) -> str:
+    """What the process wrote in a line, without its end, colours and what a collector of logs has put around it."""
+    text = unwrapped(raw.decode(errors="replace").rstrip("\r\n").removeprefix("\ufeff"))
+    return _COLOUR.sub("", text) if "\x1b" in text else text
+
+
 def unwrapped(text: str) -> str:
     """A line without what a collector of logs has put around it; as it is where nothing of that is known."""
     if text.startswith(_DOCKER):

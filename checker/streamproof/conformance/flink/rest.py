@@ -30,7 +30,7 @@ from streamproof.system.errors import InputError
 from streamproof.system.reading import parse_json
 from streamproof.system.records import dataclass
 
-_REMEDY: Final = "Give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)."
+_REMEDY: Final = "give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
 MOST_BYTES: Final = 64_000_000
 """Bytes of an answer."""
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
@@ -87,12 +87,12 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     answer = data.get("job", data)
     if isinstance(answer, str):
         raise NoAnswer(
-            f"{file}: the API gave no answer: {answer[:120]}", remedy="Ask it again while the JobManager is running."
+            f"{file}: the API gave no answer: {answer[:120]}", remedy="ask it again while the JobManager is running"
         )
     answer = _expect(answer, dict, "job", file)
     found = _text(answer, "jid", file)
     if job is not None and found != job:
-        raise _refusal(file, f"the answer is about job {found}, not {job}", "Give the answer for the job of the logs.")
+        raise _refusal(file, f"the answer is about job {found}, not {job}", "give the answer for the job of the logs")
     name = _text(answer, "name", file)
     vertices = tuple(
         Vertex(_text(item, "id", file), _text(item, "name", file), possible(_whole(item, "parallelism", file)))

@@ -20,12 +20,14 @@ Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of the run. `tm` is a TaskManager's resource id, if its log or the JobManager's tells it."""
+    """A process of the run. `tm` is a TaskManager's resource id, if its log or the JobManager's tells it; `ordered` is false
+    where the order of the `files` is not known."""
 
     name: str
     role: Role
     tm: str | None
     files: tuple[str, ...]
+    ordered: bool = True
 
 
 @dataclass(frozen=True, slots=True)

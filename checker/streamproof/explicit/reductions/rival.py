@@ -68,7 +68,7 @@ class Rival:
             case Stop.PAUSE:
                 return False
             case Stop.INTERRUPTED:
-                self.budget.interrupted = True
+                self.budget.interrupt()
                 return False
             case _:
                 self._give_up()

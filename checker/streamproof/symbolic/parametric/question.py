@@ -7,7 +7,7 @@ proved is proved, whatever was left out. "Possible" may be owed to what was left
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import combinations
 from typing import cast
 
@@ -15,8 +15,8 @@ from streamproof.symbolic.parametric.values import Universe, View
 from streamproof.symbolic.theory import Term
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import BOOL, ArraySort, RangeSort, TermRange
-from streamproof.system.unbounded import Forall, Total
+from streamproof.system.sorts import BOOL, ArraySort, RangeSort, TermRange, cardinality, values
+from streamproof.system.unbounded import Forall, Total, any_length
 
 MOST = 32
 """Indices from which on witnesses of what is assumed are not instantiated for in turn: with alternating quantifiers each
@@ -46,14 +46,10 @@ class Question:
         """Mentions the indices at which `roots` read and write arrays of any length, those that loops bind excepted."""
         free = set(view.names)
         for term in e.subterms(*roots):
-            if isinstance(term, e.Select | e.Store):
-                sort = term.array.sort
-                if (
-                    isinstance(sort, ArraySort)
-                    and isinstance(sort.index, TermRange)
-                    and e.variables(term.index) <= free
-                ):
-                    self.mention(view.value(term.index))
+            if not isinstance(term, e.Select | e.Store):
+                continue
+            if any_length(term.array.sort) and e.variables(term.index) <= free:
+                self.mention(view.value(term.index))
 
     # --- conditions
 
@@ -183,19 +179,25 @@ def in_range(view: View, sort: object, index: Term) -> Term:
     return view.universe.z3.And(least <= index, index <= most)
 
 
-def touched(view: View, updates: Iterable[tuple[str, Expr]]) -> list[Term] | None:
-    """The indices at which arrays of any length may be written by `updates`; None where whole arrays are replaced."""
+def touched(view: View, name: str, update: Expr) -> list[Term] | None:
+    """The indices at which an update may write the array called `name`; all of them where its length is fixed.
+
+    None where it replaces an array of any length as a whole, where these are too many, and for a variable of another sort.
+    """
+    sort = update.sort
+    if isinstance(sort, ArraySort) and type(sort.index) is RangeSort:
+        return [view.universe.number(k) for k in values(sort.index)] if cardinality(sort.index) <= MOST else None
+    if not any_length(sort):
+        return None
     found: list[Term] = []
-    pending = [(n, u) for n, u in updates if isinstance(u.sort, ArraySort) and isinstance(u.sort.index, TermRange)]
+    pending = [update]
     while pending:
-        name, term = pending.pop()
-        match term:
+        match pending.pop():
             case e.Store(array=inner, index=index):
-                value = view.value(index)
-                found += [] if any(value.eq(known) for known in found) else [value]
-                pending.append((name, inner))
+                found.append(view.value(index))
+                pending.append(inner)
             case e.Ite(then=a, other=b):
-                pending += [(name, a), (name, b)]
+                pending += [a, b]
             case e.Var(name=same) if same == name:
                 pass
             case _:

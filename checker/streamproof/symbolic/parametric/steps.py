@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import Claim, well_formed
 from streamproof.symbolic.parametric.question import Question, in_range, touched
 from streamproof.symbolic.parametric.values import Universe, View
-from streamproof.symbolic.solver import INTERRUPTED, SEED, Answer, Budget, Stopped
+from streamproof.symbolic.solver import SEED, Answer, Budget, checked
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
-from streamproof.system.sorts import ArraySort, TermRange
+from streamproof.system.sorts import TermRange
 from streamproof.system.substitute import Substitution
-from streamproof.system.unbounded import Forall, Parametric, Total
+from streamproof.system.unbounded import Forall, Parametric, Total, any_length
 from streamproof.system.unbounded import total as sum_of
 
 SAFE = "no evaluation error"
@@ -89,20 +88,10 @@ class Asked:
         return self._check(solver, []) is Answer.NO
 
     def _check(self, solver: Any, assumptions: Sequence[Term]) -> Answer:
-        allowance, last = self._budget.allowance()
-        solver.set("timeout", 2**32 - 1 if allowance is None else allowance)
-        self._budget.queries += 1
-        answer = interrupts.answer(solver, *assumptions)
-        if answer == self.universe.z3.sat:
+        answer = checked(solver, self._budget, assumptions)
+        if answer is Answer.YES:
             self.model = solver.model()
-            return Answer.YES
-        if answer == self.universe.z3.unsat:
-            return Answer.NO
-        if "interrupt" in solver.reason_unknown():
-            raise Stopped(INTERRUPTED)
-        if last:
-            raise self._budget.out_of_time()
-        return Answer.UNKNOWN
+        return answer
 
 
 class Steps:
@@ -173,7 +162,7 @@ class Steps:
     def _mention_firsts(self, question: Question, view: View) -> None:
         """The first index of every array of any length: where there is one, there is that one."""
         for v in self.parametric.system.variables:
-            if isinstance(v.sort, ArraySort) and isinstance(v.sort.index, TermRange):
+            if any_length(v.sort) and isinstance(v.sort.index, TermRange):
                 question.mention(view.value(v.sort.index.least))
 
     def _limits(self, view: View) -> list[Term]:
@@ -273,28 +262,33 @@ class _Step:
         return found
 
     def _changed_sums(self) -> list[Term]:
-        """A sum changes by what changes at the indices that are written, where its parts look at nothing else."""
+        """A sum changes by what changes at the indices that are written, if its parts read nothing else that is written."""
         question, instance, before, after = self._steps._question, self._instance, self.before, self.after
-        z3 = question.universe.z3
-        written = {name for name, _ in instance.updates}
-        indices = touched(before, instance.updates)
+        written = dict(instance.updates)
         found = []
         for total in self._sums():
-            old, new = before.total(total), after.total(total)
-            sort = total.bound.sort
-            if not _local(total, written):
+            change = question.universe.number(0)
+            changed = sorted(e.variables(total.body) & written.keys())
+            indices = [touched(before, name, written[name]) if _local(total, name) else None for name in changed]
+            if None in indices:
                 continue
-            if not e.variables(total.body) & written:
-                found.append(new == old)
-            elif indices is not None and isinstance(sort, TermRange):
-                change = question.universe.number(0)
-                for at, index in enumerate(indices):
-                    earlier = [index == other for other in indices[:at]]
-                    here = z3.And(in_range(before, sort, index), *(z3.Not(same) for same in earlier))
-                    difference = question.part(after, total, index) - question.part(before, total, index)
-                    change = change + z3.If(here, difference, 0)
-                found.append(new == old + change)
+            for difference in self._differences(total, [index for at in indices for index in at or ()]):
+                change = change + difference
+            found.append(after.total(total) == before.total(total) + change)
         return found
+
+    def _differences(self, total: Total, indices: Sequence[Term]) -> Iterator[Term]:
+        """By how much the part of a sum at each index changes; an index that occurs twice counts once."""
+        question, z3 = self._steps._question, self._steps._universe.z3
+        different: list[Term] = []
+        for index in indices:
+            if not any(index.eq(known) for known in different):
+                different.append(index)
+        for at, index in enumerate(different):
+            earlier = [index == other for other in different[:at]]
+            here = z3.And(in_range(self.before, total.bound.sort, index), *(z3.Not(same) for same in earlier))
+            part = question.part(self.after, total, index) - question.part(self.before, total, index)
+            yield z3.If(here, part, 0)
 
 
 def _parameters(instance: Instance) -> list[e.Var]:
@@ -306,20 +300,15 @@ def _reads_next(total: Total) -> bool:
     return any(isinstance(t, e.Next) for t in e.subterms(total.body))
 
 
-def _local(total: Total, written: Collection[str]) -> bool:
-    """Whether a part of a sum looks, of what is written, only at arrays of any length, and there at its own index."""
-    if any(isinstance(t, Forall | Total) and t.bound is total.bound for t in e.subterms(total.body)):
+def _local(total: Total, name: str) -> bool:
+    """Whether a part of a sum reads the variable called `name` only as an array, at the index of the sum."""
+    terms = list(e.subterms(total.body))
+    if any(isinstance(t, Forall | Total) and t.bound is total.bound for t in terms):
         return False  # inside, the name means another index
-    others = [
-        child
-        for term in e.subterms(total.body)
-        for child in e.children(term)
-        if isinstance(child, e.Var)
-        and not (isinstance(term, e.Select) and child is term.array and term.index is total.bound)
-    ]
-    if isinstance(total.body, e.Var):
-        others.append(total.body)
-    return not any(v.name in written for v in others)
+    reads = [(t, child) for t in terms for child in e.children(t) if isinstance(child, e.Var) and child.name == name]
+    return bool(reads) and all(
+        isinstance(t, e.Select) and child is t.array and t.index is total.bound for t, child in reads
+    )
 
 
 def _uniform(initial: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:

@@ -1,0 +1,79 @@
+"""Files that hold nothing but records of another file: a log that was collected twice, in whole or in part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from streamproof.conformance.flink.records import plain_text, time_of
+from streamproof.system.records import dataclass
+
+_PROBED: Final = 5000
+"""Lines among which the first record of a file is looked for."""
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """Lines of a file that may be a copy, from its first record on, as far as the other file has had the same."""
+
+    file: Path
+    lines: Iterator[bytes]
+    expected: bytes | None
+
+    def take(self, text: str) -> bool:
+        """Whether the next line of the other file is the one expected here. A last line may be cut."""
+        raw, self.expected = self.expected, next(self.lines, None)
+        if raw is None:
+            return False
+        mine = plain_text(raw)
+        return mine == text or (self.expected is None and not raw.endswith(b"\n") and text.startswith(mine))
+
+
+def find_copies(files: Sequence[Path], read: Callable[[Path], Iterable[bytes]]) -> dict[Path, Path]:
+    """Files all of whose records another file has too, without others between them, each with that file. Of two that are
+    equal the one with the longer name is the copy."""
+    heads: dict[str, list[Path]] = {}
+    for file in files:
+        found = next(((n, raw) for n, raw in enumerate(islice(read(file), _PROBED)) if time_of(raw)), None)
+        if found is not None:
+            heads.setdefault(plain_text(found[1]), []).append(file)
+    within: dict[Path, set[Path]] = {}
+    if sum(map(len, heads.values())) > 1:
+        for file in files:
+            for part in _within(file, heads, read):
+                within.setdefault(part, set()).add(file)
+    kept = sorted(files, key=lambda file: (len(file.name), file.name))
+    copies: dict[Path, Path] = {}
+    for file in reversed(kept):
+        holders = [other for other in kept if other in within.get(file, ()) and other not in copies]
+        if holders:
+            copies[file] = holders[0]
+    return copies
+
+
+def _within(file: Path, heads: dict[str, list[Path]], read: Callable[[Path], Iterable[bytes]]) -> set[Path]:
+    """The files that are all in one."""
+    found: set[Path] = set()
+    open_: list[_Comparison] = []
+    for raw in read(file):
+        text = plain_text(raw)
+        for other in heads.get(text, ()):
+            if other != file and other not in found:
+                lines = _from_first(other, read)
+                open_.append(_Comparison(other, lines, next(lines, None)))
+        if open_:
+            open_ = [one for one in open_ if one.take(text)]
+            found.update(one.file for one in open_ if one.expected is None)
+            open_ = [one for one in open_ if one.expected is not None]
+    return found
+
+
+def _from_first(file: Path, read: Callable[[Path], Iterable[bytes]]) -> Iterator[bytes]:
+    lines = iter(read(file))
+    for raw in lines:
+        if time_of(raw):
+            yield raw
+            break
+    yield from lines

@@ -1,0 +1,97 @@
+"""What different lines of a run print about one thing must be equal: names, allocations, partition types and sizes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from streamproof.conformance.events import Event
+from streamproof.conformance.flink import Attempt
+
+Fact = tuple[str, str, object]
+"""What is printed (with the thing it is printed about in the place of ``{}``), the thing, and the value."""
+
+_STORED = frozenset({"part.registered", "part.consumed", "part.request", "part.releasing"})
+_ASKED = frozenset({"part.request", "part.reqremote", "part.reqlocal", "gate.retrigger"})
+
+
+def contradictions(events: Sequence[Event], outputs: Mapping[str, int]) -> dict[tuple[str, int], str]:
+    """The events whose line contradicts itself, other lines, or the job graph, by process and place, each with the reason.
+
+    Where lines differ, those in the minority are wrong, and among equally many the later ones. `outputs` has the number of
+    edges that leave each vertex, where the job graph is complete.
+    """
+    values: dict[tuple[str, str], Counter[object]] = {}
+    for event in events:
+        for what, key, value in _facts(event):
+            values.setdefault((what, key), Counter())[value] += 1
+    usual = {about: counts.most_common(1)[0][0] for about, counts in values.items() if len(counts) > 1}
+    shown = {(*about, value): e for e in reversed(events) for *about, value in _facts(e) if tuple(about) in usual}
+    sizes = {key: counts.most_common(1)[0][0] for (what, key), counts in values.items() if what == SIZE}
+    extra = _superfluous(events, outputs)
+    wrong: dict[tuple[str, int], str] = {}
+    for event in events:
+        reason = _alone(event, extra, sizes) or next(_outvoted(event, usual, shown), None)
+        if reason is not None:
+            wrong[event.process, event.seq] = reason
+    return wrong
+
+
+SIZE = "number of subpartitions"
+
+
+def _facts(event: Event) -> Iterator[Fact]:
+    args = event.args
+    if "task" in args and "vertex" in args and "graph" in args:
+        vertex = f"{args['graph']}_{args['vertex']}"
+        yield "name of the task", vertex, args["task"]
+        if "parallelism" in args:
+            yield "parallelism of the task", vertex, args["parallelism"]
+    if event.event in ("exec.deploy", "tm.submit"):
+        yield "allocation of the attempt", args["attempt"], args["alloc"]
+    if event.event == "exec.deploy":
+        yield "TaskManager of the allocation", args["alloc"], args["tm"]
+    if event.event in _STORED:
+        graph = Attempt.parse(args["producer"]).graph
+        yield "type of the dataset", f"{graph}_{args['dataset']}", args["type"]
+        yield "kind of the partition", args["partition"], args["kind"]
+        yield SIZE, args["partition"], args["subparts"]
+
+
+def _superfluous(events: Iterable[Event], outputs: Mapping[str, int]) -> set[tuple[str, str]]:
+    """Execution graphs with datasets that are more than the edges of the vertex that registers them; the rarest of them."""
+    registered: dict[tuple[str, str], Counter[str]] = {}
+    for event in events:
+        if event.event == "part.registered":
+            producer = Attempt.parse(event.args["producer"])
+            registered.setdefault((producer.graph, producer.vertex), Counter())[event.args["dataset"]] += 1
+    return {
+        (graph, dataset)
+        for (graph, vertex), counts in registered.items()
+        for dataset, _ in counts.most_common()[outputs.get(vertex, len(counts)) :]
+    }
+
+
+def _alone(event: Event, extra: set[tuple[str, str]], sizes: Mapping[str, object]) -> str | None:
+    """Why a line cannot be true, whatever other lines of its kind print."""
+    args = event.args
+    if "conflict" in args:
+        return str(args["conflict"])
+    if event.event == "part.registered" and (Attempt.parse(args["producer"]).graph, args["dataset"]) in extra:
+        return f"the partition belongs to dataset {args['dataset']}, but its producer has no further output"
+    size = sizes.get(args["partition"]) if event.event in _ASKED else None
+    last = max((args[name] for name in ("from", "to", "sub") if name in args), default=0)
+    if isinstance(size, int) and last >= size:
+        return f"subpartition {last} is requested, but the partition has {size}"
+    return None
+
+
+def _outvoted(
+    event: Event, usual: Mapping[tuple[str, str], object], shown: Mapping[tuple[object, ...], Event]
+) -> Iterator[str]:
+    for what, key, value in _facts(event):
+        if (what, key) in usual and usual[what, key] != value:
+            other = shown[what, key, usual[what, key]]
+            where = f"{Path(other.file or other.process).name}:{other.line}"
+            yield f"the {what} is {value}, but {usual[what, key]} at {where}"
