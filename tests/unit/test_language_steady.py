@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamproof import Array, Model, Range, State, action, choose, require
+from streamproof import Array, Model, Range, State, action, choose, invariant, require
 from streamproof.language.compile import Reader, compile_model
 from streamproof.system.errors import ModelError
 from streamproof.system.model import Instance
@@ -161,6 +161,27 @@ def test_rules_that_change_by_themselves_are_refused(model: type[Model], monkeyp
     monkeypatch.setenv("STREAMPROOF_TICKS", "6")
     with pytest.raises(ModelError, match="action go is another one each time it is read"):
         compile_model(model())
+
+
+class Unsteady(Base):
+    """A property that asks a clock."""
+
+    @action
+    def go(self, s):
+        """Adds something."""
+        s.x = 1
+
+    @invariant
+    def early(self, s):
+        """Depends on the time."""
+        return s.x < ticked(1)
+
+
+def test_properties_that_change_by_themselves_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theirs is one reading otherwise, and the verdict would be about what it happened to be."""
+    monkeypatch.setenv("STREAMPROOF_TICKS", "6")
+    with pytest.raises(ModelError, match="early is another one each time it is read"):
+        compile_model(Unsteady())
 
 
 class Closed(Base):

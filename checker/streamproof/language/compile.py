@@ -494,14 +494,6 @@ class Reader:
         self, function: Callable[..., Any], states: int
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         name = function.__name__
-        world = World(
-            sorts=self.sorts,
-            state=self._state(),
-            label=f"{name}()",
-            in_action=False,
-            free=self.free,
-            outside=self.outside,
-        )
         got = parameters(function)
         if len(got) != 1 + states:
             shape = "(self, s)" if states == 1 else "(self, s, t)"
@@ -510,6 +502,29 @@ class Reader:
                 f"{name}({', '.join(got)}) is {kind}", loc=place(function), remedy=f"write def {name}{shape}"
             )
         args: list[Any] = [self.model, StateRef(names=self.names), StateRef(True, self.names)][: 1 + states]
+        outside = Outside()
+        found = self._condition(function, args, outside)
+        if outside.asked:
+            self.outside.asked = True
+            if self._condition(function, args, outside) != found:
+                raise ModelError(
+                    f"{name} is another one each time it is read",
+                    loc=place(function),
+                    remedy="a property says of the same states the same each time",
+                )
+        return found
+
+    def _condition(
+        self, function: Callable[..., Any], args: list[Any], outside: Outside
+    ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
+        world = World(
+            sorts=self.sorts,
+            state=self._state(),
+            label=f"{function.__name__}()",
+            in_action=False,
+            free=self.free,
+            outside=outside,
+        )
         expr, parts = Lowering(world).predicate(function, args)
         return expr, parts, tuple(p.check for p in world.checks)
 
