@@ -240,3 +240,11 @@ def test_a_log_without_dates_that_no_message_bounds(run: Path) -> None:
     (run / "jobmanager.log").write_bytes(parts((run / "jobmanager.log").read_bytes(), 8)[0])
     edit(run, LAYOUTS["no date"])
     assert "rejected" not in verdicts(run)
+
+
+def test_a_copy_of_a_trace_without_process_names_is_read_once(flink_logs: Path, tmp_path: Path) -> None:
+    """Such a trace is the process's by its file."""
+    run = shutil.copytree(flink_logs / "x-agent-credit-1", tmp_path / "run")
+    whole = verdicts(run)
+    shutil.copy(run / "taskmanager-1.trace.jsonl", run / "collected-taskmanager-1.trace.jsonl")
+    assert verdicts(run) == whole

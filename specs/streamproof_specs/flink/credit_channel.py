@@ -13,6 +13,9 @@ from typing import Any
 from streamproof.conformance.binding import Case, Observation, Plan, Span, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import find_runs
+from streamproof.conformance.flink.copies import find_copies
+from streamproof.conformance.flink.logfiles import read_lines
+from streamproof.conformance.flink.records import Problem
 from streamproof.language.grounding import Rules
 from streamproof.system import InputError
 from streamproof.system.errors import Loc
@@ -193,10 +196,15 @@ class FlinkCreditChannel:
         """One case per channel. Raises `InputError` for a job graph, which says nothing of channels."""
         if job_graph is not None:
             raise InputError(f"{job_graph}: a job graph says nothing about channels", remedy="leave out --job-graph")
-        outlined, seen, unread = outlines([file for file in run.files if is_outline(first_record(file) or {})])
-        recording = read_recording(
-            replace(run, files=tuple(f for f in run.files if not is_outline(first_record(f) or {})))
-        )
+        without_process = [file for file in run.files if is_outline(first_record(file) or {})]
+        # Records of this form do not name their process: the file stands for it.
+        copies = find_copies(without_process, lambda file: read_lines(file, lambda problem: None), bytes.strip)
+        outlined, seen, unread = outlines([file for file in without_process if file not in copies])
+        recording = read_recording(replace(run, files=tuple(f for f in run.files if f not in without_process)))
+        recording.problems += [
+            Problem(str(file), 0, f"all that it holds is in {original.name}; it is left out")
+            for file, original in copies.items()
+        ]
         nesting = {process: nested(records) for process, records in recording.processes.items()}
         channels = dict(by_channel(recording))
         cases = tuple(_Channel(name, records, nesting, recording).case() for name, records in channels.items())

@@ -31,18 +31,22 @@ class _Comparison:
         return mine == text or (self.expected is None and not raw.endswith(b"\n") and text.startswith(mine))
 
 
-def find_copies(files: Sequence[Path], read: Callable[[Path], Iterable[bytes]]) -> dict[Path, Path]:
+def find_copies(
+    files: Sequence[Path],
+    read: Callable[[Path], Iterable[bytes]],
+    begins: Callable[[bytes], object] = time_of,
+) -> dict[Path, Path]:
     """Files all of whose records another file has too, without others between them, each with that file. Of two that are
-    equal the one with the longer name is the copy."""
+    equal the one with the longer name is the copy. `begins` is true of lines with which a record begins."""
     heads: dict[str, list[Path]] = {}
     for file in files:
-        found = next(((n, raw) for n, raw in enumerate(islice(read(file), _PROBED)) if time_of(raw)), None)
+        found = next(((n, raw) for n, raw in enumerate(islice(read(file), _PROBED)) if begins(raw)), None)
         if found is not None:
             heads.setdefault(plain_text(found[1]), []).append(file)
     within: dict[Path, set[Path]] = {}
     if sum(map(len, heads.values())) > 1:
         for file in files:
-            for part in _within(file, heads, read):
+            for part in _within(file, heads, read, begins):
                 within.setdefault(part, set()).add(file)
     kept = sorted(files, key=lambda file: (len(file.name), file.name))
     copies: dict[Path, Path] = {}
@@ -53,7 +57,12 @@ def find_copies(files: Sequence[Path], read: Callable[[Path], Iterable[bytes]]) 
     return copies
 
 
-def _within(file: Path, heads: dict[str, list[Path]], read: Callable[[Path], Iterable[bytes]]) -> set[Path]:
+def _within(
+    file: Path,
+    heads: dict[str, list[Path]],
+    read: Callable[[Path], Iterable[bytes]],
+    begins: Callable[[bytes], object],
+) -> set[Path]:
     """The files that are all in one."""
     found: set[Path] = set()
     open_: list[_Comparison] = []
@@ -61,7 +70,7 @@ def _within(file: Path, heads: dict[str, list[Path]], read: Callable[[Path], Ite
         text = plain_text(raw)
         for other in heads.get(text, ()):
             if other != file and other not in found:
-                lines = _from_first(other, read)
+                lines = _from_first(other, read, begins)
                 open_.append(_Comparison(other, lines, next(lines, None)))
         if open_:
             open_ = [one for one in open_ if one.take(text)]
@@ -70,10 +79,12 @@ def _within(file: Path, heads: dict[str, list[Path]], read: Callable[[Path], Ite
     return found
 
 
-def _from_first(file: Path, read: Callable[[Path], Iterable[bytes]]) -> Iterator[bytes]:
+def _from_first(
+    file: Path, read: Callable[[Path], Iterable[bytes]], begins: Callable[[bytes], object]
+) -> Iterator[bytes]:
     lines = iter(read(file))
     for raw in lines:
-        if time_of(raw):
+        if begins(raw):
             yield raw
             break
     yield from lines

@@ -118,7 +118,7 @@ def are_one_log(parts: Sequence[Part], dated: bool) -> bool:
     if dated or sum(bool(part.resources) for part in parts) > 1:
         return True
     attempts = [key for part in parts for key in part.ranks if key.count(b"_") == 3]
-    return sum(part.starts for part in parts) < 2 and len(set(attempts)) < len(attempts)
+    return sum(part.starts for part in parts) < 2 and len(attempts) - len(set(attempts)) > 2
 
 
 def in_order(logs: Sequence[Sequence[Part]]) -> list[Order]:
