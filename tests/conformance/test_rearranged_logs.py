@@ -180,11 +180,10 @@ def test_a_clock_that_is_set_back_between_two_parts(zones: tuple[bytes, bytes], 
         "{}-2026-11-21-{}.log",
         "{}.2026-11-21.{}.log",
         "{}_20261121-{}.log",
-        pytest.param("{}-{}.log", marks=pytest.mark.xfail(reason="a number alone is no sure sign of a part")),
     ],
 )
 @pytest.mark.parametrize("only", ["", "taskmanager"])
-def test_parts_with_a_date_or_number_before_the_ending(pattern: str, only: str, run: Path) -> None:
+def test_parts_with_a_date_before_the_ending(pattern: str, only: str, run: Path) -> None:
     """They are the log of one process; TaskManagers whose names differ by a number are not."""
     rotate(run, 3, pattern.format, only)
     assert verdicts(run) == ["accepted"]

@@ -2,7 +2,7 @@
 
 A run is a folder of logs (`jobmanager.log`, `taskmanager-0.log`, or the names that Flink's scripts give), one log, or what
 a pattern matches. Rotated files (`.log.1`, `.log.2026-11-21`, each perhaps with `.gz`) belong to the process whose name
-they bear, and so do parts with a date or a number before `.log` (`taskmanager-2026-11-21-1.log`). A file that holds
+they bear, and so do parts with a date before `.log` (`taskmanager-2026-11-21-1.log`). A file that holds
 nothing but records of another one is a copy, whatever its name.
 """
 
@@ -74,12 +74,12 @@ class _Named:
         part.rotation = rotation
         return part
 
-    def join(self, dated: bool) -> None:
-        """Gives files with a date, or else a number, before `.log` to the process of which they are parts."""
+    def join(self) -> None:
+        """Gives files with a date before `.log` to the process of which they are parts."""
         stems: dict[str, dict[str, str]] = {}
         for process, rotations in self.processes.items():
             found = INFIX.fullmatch(process)
-            if found and (found["date"] is not None) == dated and rotations.keys() == {""}:
+            if found and rotations.keys() == {""}:
                 stems.setdefault(found["process"], {})[process] = f"-{found['rotation']}"
         for stem, members in stems.items():
             own = self.processes.get(stem, {})
@@ -87,7 +87,7 @@ class _Named:
                 continue
             parts = [self.part(file, rotation) for rotation, file in own.items()]
             parts += [self.part(self.processes[name][""], rotation) for name, rotation in members.items()]
-            if are_one_log(parts, dated):
+            if are_one_log(parts):
                 moved = {rotation: self.processes.pop(name)[""] for name, rotation in members.items()}
                 self.processes[stem] = own | moved
 
@@ -149,8 +149,7 @@ def by_process(run: RunFiles, report: Callable[[Problem], None]) -> list[Process
             del named.processes[process]
     for file, original in sorted(copies.items()):
         report(Problem(str(file), 0, f"all that it holds is in {original.name}; it is left out"))
-    named.join(dated=True)
-    named.join(dated=False)
+    named.join()
     rotated = [process for process, rotations in named.processes.items() if len(rotations) > 1]
     orders = dict(zip(rotated, in_order([named.read(process) for process in rotated]), strict=True))
     logs = []

@@ -25,9 +25,9 @@ Lines = Callable[[Path], Iterable[bytes]]
 Direction = Literal["up", "down"]
 
 INFIX: Final = re.compile(
-    r"(?P<process>.+?)[-_.](?P<rotation>(?P<date>(?:19|20)\d\d-?\d\d-?\d\d)(?:[-_.T]\d+)*|\d+)", re.DOTALL
+    r"(?P<process>.+?)[-_.](?P<rotation>(?P<date>(?:19|20)\d\d-?\d\d-?\d\d)(?:[-_.T]\d+)*)", re.DOTALL
 )
-"""The name of a part that bears its date or number before `.log`."""
+"""The name of a part that bears its date before `.log`. A number alone is no sign of a part: it counts processes as well."""
 
 _PROBED: Final = 5000
 """Lines at either end of a file among which its first and last time are looked for."""
@@ -109,16 +109,9 @@ class Order:
     known: bool = True
 
 
-def are_one_log(parts: Sequence[Part], dated: bool) -> bool:
-    """Whether files whose names differ by a date or a number before `.log` are parts of one log: numbers count processes as
-    well as parts, so there one attempt must be in several of them."""
-    resources = {resource for part in parts for resource in part.resources}
-    if len(resources) > 1:
-        return False
-    if dated or sum(bool(part.resources) for part in parts) > 1:
-        return True
-    attempts = [key for part in parts for key in part.ranks if key.count(b"_") == 3]
-    return sum(part.starts for part in parts) < 2 and len(attempts) - len(set(attempts)) > 2
+def are_one_log(parts: Sequence[Part]) -> bool:
+    """Whether files whose names differ by a date before `.log` are parts of one log: no two TaskManagers write one."""
+    return len({resource for part in parts for resource in part.resources}) < 2
 
 
 def in_order(logs: Sequence[Sequence[Part]]) -> list[Order]:
@@ -163,7 +156,7 @@ def _numbered(parts: Sequence[Part], sign: int) -> tuple[Part, ...]:
     def place(part: Part) -> tuple[bool, list[int], list[int]]:
         numbers = [int(n) for n in re.findall(r"\d+", part.rotation)]
         dated = INFIX.fullmatch(f"_{part.rotation}")
-        date = [int(n) for n in re.findall(r"\d+", dated["date"])] if dated and dated["date"] else []
+        date = [int(n) for n in re.findall(r"\d+", dated["date"])] if dated else []
         return not part.rotation, date, [sign * n for n in numbers[len(date) :]]
 
     return tuple(sorted(parts, key=place))
