@@ -106,6 +106,17 @@ CASES = [
     ("check counter.py --json ./", 153, ". is a folder\n  name a file"),
     ("check counter.py --dot ./", 153, ". is a folder\n  name a file"),
     ("report trace.json --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
+    (
+        "check counter.py --certificate o --json ./o",
+        2,
+        "--certificate and --json are one path, ./o\n  give each a path",
+    ),
+    ("check counter.py --json o --dot o", 2, "--json and --dot are one path, o\n"),
+    ("prove counter.py --certificate o --json o", 2, "--certificate and --json are one path, o\n"),
+    ("simulate counter.py --json o --out o", 2, "--json and --out are one path, o\n"),
+    ("sweep counter.py --json o --out o", 2, "--json and --out are one path, o\n"),
+    ("check counter.py --certificate -", 2, "--certificate does not write to standard output\n  name a path"),
+    ("check counter.py --dot -", 2, "--dot does not write to standard output\n  name a path"),
     # verbs and options
     ("frobnicate", 2, "no such verb 'frobnicate'\n  streamproof --help lists the verbs"),
     ("chekc counter.py", 2, "no such verb 'chekc'\n  did you mean check?\n"),
