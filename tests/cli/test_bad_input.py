@@ -262,6 +262,37 @@ def test_json_that_python_cannot_read(streamproof: Any, folder: Path, value: str
     assert (done.code, done.err.splitlines()[0]) == (2, f"streamproof: error: {message.format(line=line)}")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "code", "message"),
+    [
+        ('"kind": "invariant"', '"kind": "reachable"', 2, "#meta.kind: low is of kind invariant, the file says 'reach"),
+        ('"kind": "invariant"', '"kind": null', 2, "#meta.kind: expected a text, found null"),
+        ('"parameters": {"limit": 3}', '"parameters": [1]', 2, "#meta.parameters: expected an object, found [1]"),
+        ('"property": "low"', '"property": ["low"]', 2, '#meta.property: expected a text, found ["low"]'),
+        ('"vars": [', '"vars": null, "x": [', 2, "vars: expected a list of variables, found null"),
+        ('"#meta": {\n  "format"', '"#meta": null, "x": {"format"', 2, "#meta: expected an object, found null"),
+        ('nondetPicks": {}', 'nondetPicks": {"zz": 1}', 161, "states[1].mbt::nondetPicks: no action of the model has"),
+    ],
+)
+def test_a_malformed_trace(streamproof: Any, folder: Path, old: str, new: str, code: int, message: str) -> None:
+    """What a trace says of itself has its form, also where the replay does not need it."""
+    streamproof("check", "counter.py", "-q")
+    text = (folder / "streamproof-out" / "counter" / "low.itf.json").read_text()
+    assert old in text, text[:900]
+    (folder / "low.itf.json").write_text(text.replace(old, new))
+    done = streamproof("replay", "low.itf.json", "--model", "counter.py", "-q")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(f"streamproof: error: low.itf.json: {message}")
+
+
+def test_a_file_whose_name_has_a_colon(streamproof: Any, folder: Path) -> None:
+    """A file that is there is the model, whatever is in its name."""
+    (folder / "x:y.py").write_bytes((folder / "counter.py").read_bytes())
+    done = streamproof("check", "x:y.py", "-q")
+    assert (done.code, done.err) == (streamproof("check", "counter.py", "-q").code, "")
+    assert done.out.endswith("reproduce: streamproof check x:y.py\n")
+
+
 def test_counterexamples_in_a_folder_that_is_missing(streamproof: Any, folder: Path) -> None:
     """Nothing is searched first."""
     done = streamproof("counterexamples", "--check", "--out", "nope")
