@@ -17,6 +17,12 @@ FILES = {
     "imports.py": "import nowhere_to_be_found\n",
     "notes.txt": "not Python",
     "trace.json": "[]",
+    "made.py": "from streamproof import Model, Range, State, action\nclass M(Model):\n    n: int = 3\n"
+    "    def __new__(cls, *a, **k):\n        return 3\n    def state(self):\n        return State(x=Range(0, 3))\n"
+    "    @action\n    def go(self, s):\n        s.x = 0\n",
+    "unnamed.py": "from streamproof import Model, Range, State, action\n__name__ = 3\n\nclass M(Model):\n"
+    "    n: int = 3\n    def state(self):\n        return State(x=Range(0, 3))\n"
+    "    @action\n    def go(self, s):\n        s.x = 0\n",
     "raises.py": "from streamproof import Model, Range, State, action\n\n\nclass Raises(Model):\n    def state(self):\n"
     "        return State(n=Range(0, self.nothing))\n\n    @action\n    def go(self, s):\n        s.n = 0\n",
 }
@@ -46,6 +52,8 @@ CASES = [
     ("check leaves.py", 150, "leaves.py:2: the file ends the program while it is imported"),
     ("check imports.py", 150, "imports.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
     ("check raises.py", 150, "raises.py:6: AttributeError in state(): 'Raises' object has no attribute 'nothing'"),
+    ("check made.py", 150, "made.py:4: M has its own __new__\n  write def setup(self)"),
+    ("check unnamed.py", 150, "unnamed.py:6: the module of M is named 3, which is no text\n  leave __name__"),
     # names within a model
     (
         "check counter.py --variant jump",
