@@ -223,7 +223,7 @@ def _find(text: str) -> Target:
     entry = entries.quick(GROUP, text)
     if entry is not None:
         return _registered(text, entry)
-    place, _, name = text.partition(":")
+    place, _, name = (text, "", "") if text.endswith(".py") and Path(text).is_file() else text.partition(":")
     if place.endswith(".py"):
         return _pick(text, place, _import_file(Path(place)), name)
     if name and all(part.isidentifier() for part in place.split(".")):

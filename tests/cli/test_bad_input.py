@@ -17,6 +17,12 @@ FILES = {
     "imports.py": "import nowhere_to_be_found\n",
     "notes.txt": "not Python",
     "trace.json": "[]",
+    "made.py": "from streamproof import Model, Range, State, action\nclass M(Model):\n    n: int = 3\n"
+    "    def __new__(cls, *a, **k):\n        return 3\n    def state(self):\n        return State(x=Range(0, 3))\n"
+    "    @action\n    def go(self, s):\n        s.x = 0\n",
+    "unnamed.py": "from streamproof import Model, Range, State, action\n__name__ = 3\n\nclass M(Model):\n"
+    "    n: int = 3\n    def state(self):\n        return State(x=Range(0, 3))\n"
+    "    @action\n    def go(self, s):\n        s.x = 0\n",
     "raises.py": "from streamproof import Model, Range, State, action\n\n\nclass Raises(Model):\n    def state(self):\n"
     "        return State(n=Range(0, self.nothing))\n\n    @action\n    def go(self, s):\n        s.n = 0\n",
 }
@@ -46,6 +52,8 @@ CASES = [
     ("check leaves.py", 150, "leaves.py:2: the file ends the program while it is imported"),
     ("check imports.py", 150, "imports.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
     ("check raises.py", 150, "raises.py:6: AttributeError in state(): 'Raises' object has no attribute 'nothing'"),
+    ("check made.py", 150, "made.py:4: M has its own __new__\n  write def setup(self)"),
+    ("check unnamed.py", 150, "unnamed.py:6: the module of M is named 3, which is no text\n  leave __name__"),
     # names within a model
     (
         "check counter.py --variant jump",
@@ -106,6 +114,17 @@ CASES = [
     ("check counter.py --json ./", 153, ". is a folder\n  name a file"),
     ("check counter.py --dot ./", 153, ". is a folder\n  name a file"),
     ("report trace.json --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
+    (
+        "check counter.py --certificate o --json ./o",
+        2,
+        "--certificate and --json are one path, ./o\n  give each a path",
+    ),
+    ("check counter.py --json o --dot o", 2, "--json and --dot are one path, o\n"),
+    ("prove counter.py --certificate o --json o", 2, "--certificate and --json are one path, o\n"),
+    ("simulate counter.py --json o --out o", 2, "--json and --out are one path, o\n"),
+    ("sweep counter.py --json o --out o", 2, "--json and --out are one path, o\n"),
+    ("check counter.py --certificate -", 2, "--certificate does not write to standard output\n  name a path"),
+    ("check counter.py --dot -", 2, "--dot does not write to standard output\n  name a path"),
     # verbs and options
     ("frobnicate", 2, "no such verb 'frobnicate'\n  streamproof --help lists the verbs"),
     ("chekc counter.py", 2, "no such verb 'chekc'\n  did you mean check?\n"),
@@ -249,6 +268,37 @@ def test_json_that_python_cannot_read(streamproof: Any, folder: Path, value: str
     done = streamproof("replay", "low.itf.json", "--model", "counter.py", "-q")
     line = before.count("\n") + 1
     assert (done.code, done.err.splitlines()[0]) == (2, f"streamproof: error: {message.format(line=line)}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "message"),
+    [
+        ('"kind": "invariant"', '"kind": "reachable"', 2, "#meta.kind: low is of kind invariant, the file says 'reach"),
+        ('"kind": "invariant"', '"kind": null', 2, "#meta.kind: expected a text, found null"),
+        ('"parameters": {"limit": 3}', '"parameters": [1]', 2, "#meta.parameters: expected an object, found [1]"),
+        ('"property": "low"', '"property": ["low"]', 2, '#meta.property: expected a text, found ["low"]'),
+        ('"vars": [', '"vars": null, "x": [', 2, "vars: expected a list of variables, found null"),
+        ('"#meta": {\n  "format"', '"#meta": null, "x": {"format"', 2, "#meta: expected an object, found null"),
+        ('nondetPicks": {}', 'nondetPicks": {"zz": 1}', 161, "states[1].mbt::nondetPicks: no action of the model has"),
+    ],
+)
+def test_a_malformed_trace(streamproof: Any, folder: Path, old: str, new: str, code: int, message: str) -> None:
+    """What a trace says of itself has its form, also where the replay does not need it."""
+    streamproof("check", "counter.py", "-q")
+    text = (folder / "streamproof-out" / "counter" / "low.itf.json").read_text()
+    assert old in text, text[:900]
+    (folder / "low.itf.json").write_text(text.replace(old, new))
+    done = streamproof("replay", "low.itf.json", "--model", "counter.py", "-q")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(f"streamproof: error: low.itf.json: {message}")
+
+
+def test_a_file_whose_name_has_a_colon(streamproof: Any, folder: Path) -> None:
+    """A file that is there is the model, whatever is in its name."""
+    (folder / "x:y.py").write_bytes((folder / "counter.py").read_bytes())
+    done = streamproof("check", "x:y.py", "-q")
+    assert (done.code, done.err) == (streamproof("check", "counter.py", "-q").code, "")
+    assert done.out.endswith("reproduce: streamproof check x:y.py\n")
 
 
 def test_counterexamples_in_a_folder_that_is_missing(streamproof: Any, folder: Path) -> None:

@@ -15,7 +15,10 @@ import pytest
 HANGS = 120.0
 """Seconds after which a program counts as one that does not end."""
 
-HEAD = "import itertools\nfrom streamproof import ANY, Array, Bool, Model, Range, State, action, invariant, require\n"
+HEAD = (
+    "import itertools\nfrom streamproof import ANY, Array, Bool, Model, Queue, Range, Record, Set"
+    ", State, action, invariant, require\n"
+)
 
 
 def model(body: str, *, setup: str = "pass", domain: str = "range(2)", state: str = "x=Range(0, 3)") -> str:
@@ -101,6 +104,31 @@ def test_what_takes_long_is_said(tmp_path: Path) -> None:
 def test_domains_have_a_largest_size(tmp_path: Path, domain: str) -> None:
     """A parameter of a million values is refused at its line, with the cap."""
     (tmp_path / "m.py").write_text(model("s.x = 0", domain=domain))
+    done = program(tmp_path, "check", "m.py")
+    assert (done.returncode, done.stdout) == (150, "")
+    assert "m.py:10: the domain of go(i) has more than 200,000 values" in done.stderr
+
+
+def test_the_instances_of_an_action_are_counted_before_they_are_read(tmp_path: Path) -> None:
+    """Three domains of a thousand values, each of them small enough, are a thousand million instances."""
+    text = model("s.x = 0", domain="range(1000), j=range(1000), k=range(1000)")
+    (tmp_path / "m.py").write_text(text.replace("s, i)", "s, i, j, k)"))
+    done = program(tmp_path, "check", "m.py")
+    assert (done.returncode, done.stdout) == (150, "")
+    assert "m.py:11: action go has more than 200,000 instances" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "sort", ["Set(Range(0, 10**12), ANY)", "Queue(Bool(), 10**9, ANY)", "Record(a=Set(Range(0, 40)), init=ANY)"]
+)
+def test_first_values_are_counted_before_they_are_made(tmp_path: Path, sort: str) -> None:
+    """Whatever the sort, and so are the values of a domain."""
+    (tmp_path / "m.py").write_text(model("s.x = s.x", state=f"x={sort}"))
+    done = program(tmp_path, "check", "m.py")
+    assert (done.returncode, done.stdout) == (150, "")
+    assert "m.py:9: a variable of " in done.stderr
+    assert "has more than 5,000,000 first values" in done.stderr
+    (tmp_path / "m.py").write_text(model("s.x = 0", domain=sort.replace(", ANY", "").replace(", init=ANY", "")))
     done = program(tmp_path, "check", "m.py")
     assert (done.returncode, done.stdout) == (150, "")
     assert "m.py:10: the domain of go(i) has more than 200,000 values" in done.stderr

@@ -146,6 +146,46 @@ def test_a_certificate_is_a_file(place: str, folder: Path, streamproof: Command)
     assert f"{place} is " in done.err
 
 
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"options": ["--variant", "x"]}, "its options do not fit the model: counter has no variant 'x'"),
+        ({"options": ["-p", "limit=101"]}, "its options do not fit the model: "),
+        ({"options": ["-p", "limit=2", "-p", "limit=3"]}, "an option is given twice"),
+        ({"options": ["--json", "x"]}, "its options are not those of a certificate"),
+        ({"options": ["--variant"]}, "its options are not those of a certificate"),
+        ({"claims": {}}, "it claims nothing"),
+        ({"claims": None}, "it claims nothing"),
+        ({"claims": {"zz": "holds"}}, "it is malformed: it names what is not there"),
+        ({"claims": {"low": "perhaps"}}, "it is malformed: a part of it has another form"),
+    ],
+)
+def test_what_a_header_says_is_rejected_in_our_words(
+    told: dict[str, Any], why: str, folder: Path, streamproof: Command
+) -> None:
+    """Options that the model does not have are a mistake of the certificate, and so is one that claims nothing."""
+    streamproof("check", "counter.py", "-q", "--certificate", "c")
+    _, first, packed = (folder / "c").read_bytes().split(b"\n", 2)
+    said = {**json.loads(first), **told}
+    if said["claims"]:
+        said["claims"] = json.loads(first)["claims"] | said["claims"]
+    (folder / "c").write_bytes(sealed(said, packed))
+    done = streamproof("verify-certificate", "c", "--model", "counter.py")
+    assert (done.code, done.out) == (161, "")
+    assert done.err.startswith(f"streamproof: error: the certificate is rejected: {why}")
+
+
+@pytest.mark.parametrize("part", ["null", "[]", "3", '"x"'])
+def test_parts_of_another_type_are_rejected_in_our_words(part: str, folder: Path, streamproof: Command) -> None:
+    """Neither a header nor evidence that is no object is told in the words of Python."""
+    for first, evidence in ((part.encode(), b"{}"), (json.dumps(header()).encode(), part.encode())):
+        rest = first + b"\n" + lzma.compress(evidence)
+        (folder / "c").write_bytes(MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+        done = streamproof("verify-certificate", "c", "--model", "counter.py")
+        assert done.code == 161
+        assert "rejected: its parts are not those of a certificate" in done.err
+
+
 # --- the code cache
 
 

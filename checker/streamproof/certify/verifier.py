@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise, product
 from operator import and_, or_
 from typing import Any, NoReturn, TypeAlias
 
-from streamproof.system.bounded import MOST, parsed, parts_of
+from streamproof.system.bounded import MOST, malformed, parsed, parts_of
 from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
@@ -54,8 +54,10 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
         reject("its checksum is another one: it was changed, or is incomplete")
     header, evidence = (parsed(part, reject) for part in parts_of(rest, most))
-    if set(header) != HEADER or set(evidence) != parts:
+    if not isinstance(header, dict) or {*header} != HEADER or not isinstance(evidence, dict) or {*evidence} != parts:
         reject("its parts are not those of a certificate")
+    if type(header["claims"]) is not dict or not header["claims"]:
+        reject("it claims nothing")
     return header, evidence
 
 
@@ -74,7 +76,7 @@ def verify(
     except StreamproofError:
         raise
     except Exception as error:  # whatever it is, nothing is shown
-        reject(f"it is malformed ({type(error).__name__}: {error})")
+        reject(malformed(error))
     return header
 
 

@@ -17,7 +17,7 @@ from streamproof.certify.formulas import condition_of, readable
 from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
 from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, ask, present
 from streamproof.certify.verifier import parse, reject
-from streamproof.system.bounded import MOST
+from streamproof.system.bounded import MOST, malformed
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.records import dataclass, replace
@@ -95,7 +95,7 @@ def verify_any(
     except StreamproofError:
         raise
     except Exception as error:  # whatever it is, nothing is shown
-        reject(f"it is malformed ({type(error).__name__}: {error})")
+        reject(malformed(error))
     texts = [one.text for one in made]
     asked = [ask(solver, texts, tell, seconds) for solver in solvers if present(solver)]
     done = tuple(replace(one, answers={by.solver: by.answers[at] for by in asked}) for at, one in enumerate(made))

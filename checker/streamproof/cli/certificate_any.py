@@ -7,13 +7,13 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamproof.cli.certificate import certificate_json, verify_line
 from streamproof.cli.outputs import people, write_json
 from streamproof.cli.selection import Selection, select
 from streamproof.language.model import limits_text
-from streamproof.registry import is_registered
+from streamproof.registry import find, is_registered
 from streamproof.system.bounded import parsed
 from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, write_all
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from streamproof.certify.verifier_any import Discharged, Shown
     from streamproof.symbolic.parametric import AnySize
 
+T = TypeVar("T")
 ANY = "--any"
 SOLVER_NAMES = {"z3": "Z3", "cvc5": "cvc5"}
 MISSING = "cvc5 is not installed, so there is no second solver; pip install cvc5 into the environment of streamproof"
@@ -156,22 +157,53 @@ def _parametric(header: dict[str, Any], model: str | None) -> Parametric:
     The options must be the words of `streamproof prove`, in their one form: they are printed. A model given replaces the
     name in the header, which nothing checks.
     """
-    given: dict[str, list[str]] = {"--variant": [], "--size": [], "-p": [], ANY: []}
-    words = header["options"]
-    if type(words) is not list or not all(type(word) is str for word in (*words, header["model"])):
-        raise ValueError("its model and options are no words")
-    for option, value in zip(words[::2], words[1::2], strict=True):
-        given[option].append(value)
-    variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
-    selection = select(model_of(header, model), variant, size, given["-p"])
-    (free,) = given[ANY]
-    parametric = selection.target.parametric(
-        selection.variant, selection.given, [name for name in free.split(",") if name]
-    )
-    if words != [*selection.options, ANY, ",".join(f.name for f in parametric.free)]:
-        raise ValueError("its options are not those of a proof")
+    from streamproof.certify.verifier import reject
+
+    def made(selection: Selection, given: Mapping[str, Sequence[str]]) -> Parametric:
+        (free,) = given[ANY]
+        parametric = selection.target.parametric(
+            selection.variant, selection.given, [name for name in free.split(",") if name]
+        )
+        if header["options"] != [*selection.options, ANY, ",".join(f.name for f in parametric.free)]:
+            reject("its options are not in the form in which prove writes them")
+        return parametric
+
+    parametric = described(header, model, ("--variant", "--size", "-p", ANY), made)
     header["model"] = model or header["model"]
     return parametric
+
+
+def described(
+    header: Mapping[str, Any],
+    model: str | None,
+    known: Sequence[str],
+    make: Callable[[Selection, Mapping[str, Sequence[str]]], T],
+) -> T:
+    """What `make` makes of the model and the options of a header, of which only `known` ones may occur.
+
+    Raises `Rejected` for options that the model refuses, and every other error of the model as it is.
+    """
+    from streamproof.certify.verifier import reject
+
+    words, given = header["options"], {option: list[str]() for option in known}
+    if type(words) is not list or not all(type(word) is str for word in (*words, header["model"])):
+        reject("its model and options are no words")
+    if len(words) % 2 or not {*words[::2]} <= {*known}:
+        reject("its options are not those of a certificate")
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        given[option].append(value)
+    names = [
+        name if name != "-p" else value.partition("=")[0] for name, value in zip(words[::2], words[1::2], strict=True)
+    ]
+    if len({*names}) < len(names):
+        reject("an option is given twice")  # only one of the two would count, and both be printed
+    text = model_of(header, model)
+    find(text)  # no fault of the certificate
+    variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
+    try:
+        return make(select(text, variant, size, given["-p"]), given)
+    except UsageError as error:
+        reject(f"its options do not fit the model: {error.message}")
 
 
 def write_scripts(shown: Shown, folder: Path) -> None:

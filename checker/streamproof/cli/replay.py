@@ -133,9 +133,14 @@ def chosen(
     recorded = _recorded(path, asked.target, asked.variant, meta.parameters)
     selection = Selection(asked.target, asked.variant, {**recorded, **asked.given}, None, asked.options)
     claimed = prop if prop is not None else meta.property
-    known = [p.name for p in selection.target.properties(selection.variant)]
+    known = {p.name: p.kind.value for p in selection.target.properties(selection.variant)}
     if claimed is not None and claimed not in known:
         raise unknown(f"{selection.target.name} has no property", claimed, known, "its properties")
+    if claimed is not None and prop is None and meta.kind not in (None, known[claimed]):
+        raise InputError(
+            f"{path}: #meta.kind: {claimed} is of kind {known[claimed]}, the file says {meta.kind!r}",
+            remedy="correct the file, or name the property with --property",
+        )
     return selection, claimed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,8 @@ import click
 from streamproof.system.errors import UsageError
 from streamproof.system.nearest import did_you_mean
 
+_FILE_OR_STANDARD = "FILE|-"
+"""Metavariable of options that write to a file, or to standard output for ``-``."""
 FEW = 12
 """A verb with no more options lists them without groups."""
 _GROUPS = {
@@ -75,12 +78,13 @@ class Verb(click.Command):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click parses them; an option that takes one value may be given once."""
-        order = self.make_parser(ctx).parse_args(list(args))[2]
+        """As click parses them; an option that takes one value may be given once, a path for one output."""
+        given, _, order = self.make_parser(ctx).parse_args(list(args))
         for option, count in Counter(order).items():
             if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
                 name = max(option.opts, key=len)
                 raise click.UsageError(f"{name} is given {count} times; give it once", ctx)
+        _expect_apart([(option, given[option.name]) for option in dict.fromkeys(order) if option.name in given])
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -149,6 +153,26 @@ def complaint(error: click.ClickException) -> tuple[str, str]:
         remedy = did_you_mean(error.option_name.lstrip("-"), _options(context.command), "--")
     path = context.command_path if context is not None else "streamproof"
     return message[:1].lower() + message[1:].removesuffix("."), remedy or f"{path} --help explains"
+
+
+def _expect_apart(given: Sequence[tuple[click.Parameter, Any]]) -> None:
+    """Raises `UsageError` where options name one path for two outputs, or standard output for what is not written there."""
+    outputs: dict[str, tuple[str, bool]] = {}
+    for option, text in ((o, t) for o, t in given if isinstance(o, click.Option)):
+        kind, form = option.type, option.metavar or ""
+        written = isinstance(kind, click.Path) and not kind.exists
+        if not isinstance(text, str) or not (written or form == _FILE_OR_STANDARD):
+            continue
+        name = max(option.opts, key=len)
+        if text == "-":
+            if "|" not in form:  # others say themselves what can go there
+                raise UsageError(f"{name} does not write to standard output", remedy="name a path; ./- is one")
+            continue
+        path, file = os.path.realpath(text), "FILE" in form
+        for other, (first, also) in outputs.items():
+            if path == other and (file or also):
+                raise UsageError(f"{first} and {name} are one path, {text}", remedy="give each a path of its own")
+        outputs[path] = name, file
 
 
 def _options(command: click.Command) -> list[str]:

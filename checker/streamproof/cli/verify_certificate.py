@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from streamproof.cli.certificate_any import is_for_any, model_of, verify_for_any
+from streamproof.cli.certificate_any import described, is_for_any, verify_for_any
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.resources import amount
-from streamproof.cli.selection import json_option, select
+from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Seconds, Verb
 from streamproof.system.bounded import MOST, read_regular
 from streamproof.system.errors import Exit, StreamproofError, UsageError
@@ -100,16 +100,14 @@ def command(
 
 def _system(header: Mapping[str, Any], model: str | None) -> System:
     """The system that a certificate is about, from the model it names or the one given."""
-    given: dict[str, list[str]] = {"--variant": [], "--size": [], "-p": []}
-    words = header["options"]
-    if type(words) is not list or not all(type(word) is str for word in (*words, header["model"])):
-        raise ValueError("its model and options are no words")
-    for option, value in zip(words[::2], words[1::2], strict=True):
-        given[option].append(value)
-    if len(given["--variant"]) > 1 or len(given["--size"]) > 1:
-        raise ValueError("an option is given twice")  # only one of the two would count, and both be printed
-    variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
-    return select(model_of(header, model), variant, size, given["-p"]).system()
+    from streamproof.certify.verifier import reject
+
+    def system(selection: Selection, _: Mapping[str, Sequence[str]]) -> System:
+        if header["options"] != [*selection.options]:
+            reject("its options are not in the form in which check writes them")
+        return selection.system()
+
+    return described(header, model, ("--variant", "--size", "-p"), system)
 
 
 def _document(

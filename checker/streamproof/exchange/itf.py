@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from streamproof.exchange.files import read_text
@@ -120,14 +121,24 @@ def load(path: Path | str) -> Document:
 
 def read_meta(given: Path | str | Document) -> Meta:
     """What a trace file says of itself. Raises `InputError` when it is no ITF file."""
-    document = (given if isinstance(given, Document) else load(given)).data
-    given = document.get("#meta", {})
-    meta: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    document = given if isinstance(given, Document) else load(given)
+    found = document.data.get("#meta", {})
+    meta: Mapping[str, Any] = found if isinstance(found, dict) else {}
+
+    def expect(key: str, value: Any, kind: type | UnionType, what: str) -> None:
+        if not isinstance(value, kind):
+            raise InputError(
+                f"{document.name}: {key}: expected {what}, found {compact(value)[:60]}", remedy="correct the file"
+            )
 
     def text(key: str) -> str | None:
-        value = meta.get(key)
-        return value if isinstance(value, str) else None
+        if key in meta:
+            expect(f"#meta.{key}", meta[key], str, "a text")
+        return meta.get(key)
 
+    expect("#meta", found, dict | str, "an object")  # other tools write a remark there
+    expect("#meta.parameters", meta.get("parameters", {}), dict, "an object")
+    expect("vars", document.data.get("vars", []), list, "a list of variables")
     parameters, version = meta.get("parameters"), meta.get("version")
     return Meta(
         model=text("model"),
@@ -261,6 +272,7 @@ class _Search:
         self._system = system
         self._interpreter = Interpreter(system)
         self._choices = {id(i): {n: canonical(v) for n, v in _choices(i).items()} for i in system.instances}
+        self._names = {name for choices in self._choices.values() for name in choices}
 
     def step(self, before: State, after: State, row: Mapping[str, Any], path: str) -> Instance:
         candidates = self._named(row, path)
@@ -290,6 +302,9 @@ class _Search:
         if not isinstance(picks, dict):
             raise Malformed(f"{path}.{PICKS}", f"expected a record, found {compact(picks)[:60]}")
         wanted = {n: canonical(_unwrapped(v)) for n, v in picks.items() if not _absent(v) and not n.startswith("#")}
+        strange = wanted.keys() - self._names
+        if strange:
+            raise _NoStep(f"{path}.{PICKS}", f"no action of the model has the choice {min(strange)!r}")
         found = tuple(i for i in action.instances if self._agrees(i, wanted))
         if not found:
             some_labels = ", ".join(i.label for i in action.instances[:4]) + (

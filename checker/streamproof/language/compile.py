@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import math
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +43,7 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import Sort, values
+from streamproof.system.sorts import Sort, cardinality_up_to, values
 from streamproof.system.unbounded import Unbounded, endless, ranges
 
 if TYPE_CHECKING:
@@ -356,6 +357,8 @@ class Reader:
                 )
         domains = [self._domain(name, p, declared[p], function) for p in given]
         instances: list[Instance] = []
+        if math.prod(map(len, domains)) > INSTANCE_LIMIT:
+            raise _too_many(name, function)
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
             outside = self.outside if at else Outside()
@@ -371,11 +374,7 @@ class Reader:
                 )
             instances.extend(made)
             if len(instances) > INSTANCE_LIMIT:
-                raise ModelError(
-                    f"action {name} has more than {INSTANCE_LIMIT:,} instances",
-                    loc=place(function),
-                    remedy="smaller domains",
-                )
+                raise _too_many(name, function)
         doc = inspect.getdoc(function) or ""
         return Action(self.called(name), tuple(given), mark.fairness, tuple(instances), place(function), doc)
 
@@ -406,7 +405,8 @@ class Reader:
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
         if isinstance(given, Decl):
-            given = tuple(islice(values(given.sort), INSTANCE_LIMIT + 1))
+            few = cardinality_up_to(given.sort, INSTANCE_LIMIT) <= INSTANCE_LIMIT
+            given = tuple(values(given.sort)) if few else range(INSTANCE_LIMIT + 1)
         if not isinstance(given, Iterable) or isinstance(given, str):
             raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
         domain = _elements(given)
@@ -543,6 +543,12 @@ class Reader:
                 remedy="test first that the value is there: a condition on first values must be defined for all of them",
             )
         return expr
+
+
+def _too_many(action: str, function: types.FunctionType) -> ModelError:
+    return ModelError(
+        f"action {action} has more than {INSTANCE_LIMIT:,} instances", loc=place(function), remedy="smaller domains"
+    )
 
 
 def _elements(domain: Iterable[Any]) -> list[Any]:

@@ -177,6 +177,20 @@ _CHECKS: dict[str, Callable[[Any, Mapping[str, type]], Wrong]] = {
 def check_constructor(cls: type[Model]) -> None:
     """Raises `ModelError` for a class that cannot be made from its parameters by name."""
     own = next((c for c in cls.__mro__ if "__init__" in vars(c)), cls)
+    if not isinstance(cls.__module__, str):
+        code = getattr(cls.state, "__code__", None)
+        raise ModelError(
+            f"the module of {cls.__name__} is named {cls.__module__!r}, which is no text",
+            loc=None if code is None else Loc(code.co_filename, code.co_firstlineno),
+            remedy="leave __name__ and __module__ as Python sets them",
+        )
+    if cls.__new__ is not object.__new__:
+        maker = next(c for c in cls.__mro__ if "__new__" in vars(c))
+        raise ModelError(
+            f"{maker.__name__} has its own __new__",
+            loc=attribute_place(maker, "__new__"),
+            remedy="write def setup(self), which is called when the parameters are set",
+        )
     try:
         inspect.signature(cls).bind(**cls.parameters())
     except TypeError as error:

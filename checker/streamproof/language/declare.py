@@ -7,6 +7,7 @@ starts at its sort's default (False, the lower end, the first member, None, empt
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -44,6 +45,7 @@ from streamproof.system.sorts import (
     Sort,
     Value,
     cardinality,
+    cardinality_up_to,
     contains,
     default,
     values,
@@ -119,6 +121,8 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
         options = [coerce(sort, init, loc)]
     _expect_fits(sort, loc)
     limit = _LIMIT.get()
+    if isinstance(init, _Any) and options != [ANY] and cardinality_up_to(sort, limit) > limit:
+        raise _too_many(sort, limit, loc)
     first = tuple(dict.fromkeys(islice(options, limit + 1)))
     if len(first) > limit:
         raise _too_many(sort, limit, loc)
@@ -275,6 +279,8 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
             raise ModelError(f"field {name!r} is no name", loc=loc, remedy="use letters, digits and _")
     decls = {n: _element(d, loc) for n, d in fields.items()}
     sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
+    if init is None and math.prod(len(d.first) for d in decls.values()) > _LIMIT.get():
+        raise _too_many(sort, _LIMIT.get(), loc)
     decl = _decl(sort, init, product(*(d.first for d in decls.values())))
     return replace(decl, guessed=init is None and any(d.guessed for d in decls.values()))
 

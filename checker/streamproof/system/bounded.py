@@ -93,6 +93,20 @@ def parsed(text: bytes, constant: Callable[[str], Any] | None = None) -> Any:
     return json.loads(text, parse_constant=constant)
 
 
+def malformed(error: Exception) -> str:
+    """What a message says of data at which reading failed with `error`: bounds in their own words, the rest by its kind."""
+    if isinstance(error, Excess):
+        return str(error)
+    kinds: list[tuple[type[Exception], str]] = [
+        (KeyError, "it names what is not there"),
+        (lzma.LZMAError, "its evidence does not unpack"),
+        (IndexError, "a number in it is out of range"),
+        (ValueError, "a part of it has another form"),
+    ]
+    other = "a part of it has another type"
+    return "it is malformed: " + next((why for kind, why in kinds if isinstance(error, kind)), other)
+
+
 class _Lines(Protocol):
     """A stream of bytes, compressed or not."""
 

@@ -205,6 +205,34 @@ def cardinality(sort: Sort) -> int:
             assert_never(sort)
 
 
+def cardinality_up_to(sort: Sort, most: int) -> int:
+    """How many values `sort` has, or `most` + 1 where there are more; no large number is computed."""
+    top = most + 1
+    match sort:
+        case RecordSort(fields):
+            count = 1
+            for _, inner in fields:
+                count = min(count * cardinality_up_to(inner, most), top)
+            return count
+        case OptionSort(element):
+            return min(1 + cardinality_up_to(element, most), top)
+        case ArraySort(index, element):
+            return _power(cardinality_up_to(element, most), cardinality(index), top)
+        case QueueSort(element, capacity):
+            base = cardinality_up_to(element, most)
+            lengths = min(capacity, most if base == 1 else top.bit_length())
+            return min(sum(_power(base, n, top) for n in range(lengths + 1)), top) if base > 1 else lengths + 1
+        case SetSort(element):
+            return _power(2, cardinality_up_to(element, most), top)
+        case _:
+            return min(cardinality(sort), top)
+
+
+def _power(base: int, exponent: int, top: int) -> int:
+    """`base` to the power of `exponent`, both above 0, or `top` where that is less."""
+    return min(base ** min(exponent, top.bit_length()), top) if base > 1 else base
+
+
 def values(sort: Sort) -> Iterator[Value]:
     """Every value of `sort`, in a fixed order, the default first."""
     match sort:
