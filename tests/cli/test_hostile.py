@@ -357,3 +357,21 @@ def test_a_line_of_any_length_takes_little(logs: Path, folder: Path) -> None:
     )  # fmt: skip
     assert "the line has more than 1,048,576 bytes; only so many are read" in done.stderr
     assert done.returncode == 0, done.stderr
+
+
+# --- lines that make a search long
+
+AT = "2026-11-21 03:18:43,774 "
+LONG = {
+    "blanks": AT + "INFO " + " " * 100_000 + "#",
+    "brackets": AT + " INFO [" * 10_000 + " []" * 7_000,
+    "job": AT + "INFO  org.apache.flink.runtime.metrics.MetricRegistryImpl [] - [" + "job" * 33_000 + "] x",
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_no_line_makes_a_search_long(kind: str, logs: Path, streamproof: Command) -> None:
+    """A line that a pattern could match in ever so many ways is read as fast as any other, and the run judged."""
+    with (logs / "jobmanager.log").open("a") as log:
+        log.write((LONG[kind] + "\n") * 3)
+    assert streamproof("validate", RUN).code == 0
