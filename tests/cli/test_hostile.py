@@ -366,6 +366,17 @@ LONG = {
     "blanks": AT + "INFO " + " " * 100_000 + "#",
     "brackets": AT + " INFO [" * 10_000 + " []" * 7_000,
     "job": AT + "INFO  org.apache.flink.runtime.metrics.MetricRegistryImpl [] - [" + "job" * 33_000 + "] x",
+    "channel": AT
+    + "DEBUG org.apache.flink.runtime.io.network.partition.consumer.RemoteInputChannel [] - RemoteInputChannel [x"
+    + " at b (c)" * 11_000,
+    "resource": AT + "INFO  org.apache.flink.runtime.metrics.MetricRegistryImpl [] - " + "MetricQueryService_" * 50_000,
+    "place": AT
+    + "INFO  org.apache.flink.runtime.executiongraph.ExecutionGraph [] - "
+    + f"x (1/1) ({'a' * 32}_{'b' * 32}_0_0) switched from CREATED to SCHEDULED on a @ b " * 6_000,
+    "file": AT
+    + "DEBUG org.apache.flink.runtime.io.network.partition.ResultPartition [] - New partitioned file produced: "
+    + "PartitionedFile{numRegions=1, numSubpartitions=1, dataFilePath="
+    + ", " * 30_000,
 }
 
 

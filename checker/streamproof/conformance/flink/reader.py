@@ -12,7 +12,7 @@ from typing import Final, Literal, NoReturn
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.families import FORMS, resembles
+from streamproof.conformance.flink.families import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.joins import Draft, resolve
 from streamproof.conformance.flink.logfiles import LOOKED_FOR, ProcessLog, RunFiles, by_process, find_runs, read_lines
 from streamproof.conformance.flink.records import Clock, Problem, Record, read_records
@@ -24,7 +24,7 @@ from streamproof.system.records import dataclass
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
 _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
-_RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S+) \.")
+_RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S{1,500}+) \.")
 _ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
     "JobMaster": "jobmanager",
     "ExecutionGraph": "jobmanager",
@@ -169,6 +169,8 @@ class _Reader:
             family = resembles(record.head.logger, message)
             if family:
                 self._report(record, f"the line looks like {family} but cannot be read in full")
+            elif len(message) > LONGEST:
+                self._report(record, f"the message has more than {LONGEST:,} characters; it is not read")
             elif not record.detail and _UNCLOSED.search(message):
                 self._report(record, "the line seems to be cut: it ends within a bracket")
         if self.version is None and "(Version: " in message:
