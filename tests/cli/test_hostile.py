@@ -386,3 +386,22 @@ def test_no_line_makes_a_search_long(kind: str, logs: Path, streamproof: Command
     with (logs / "jobmanager.log").open("a") as log:
         log.write((LONG[kind] + "\n") * 3)
     assert streamproof("validate", RUN).code == 0
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "pipe"])
+def test_a_trace_to_replay_is_a_file(place: str, folder: Path, streamproof: Command) -> None:
+    """Devices and pipes are refused, and not waited for."""
+    os.mkfifo(folder / "pipe")
+    done = streamproof("replay", place)
+    assert done.code == 2
+    assert f"{place} is no regular file" in done.err
+
+
+def test_a_pipe_among_the_logs_is_not_opened(logs: Path, streamproof: Command) -> None:
+    """Whatever the name that it bears, it is not waited for."""
+    (logs / "scenario.txt").unlink(missing_ok=True)
+    for name in ("scenario.txt", "more.jsonl", "more.log"):
+        os.mkfifo(logs / name)
+    done = streamproof("validate", RUN)
+    assert done.code == 0
+    assert "more.log: is a pipe; it is not read" in done.err

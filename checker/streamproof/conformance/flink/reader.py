@@ -18,6 +18,7 @@ from streamproof.conformance.flink.logfiles import LOOKED_FOR, ProcessLog, RunFi
 from streamproof.conformance.flink.records import Clock, Problem, Record, read_records
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
+from streamproof.system.bounded import read_regular
 from streamproof.system.errors import InputError
 from streamproof.system.records import dataclass
 
@@ -209,9 +210,10 @@ class _Reader:
 
     def _noted_version(self) -> str | None:
         try:
-            found = _NOTED_VERSION.search((self.source.folder / "scenario.txt").read_text(errors="replace"))
-        except OSError:
+            noted = read_regular(self.source.folder / "scenario.txt", 1 << 20).decode(errors="replace")
+        except InputError:
             return None
+        found = _NOTED_VERSION.search(noted)
         return found[1] if found else None
 
 
