@@ -405,3 +405,28 @@ def test_a_pipe_among_the_logs_is_not_opened(logs: Path, streamproof: Command) -
     done = streamproof("validate", RUN)
     assert done.code == 0
     assert "more.log: is a pipe; it is not read" in done.err
+
+
+def test_an_answer_that_leaves_out_nodes_is_incomplete(logs: Path, streamproof: Command) -> None:
+    """A vertex without a node in the plan has inputs that are not known: the run is not judged by what is left."""
+    answer = next(logs.glob("rest-*.json"))
+    data = json.loads(answer.read_text())
+    del data["plan"]
+    del data["job"]["plan"]["nodes"][2]
+    answer.write_text(json.dumps(data))
+    done = streamproof("validate", RUN)
+    assert done.code == 160
+    assert "the inputs of 'B', which the plan leaves out" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("inputs", ["", {}, None, 0])
+def test_inputs_in_an_answer_are_a_list(inputs: Any, logs: Path, streamproof: Command) -> None:
+    """Anything else is refused, also if it is empty."""
+    answer = next(logs.glob("rest-*.json"))
+    data = json.loads(answer.read_text())
+    del data["plan"]
+    data["job"]["plan"]["nodes"][2]["inputs"] = inputs
+    answer.write_text(json.dumps(data))
+    done = streamproof("validate", RUN)
+    assert done.code == 2
+    assert "'inputs' must be a list" in done.err

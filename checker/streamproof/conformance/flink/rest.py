@@ -109,7 +109,9 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
         if possible(item["parallelism"]) is None
     }
     missing = [f"{gap}{beyond.get(gap, '')}" for gap in gaps(vertices, edges)]
-    missing += [f"the inputs of {vertex.name!r}, which the plan leaves out" for vertex in vertices if vertex.id not in planned]
+    missing += [
+        f"the inputs of {vertex.name!r}, which the plan leaves out" for vertex in vertices if vertex.id not in planned
+    ]
     graph = JobGraph(found, name, vertices, edges, (), not missing, tuple(missing), "rest")
     return RestJob(
         job=found,
