@@ -430,3 +430,14 @@ def test_inputs_in_an_answer_are_a_list(inputs: Any, logs: Path, streamproof: Co
     done = streamproof("validate", RUN)
     assert done.code == 2
     assert "'inputs' must be a list" in done.err
+
+
+def test_of_many_problems_of_a_kind_few_are_told(logs: Path, streamproof: Command) -> None:
+    """The first ones of each file and kind, and how many more there are; no more are kept than can be of use."""
+    text = AT + "INFO  org.apache.flink.runtime.executiongraph.ExecutionGraph [] - x (1/1) switched from A to (b\n"
+    with (logs / "jobmanager.log").open("a") as log:
+        log.write(text * 20_000)
+    done = streamproof("validate", RUN)
+    assert done.code == 0
+    assert done.err.count("the line looks like exec.transition") == 6
+    assert "; and at least 996 more" in done.err

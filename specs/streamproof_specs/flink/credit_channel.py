@@ -13,6 +13,7 @@ from typing import Any
 from streamproof.conformance.binding import Case, Observation, Plan, Span, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import find_runs
+from streamproof.conformance.flink.records import told
 from streamproof.language.grounding import Rules
 from streamproof.system import InputError
 from streamproof.system.errors import Loc
@@ -201,7 +202,7 @@ class FlinkCreditChannel:
         channels = dict(by_channel(recording))
         cases = tuple(_Channel(name, records, nesting, recording).case() for name, records in channels.items())
         events = tuple(merged([r for records in channels.values() for rs in records.values() for r in rs]))
-        problems = tuple(map(str, (*recording.problems, *unread)))
+        problems = told((*recording.problems, *unread))
         return Plan(run.name, (*cases, *outlined), (*events, *seen), 0, problems, unit="channel", nothing=UNRECORDED)
 
 

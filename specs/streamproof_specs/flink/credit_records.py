@@ -20,7 +20,7 @@ from typing import Any
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.conformance.flink.records import Problem
+from streamproof.conformance.flink.records import Problem, Problems
 from streamproof.system.errors import InputError, Loc
 from streamproof.system.reading import why_no_file
 
@@ -90,7 +90,7 @@ class Recording:
     """What the files of a run say, by process; what could not be read; where the record of a process contradicts itself."""
 
     processes: dict[str, list[Recorded]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=Problems)
     cut: set[str] = field(default_factory=set)
     """Processes whose record ends before the process did."""
     wrong: dict[Loc, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from streamproof.conformance.flink.causes import read_causes
 from streamproof.conformance.flink.families import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.joins import Draft, resolve
 from streamproof.conformance.flink.logfiles import LOOKED_FOR, ProcessLog, RunFiles, by_process, find_runs, read_lines
-from streamproof.conformance.flink.records import Clock, Problem, Record, read_records
+from streamproof.conformance.flink.records import Clock, Problem, Problems, Record, read_records
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
 from streamproof.system.bounded import read_regular
@@ -62,7 +62,7 @@ def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
 @dataclass(slots=True)
 class _Reader:
     source: RunFiles
-    problems: list[Problem] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
     counts: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     drafts: list[Draft] = field(default_factory=list)
