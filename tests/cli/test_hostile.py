@@ -397,3 +397,87 @@ def test_a_line_of_any_length_takes_little(logs: Path, folder: Path) -> None:
     )  # fmt: skip
     assert "the line has more than 1,048,576 bytes; only so many are read" in done.stderr
     assert done.returncode == 0, done.stderr
+
+
+# --- lines that make a search long
+
+AT = "2026-11-21 03:18:43,774 "
+LONG = {
+    "blanks": AT + "INFO " + " " * 100_000 + "#",
+    "brackets": AT + " INFO [" * 10_000 + " []" * 7_000,
+    "job": AT + "INFO  org.apache.flink.runtime.metrics.MetricRegistryImpl [] - [" + "job" * 33_000 + "] x",
+    "channel": AT
+    + "DEBUG org.apache.flink.runtime.io.network.partition.consumer.RemoteInputChannel [] - RemoteInputChannel [x"
+    + " at b (c)" * 11_000,
+    "resource": AT + "INFO  org.apache.flink.runtime.metrics.MetricRegistryImpl [] - " + "MetricQueryService_" * 50_000,
+    "place": AT
+    + "INFO  org.apache.flink.runtime.executiongraph.ExecutionGraph [] - "
+    + f"x (1/1) ({'a' * 32}_{'b' * 32}_0_0) switched from CREATED to SCHEDULED on a @ b " * 6_000,
+    "file": AT
+    + "DEBUG org.apache.flink.runtime.io.network.partition.ResultPartition [] - New partitioned file produced: "
+    + "PartitionedFile{numRegions=1, numSubpartitions=1, dataFilePath="
+    + ", " * 30_000,
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_no_line_makes_a_search_long(kind: str, logs: Path, streamproof: Command) -> None:
+    """A line that a pattern could match in ever so many ways is read as fast as any other, and the run judged."""
+    with (logs / "jobmanager.log").open("a") as log:
+        log.write((LONG[kind] + "\n") * 3)
+    assert streamproof("validate", RUN).code == 0
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "pipe"])
+def test_a_trace_to_replay_is_a_file(place: str, folder: Path, streamproof: Command) -> None:
+    """Devices and pipes are refused, and not waited for."""
+    os.mkfifo(folder / "pipe")
+    done = streamproof("replay", place)
+    assert done.code == 2
+    assert f"{place} is no regular file" in done.err
+
+
+def test_a_pipe_among_the_logs_is_not_opened(logs: Path, streamproof: Command) -> None:
+    """Whatever the name that it bears, it is not waited for."""
+    (logs / "scenario.txt").unlink(missing_ok=True)
+    for name in ("scenario.txt", "more.jsonl", "more.log"):
+        os.mkfifo(logs / name)
+    done = streamproof("validate", RUN)
+    assert done.code == 0
+    assert "more.log: is a pipe; it is not read" in done.err
+
+
+def test_an_answer_that_leaves_out_nodes_is_incomplete(logs: Path, streamproof: Command) -> None:
+    """A vertex without a node in the plan has inputs that are not known: the run is not judged by what is left."""
+    answer = next(logs.glob("rest-*.json"))
+    data = json.loads(answer.read_text())
+    del data["plan"]
+    del data["job"]["plan"]["nodes"][2]
+    answer.write_text(json.dumps(data))
+    done = streamproof("validate", RUN)
+    assert done.code == 160
+    assert "the inputs of 'B', which the plan leaves out" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("inputs", ["", {}, None, 0])
+def test_inputs_in_an_answer_are_a_list(inputs: Any, logs: Path, streamproof: Command) -> None:
+    """Anything else is refused, also if it is empty."""
+    answer = next(logs.glob("rest-*.json"))
+    data = json.loads(answer.read_text())
+    del data["plan"]
+    data["job"]["plan"]["nodes"][2]["inputs"] = inputs
+    answer.write_text(json.dumps(data))
+    done = streamproof("validate", RUN)
+    assert done.code == 2
+    assert "'inputs' must be a list" in done.err
+
+
+def test_of_many_problems_of_a_kind_few_are_told(logs: Path, streamproof: Command) -> None:
+    """The first ones of each file and kind, and how many more there are; no more are kept than can be of use."""
+    text = AT + "INFO  org.apache.flink.runtime.executiongraph.ExecutionGraph [] - x (1/1) switched from A to (b\n"
+    with (logs / "jobmanager.log").open("a") as log:
+        log.write(text * 20_000)
+    done = streamproof("validate", RUN)
+    assert done.code == 0
+    assert done.err.count("the line looks like exec.transition") == 6
+    assert "; and at least 996 more" in done.err

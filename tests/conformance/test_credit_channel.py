@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 from collections import defaultdict
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from streamproof.conformance.events import read_events
 from streamproof.conformance.validate import models_for, validate_paths
 from streamproof.system import InputError
+from streamproof_specs.flink.credit_channel import BINDING
 
 RUNS = {
     "a-2x2-e2-f3-slow": (4, 1203),
@@ -273,3 +275,59 @@ def test_the_documented_table_has_every_kind_of_edit(tool: ModuleType, flink_cre
     assert made <= table.keys()
     certain = LOST + GAPS[:-1] + CREDIT + NUMBERS[:10]
     assert [kind for kind, counts in table.items() if kind.startswith(certain) and counts[3]] == []
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        ("c.request", {"ch": ["x"]}),
+        ("c.request", {"ch": 7}),
+        ("c.request", {"th": {}}),
+        ("p.request", {"partition": []}),
+        ("p.request", {"subpartitions": "²"}),
+        ("p.request", {"subpartitions": "9" * 5000}),
+        ("p.request", {"subpartitions": [0, 1]}),
+    ],
+)
+def test_a_record_with_a_field_of_another_kind_is_none(event: str, fields: dict[str, Any], small: Path) -> None:
+    """It is reported with its line, and the other channels are judged."""
+    file = next(f for f in sorted(small.glob("*.jsonl")) if f'"ev":"{event}"' in f.read_text())
+    number = line_of(file, event)
+    edited(file, number, **fields)
+    plan = BINDING.plan(BINDING.runs(small)[0], None)
+    assert f"{file}:{number}: the line is not a record of a call" in plan.problems
+    found = [r["verdict"] for r in verdicts(small)]
+    assert "rejected" not in found
+    assert len(found) == 2
+
+
+def test_requests_for_very_many_subpartitions_take_little(small: Path) -> None:
+    """What a request claims to ask for is not counted out."""
+    file = small / "taskmanager-1.trace.jsonl"
+    last = json.loads(file.read_text().splitlines()[-1])
+    with file.open("a") as lines:
+        for number in range(200):
+            record = {
+                "ns": last["ns"],
+                "ns0": last["ns"],
+                "q": last["q"] + 2 + 2 * number,
+                "q0": last["q"] + 1 + 2 * number,
+            }
+            record |= {
+                "proc": last["proc"],
+                "th": "x",
+                "ev": "p.request",
+                "ch": f"{number:032x}",
+                "partition": f"{number}",
+            }
+            lines.write(json.dumps(record | {"subpartitions": "[0, 999999990]"}) + "\n")
+    assert len(verdicts(small)) == 202
+
+
+def test_a_pipe_among_the_traces_is_passed_over(small: Path) -> None:
+    """It is not waited for, and reported."""
+    os.mkfifo(small / "more.jsonl")
+    assert BINDING.plan(BINDING.runs(small)[0], None).problems == (
+        f"{small / 'more.jsonl'}: is a pipe; it is not read",
+    )
+    assert [r["verdict"] for r in verdicts(small)] == ["accepted", "accepted"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from streamproof import interrupts
 from streamproof.certify.obligations import SAFE, Obligation, formed
 from streamproof.certify.smt_script import Shape, Term
 from streamproof.certify.smt_terms import field_position
@@ -23,6 +22,7 @@ from streamproof.system.sorts import (
     default,
     position,
 )
+from streamproof.system.timely import answer_of
 from streamproof.system.unbounded import Forall, Parametric, Total
 
 PATIENCE = 10_000
@@ -137,7 +137,7 @@ def refuted(parametric: Parametric, obligation: Obligation) -> str | None:
         term = constants.get(obligation.before.names[free.name].text)
         if term is not None:
             solver.add(term <= SMALL, term >= -SMALL)
-    if interrupts.answer(solver) != z3.sat:
+    if answer_of(solver) != z3.sat:
         return None
     model = solver.model()
 

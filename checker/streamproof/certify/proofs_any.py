@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamproof import interrupts
 from streamproof.certify.any_values import refuted
 from streamproof.certify.evidence import Written
 from streamproof.certify.formulas import NoFormula, condition_data, condition_of, simplified
@@ -17,6 +16,7 @@ from streamproof.certify.writing import packed
 from streamproof.system.errors import ModelError
 from streamproof.system.files import CERTIFICATE, write
 from streamproof.system.records import dataclass
+from streamproof.system.timely import answer_of
 from streamproof.system.unbounded import Parametric
 from streamproof.system.verdict import Verdict
 
@@ -179,7 +179,7 @@ def _core(obligation: Obligation) -> tuple[str, set[str]]:
     solver.set("timeout", PATIENCE)
     solver.from_string(script.text(formulas))
     assumed = {switch.text: owner for owner, switch in switches.items()}
-    answer = interrupts.answer(solver, *(z3.Bool(name, solver.ctx) for name in assumed))
+    answer = answer_of(solver, *(z3.Bool(name, solver.ctx) for name in assumed))
     core = {assumed[str(term)] for term in solver.unsat_core()} if answer == z3.unsat else set()
     return str(answer), core
 

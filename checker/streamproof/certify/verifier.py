@@ -1,11 +1,10 @@
 """The verifier: accepts a certificate, or rejects it with the first thing that is wrong. A program of its own, kept small.
 
-It shares nothing with the engines but `streamproof.system`, chiefly the interpreter. A certificate is a line ``streamproof
-certificate 2 SHA256``, a line of JSON, the header (of which system, which the caller gives; what is claimed), and compressed
-JSON, the evidence. The *closed set* is states on levels: first the initial ones, then always those to which steps from the
-level before lead and that no level had: the reachable states. What holds of states and steps is decided on them; temporal
-properties by `Endless`, *termination* by ranks that fall with every step. A *behaviour* is replayed, at its end the claim
-shows. Proofs by induction are checked by `verifier_induction`.
+It shares `streamproof.system` with the engines, chiefly the interpreter. A certificate is a line ``streamproof certificate
+2 SHA256``, a line of JSON, the header (which system; what is claimed), and compressed JSON, the evidence. The *closed set* is
+states on levels: the initial ones, then always those to which steps from the level before lead and that no level had. On it
+states and steps are decided, temporal properties by `Endless`, *termination* by ranks that fall with every step; a
+*behaviour* is replayed, at its end the claim shows; proofs by induction are a matter of `verifier_induction`.
 """
 
 from __future__ import annotations
@@ -112,9 +111,8 @@ class Verifier:
                 endless = Endless(self, prop.name, prop.formula)
                 endless.end(endless.reachable(), ranks[prop.name])
             elif prop.kind is Kind.TERMINATION:
-                rank = ranks[prop.name]
                 for at, followers in enumerate(self.follow):
-                    if any(rank[to] >= rank[at] for to in followers):
+                    if any(ranks[prop.name][to] >= ranks[prop.name][at] for to in followers):
                         reject(f"the rank for {prop.name} does not fall from {self.shown(at)}")
         for proof in proofs:
             from streamproof.certify.verifier_induction import Induction  # Z3 takes long to load

@@ -1,9 +1,8 @@
 """The verifier's part for proofs by induction: Z3 decides, of the system spelt out in scalar variables (`scalarise`).
 
-Claims are decided together: the properties, lemmas and formulas that the certificate names, and that no rule makes a mistake
-or leaves the sorts of the variables. They are true of the first `k` states of every behaviour, and where they are true of `k`
-in a row, of the next; so they are always true. With `distinct`, states in a row are pairwise different, which loses nothing:
-a shortest way to the first state where a claim is false visits none twice.
+Claims are decided together: properties, lemmas and formulas of the certificate, and that no rule makes a mistake or leaves
+the sorts. They are true of the first `k` states, and where they are true of `k` in a row, of the next. With `distinct`,
+states in a row are pairwise different: a shortest way to the first state where a claim is false visits none twice.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import Any
 
 import z3
 
-from streamproof import interrupts
 from streamproof.certify.verifier import reject
 from streamproof.system import expr as e
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Sort, Value, cardinality
+from streamproof.system.timely import answer_of
 
 PATIENCE = 600_000  # milliseconds that one question to Z3 may take
 MEANING: dict[str, Callable[..., Any]] = {"Not": z3.Not, "And": z3.And, "Or": z3.Or, "Ite": z3.If, "Eq": operator.eq}
@@ -69,7 +68,7 @@ class Induction:
         solver.add(facts)
         for n in range((begin or self.k - 1) + 1):
             for name, claim in self.said(n, begin > 0 and self.proof["distinct"]):
-                if name and n >= begin and (answer := interrupts.answer(solver, z3.Not(claim))) != z3.unsat:
+                if name and n >= begin and (answer := answer_of(solver, z3.Not(claim))) != z3.unsat:
                     reject(f"{name} {'is not always true' if answer == z3.sat else 'could not be decided'} {where}")
                 solver.add(claim)
 

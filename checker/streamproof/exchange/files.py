@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
+from streamproof.system.bounded import read_regular
 from streamproof.system.errors import InputError
+
+MOST: Final = 1 << 30
+"""Bytes of a file."""
 
 
 def read_text(path: Path) -> str:
     """The text of a UTF-8 file. Raises `InputError` when there is none to read."""
     try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist", remedy="check the path") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder", remedy="name a file in it") from None
+        return read_regular(path, MOST).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#x}") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error

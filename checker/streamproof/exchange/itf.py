@@ -111,8 +111,9 @@ class Document:
 
 def load(path: Path | str) -> Document:
     """The document in the file at `path`, ``-`` for standard input. Raises `InputError` when it is no ITF file."""
-    name = "standard input" if str(path) == "-" else str(path)
-    text = sys.stdin.read() if str(path) == "-" else read_text(Path(path))
+    piped = str(path) in ("-", "/dev/stdin")
+    name = "standard input" if piped else str(path)
+    text = sys.stdin.read() if piped else read_text(Path(path))
     data = parse_json(text, name, "give a trace in ITF, a file named *.itf.json")
     if not isinstance(data, dict) or not isinstance(data.get("states"), list):
         raise InputError(f"{name}: not a trace in ITF: no list of states", remedy="give a file named *.itf.json")

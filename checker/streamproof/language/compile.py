@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from streamproof.language.composite import CompositeReader
 
 INSTANCE_LIMIT = 200_000
+COMBINATIONS = 10 * INSTANCE_LIMIT
+"""Combinations of an action's arguments, most of which its conditions may rule out."""
 READ_AGAIN = 8
 """Ways through an action's choices that are read twice, to see that the rule is the same each time, where it asks
 ordinary Python for something."""
@@ -357,7 +359,7 @@ class Reader:
                 )
         domains = [self._domain(name, p, declared[p], function) for p in given]
         instances: list[Instance] = []
-        if math.prod(map(len, domains)) > INSTANCE_LIMIT:
+        if math.prod(map(len, domains)) > COMBINATIONS:
             raise _too_many(name, function)
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from streamproof.interrupts import TimeUp, busy, doing, limit
+from streamproof.interrupts import answer as answer_of
 from streamproof.system.errors import OutOfTime
+
+__all__ = ["answer_of", "timely"]
 
 
 @contextmanager

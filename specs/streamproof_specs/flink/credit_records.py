@@ -9,17 +9,20 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.conformance.flink.records import Problem
+from streamproof.conformance.flink.records import Problem, Problems
 from streamproof.system.errors import InputError, Loc
+from streamproof.system.reading import why_no_file
 
 ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """How the names of trace files end."""
@@ -35,6 +38,9 @@ FIRST = 4
 """The number with which the record of a process begins at the latest. Each call draws one when it begins and one when it
 returns, from 0; a call that ends with an exception leaves its two unused."""
 
+ASKS = "p.request"
+"""The name of the call in which a consumer asks for subpartitions."""
+_INDICES = re.compile(r"\[?([0-9]{1,9})(?:, *([0-9]{1,9}))?\]?")
 _FLAT = frozenset({"ns", "ns0", "q", "q0", "proc", "th", "ev", "ch"})
 _CUT = "TRUNCATED"
 UNRETURNED = 200
@@ -70,11 +76,13 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class TraceRun:
-    """The trace files of one run. `folder` is where they, or the logs without any, lie."""
+    """The trace files of one run. `folder` is where they, or the logs without any, lie; `skipped` bear the names of trace
+    files and are no files that could be read."""
 
     name: str
     folder: Path
     files: tuple[Path, ...]
+    skipped: tuple[Path, ...] = ()
 
 
 @dataclass(slots=True)
@@ -82,7 +90,7 @@ class Recording:
     """What the files of a run say, by process; what could not be read; where the record of a process contradicts itself."""
 
     processes: dict[str, list[Recorded]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=Problems)
     cut: set[str] = field(default_factory=set)
     """Processes whose record ends before the process did."""
     wrong: dict[Loc, str] = field(default_factory=dict)
@@ -150,7 +158,7 @@ def is_trace(file: Path, other: Other) -> bool:
 
 def first_record(file: Path) -> Mapping[str, Any] | None:
     """The first line of a file that may be a trace, if it is a JSON object."""
-    if not file.name.endswith(ENDINGS):
+    if not file.name.endswith(ENDINGS) or why_no_file(file):
         return None
     with closing(read_lines(file, lambda problem: None)) as lines:
         for raw in lines:
@@ -162,6 +170,8 @@ def first_record(file: Path) -> Mapping[str, Any] | None:
 def read_recording(run: TraceRun) -> Recording:
     """What the files of a run say. Raises `InputError` for a file that cannot be opened."""
     recording = Recording()
+    for file in run.skipped:
+        recording.problems.append(Problem(str(file), 0, f"{why_no_file(file)}; it is not read"))
     for file in run.files:
         _read(file, recording)
     for records in recording.processes.values():
@@ -176,7 +186,8 @@ def _below(folder: Path, other: Other) -> list[TraceRun]:
         folders.sort()
         files = tuple(f for name in sorted(names) if is_trace(f := Path(root, name), other))
         if files:
-            runs.append(TraceRun(Path(root).resolve().name, Path(root), files))
+            skipped = tuple(f for name in names if name.endswith(ENDINGS) and why_no_file(f := Path(root, name)))
+            runs.append(TraceRun(Path(root).resolve().name, Path(root), files, skipped))
     return runs
 
 
@@ -249,9 +260,14 @@ def _recorded(record: Mapping[str, Any], file: str, line: int) -> Recorded | Non
         return None
     if not isinstance(name, str) or not name.startswith(ENDS) or not isinstance(process, str):
         return None
-    channel = fixed.get("ch")
-    event = Event(channel or "", process, int(place), name, args, file=file, line=line)
-    return Recorded(event, channel or "", str(fixed.get("th")), *(int(n) for n in (fixed["q0"], place, fixed["ns"])))
+    texts = fixed.get("ch"), fixed.get("th"), args.get("partition"), args.get("subpartition")
+    if any(text is not None and not isinstance(text, str) for text in texts):
+        return None
+    if name == ASKS and "subpartitions" in args and _indices(args["subpartitions"]) is None:
+        return None
+    channel, thread = texts[0] or "", texts[1] or ""
+    event = Event(channel, process, int(place), name, args, file=file, line=line)
+    return Recorded(event, channel, thread, *(int(n) for n in (fixed["q0"], place, fixed["ns"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,28 +303,32 @@ def nested(records: list[Recorded]) -> dict[int, Nesting]:
 def by_channel(recording: Recording) -> Iterator[tuple[str, dict[str, list[Recorded]]]]:
     """The channels of a run with their records by process. What was queued before a consumer asked for it goes to the
     first that did."""
-    asked: dict[tuple[str, str, str], str] = {}
+    asked: dict[tuple[str, str], list[tuple[range, str]]] = {}
     for process, records in recording.processes.items():
         for r in records:
-            if r.name == "p.request":
-                for index in _indices(str(r.event.args.get("subpartitions"))):
-                    asked.setdefault((process, r.text("partition"), index), r.channel)
+            if r.name == ASKS and (indices := _indices(r.event.args.get("subpartitions"))):
+                asked.setdefault((process, r.text("partition")), []).append((indices, r.channel))
+
+    @cache
+    def who_asked(process: str, partition: str, text: str) -> str:
+        indices = _indices(text.rpartition(",")[2]) or range(0)
+        given = asked.get((process, partition), ())
+        return next((channel for several, channel in given for index in indices if index in several), "")
+
     channels: dict[str, dict[str, list[Recorded]]] = {}
     for process, records in recording.processes.items():
         for r in records:
             channel = r.channel
             if not channel and r.name == "p.enqueue":
-                index = r.text("subpartition").rpartition(",")[2]
-                channel = asked.get((process, r.text("partition"), index), "")
+                channel = who_asked(process, r.text("partition"), r.text("subpartition"))
             if channel:
                 mine = r if r.channel else replace(r, channel=channel, event=replace(r.event, trace=channel))
                 channels.setdefault(channel, {}).setdefault(process, []).append(mine)
     yield from channels.items()
 
 
-def _indices(text: str) -> Iterator[str]:
-    """The subpartitions of a request, which names the first and the last, ``[0, 1]``, or (Flink 1.17) one."""
-    first, comma, last = text.strip("[]").partition(",")
-    last = last if comma else first
-    if first.strip().isdigit() and last.strip().isdigit() and int(last) - int(first) < 1 << 20:
-        yield from map(str, range(int(first), int(last) + 1))
+def _indices(given: object) -> range | None:
+    """The subpartitions of a request, which names the first and the last, ``[0, 1]``, or (Flink 1.17) one;
+    None for anything else."""
+    found = _INDICES.fullmatch(str(given)) if isinstance(given, str | int) else None
+    return range(int(found[1]), int(found[2] or found[1]) + 1) if found else None

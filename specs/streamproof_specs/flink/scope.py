@@ -13,9 +13,16 @@ from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, read_rest
 from streamproof.conformance.flink.logfiles import UNORDERED, read_lines
 from streamproof.conformance.flink.reader import TORN
+from streamproof.conformance.flink.records import MORE
 from streamproof.system.errors import InputError, Loc
 
-_DAMAGED = ("the line looks like", "the line seems to be cut", "a line was cut", "the line has zero bytes")
+_DAMAGED = (
+    "the line looks like",
+    "the line seems to be cut",
+    "a line was cut",
+    "the line has zero bytes",
+    "the message has more",
+)
 _WITHDRAWN = b" to CANCELED due to CancelTaskException:"
 """What a TaskManager logs, at DEBUG, of a task that found its peers gone: nothing is lost with it."""
 
@@ -101,13 +108,19 @@ def unordered(run: FlinkRun, job: str) -> str | None:
 
 def damage(run: FlinkRun) -> tuple[Loc, ...]:
     """The lines that were cut, overwritten or in a wording that is not known, where they may have been about executions."""
-    doubtful = [Loc(p.file, p.line) for p in run.problems if p.line and p.text.startswith(_DAMAGED)]
-    return tuple(loc for loc in doubtful if not _says(loc, _WITHDRAWN))
+    doubtful = [p for p in run.problems if p.line and p.text.startswith(_DAMAGED)]
+    withdrawn = {
+        file: _saying(file, max(p.line for p in doubtful if p.file == file), _WITHDRAWN)
+        for file in {p.file for p in doubtful}
+    }
+    # One that stands for others does so whatever its own line says.
+    return tuple(Loc(p.file, p.line) for p in doubtful if p.text.endswith(MORE) or p.line not in withdrawn[p.file])
 
 
-def _says(loc: Loc, text: bytes) -> bool:
-    with closing(read_lines(Path(loc.file), lambda problem: None)) as lines:
-        return any(text in line for line in islice(lines, loc.line - 1, loc.line))
+def _saying(file: str, last: int, text: bytes) -> set[int]:
+    """The lines of a file, up to the last one of interest, that have a text in them."""
+    with closing(read_lines(Path(file), lambda problem: None)) as lines:
+        return {number for number, line in enumerate(islice(lines, last), 1) if text in line}
 
 
 def _overlapping(master: Sequence[Event]) -> bool:

@@ -23,7 +23,7 @@ _PARTITION: Final = rf"(?P<partition>(?P<dataset>{HEX})#(?P<pnum>\d+)@(?P<produc
 # Names are the user's: anything, so the form relies on what surrounds them, greedily up to the last "(i/p)".
 _TASK: Final = r"(?P<task>.*) \((?P<place>\d+)/(?P<parallelism>\d+)\)"
 _TASK_ATTEMPT: Final = rf"{_TASK}#(?P<shown>\d+) \({_ATTEMPT}\)"
-_AT: Final = r"(?P<tm>\S+) @ (?P<host>.*) \(dataPort=(?P<port>-?\d+)\)"
+_AT: Final = r"(?P<tm>\S++) @ (?P<host>.{0,1000}) \(dataPort=(?P<port>-?\d+)\)"
 _STATE: Final = "CREATED|SCHEDULED|DEPLOYING|INITIALIZING|RUNNING|FINISHED|CANCELING|CANCELED|FAILED|RECONCILING"
 _JOB_STATE: Final = (
     "INITIALIZING|CREATED|RUNNING|FAILING|FAILED|CANCELLING|CANCELED|FINISHED|RESTARTING|SUSPENDED|RECONCILING"
@@ -145,7 +145,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
         "part.file",
         ("ResultPartition",),
         r"New partitioned file produced: PartitionedFile\{numRegions=(?P<regions>\d+), numSubpartitions=(?P<subparts>\d+),"
-        r" dataFilePath=(?P<path>.*?), .*\}\.",
+        r" dataFilePath=(?>(?P<path>.*?), ).*\}\.",
     ),
     ("part.subfinished", ("PipelinedSubpartition",), rf"{_TASK_ATTEMPT}: Finished {_SUBPARTITION}"),
     ("part.subreleased", ("PipelinedSubpartition",), rf"{_TASK_ATTEMPT}: Released {_SUBPARTITION}"),
@@ -159,7 +159,7 @@ _TABLE: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     (
         "part.reqremote",
         ("RemoteInputChannel",),
-        rf"RemoteInputChannel \[.* at (?P<addr>.+) \((?P<tm>\S+)\) \[-?\d+\]\]: Requesting REMOTE {_RANGE}"
+        rf"RemoteInputChannel \[.* at (?P<addr>\S++) \((?P<tm>\S+)\) \[-?\d+\]\]: Requesting REMOTE {_RANGE}"
         rf" of partition {_PARTITION}\..*",
     ),
     (
@@ -380,6 +380,21 @@ _NUMBERS: Final = frozenset(
     ]
 )
 _FLAGS: Final = frozenset(("report", "batch", "request", "ext"))
+_LONG: Final = frozenset(
+    [
+        "failover.archive",
+        "jm.disconnect",
+        "part.tmrelease",
+        "rm.close",
+        "slot.jm.notenough",
+        "slot.jm.offers",
+        "slot.require",
+        "tm.transition",
+    ]
+)
+"""Families whose messages list things or quote exceptions, and so have any length."""
+LONGEST: Final = 1 << 16
+"""Characters of a message of any other family."""
 _OFFERED: Final = re.compile(rf"allocationId=({HEX})")
 
 
@@ -392,6 +407,8 @@ class Form:
 
     def read(self, message: str) -> dict[str, Any] | None:
         """Arguments of the event, or None if `message` is another one."""
+        if len(message) > LONGEST and self.family not in _LONG:
+            return None
         found = self.pattern.fullmatch(message)
         if found is None:
             return None

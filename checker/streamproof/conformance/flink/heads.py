@@ -22,19 +22,25 @@ _TIME: Final = (
     rf"(?P<zone> ?(?:[+-]\d\d(?::?\d\d)?|(?!(?:{_LEVELS})\b)[A-Z]{{1,5}}(?:[+-]\d\d(?::?\d\d)?)?)(?=[\s\]]))?\]?"
 )
 # Brackets, braces, or a bare job id: the diagnostic context, or the thread, in which a user's task name may stand.
-# A name may hold brackets itself, so before the logger they may nest. Bounds keep the search short on hostile lines.
-_NESTING: Final = r"(?:\[.{0,500}?\]|\{.{0,500}?\}|[0-9a-f]{32})"
-_PLAIN: Final = r"(?:\[[^\]]*\]|\{[^}]*\}|[0-9a-f]{32})"
-_UP_TO_LOGGER: Final = (
-    rf"{_TIME}(?P<before>.{{0,600}}?)[\s\[](?P<level>{_LEVELS}) *\]?\s+(?P<between>(?:{_NESTING}\s+){{0,2}})"
-    rf"(?P<logger>[A-Za-z_$][\w$./-]*)(?P<after>(?:\s+{_PLAIN})*)"
+# A name may hold brackets itself, so before the logger they may nest, and some may be open. What repeats gives nothing
+# back where nothing after it could take it: on hostile lines the search stays short.
+_NESTING: Final = (
+    r"(?:\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]|\[(?:[^\]]*+\]){1,4}?"
+    r"|\{(?:[^{}]++|\{[^{}]*+\})*+\}|\{(?:[^}]*+\}){1,4}?|[0-9a-f]{32})"
 )
-_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}\s*(?: -|:) (?P<message>.*)")
+_PLAIN: Final = r"(?:\[[^\]]*+\]|\{[^}]*+\}|[0-9a-f]{32})"
+_UP_TO_LOGGER: Final = (
+    rf"{_TIME}(?P<before>.{{0,600}}?)[\s\[](?P<level>{_LEVELS})(?: *+\]\s++|\s++)(?P<between>(?:{_NESTING}\s++){{0,2}})"
+    r"(?P<logger>[A-Za-z_$][\w$./-]*+)"
+)
+_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN})*+)\s*+(?:(?<= )-|:) ")
 # Without a mark before the message more lines read as heads, so this form is tried last.
-_BARE_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}\s+(?P<message>.*)")
+_BARE_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN}(?=\s))*+)\s++")
+_LONGEST: Final = 2048
+"""Characters of a line in which its message begins."""
 _DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
 # `%X{flink-job-id}` gives the job alone, `%X` every entry of the context with its key.
-_JOB: Final = re.compile(r"(?:.*\bflink-job-id=|[\w-]*job[\w-]*[=:] ?)?([0-9a-f]{32})(?:, .*)?")
+_JOB: Final = re.compile(r"(?:.*\bflink-job-id=|(?=[\w-]*job)[\w-]++[=:] ?)?([0-9a-f]{32})(?:, .*)?")
 _LEADING: Final = re.compile(r"(?:\[([^\[\]]*)\]|\{([^{}]*)\}) +")
 
 
@@ -58,10 +64,11 @@ class Head:
 
 def read_head(line: str) -> Head | None:
     """The head that `line` is, or None if it is none."""
-    found = _HEAD.match(line) or _BARE_HEAD.match(line)
+    found = _HEAD.match(line, 0, _LONGEST) or _BARE_HEAD.match(line, 0, _LONGEST)
     if found is None:
         return None
-    date, clock, fraction, zone, before, level, between, logger, after, message = found.groups()
+    date, clock, fraction, zone, before, level, between, logger, after = found.groups()
+    message = line[found.end() :].partition("\n")[0]
     thread, job = _context(before, between, after) if before or between or after.strip() != "[]" else (None, None)
     if message.startswith(("[", "{")):
         # A context written before the message: nothing that Flink says begins so.

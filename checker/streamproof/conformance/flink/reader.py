@@ -12,19 +12,20 @@ from typing import Final, Literal, NoReturn
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.families import FORMS, resembles
+from streamproof.conformance.flink.families import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.joins import Draft, resolve
 from streamproof.conformance.flink.logfiles import LOOKED_FOR, ProcessLog, RunFiles, by_process, find_runs, read_lines
-from streamproof.conformance.flink.records import Clock, Problem, Record, read_records
+from streamproof.conformance.flink.records import Clock, Problem, Problems, Record, read_records
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
+from streamproof.system.bounded import read_regular
 from streamproof.system.errors import InputError
 from streamproof.system.records import dataclass
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
 _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
-_RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S+) \.")
+_RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S{1,500}+) \.")
 _ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
     "JobMaster": "jobmanager",
     "ExecutionGraph": "jobmanager",
@@ -61,7 +62,7 @@ def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
 @dataclass(slots=True)
 class _Reader:
     source: RunFiles
-    problems: list[Problem] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
     counts: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     drafts: list[Draft] = field(default_factory=list)
@@ -169,6 +170,8 @@ class _Reader:
             family = resembles(record.head.logger, message)
             if family:
                 self._report(record, f"the line looks like {family} but cannot be read in full")
+            elif len(message) > LONGEST:
+                self._report(record, f"the message has more than {LONGEST:,} characters; it is not read")
             elif not record.detail and _UNCLOSED.search(message):
                 self._report(record, "the line seems to be cut: it ends within a bracket")
         if self.version is None and "(Version: " in message:
@@ -207,9 +210,10 @@ class _Reader:
 
     def _noted_version(self) -> str | None:
         try:
-            found = _NOTED_VERSION.search((self.source.folder / "scenario.txt").read_text(errors="replace"))
-        except OSError:
+            noted = read_regular(self.source.folder / "scenario.txt", 1 << 20).decode(errors="replace")
+        except InputError:
             return None
+        found = _NOTED_VERSION.search(noted)
         return found[1] if found else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,9 @@ LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobyte
 _DETAIL: Final = 2000  # lines kept under one head
 _JITTER: Final = timedelta(seconds=1)
 """By how much threads may log in another order than that of their times."""
+KEPT: Final = 1000  # problems of one kind in one file
+SHOWN: Final = 5  # of these
+MORE: Final = ", and so it is further down"
 _WRAPPED: Final = re.compile(
     r"\[pod/[^\]\s]+\] "  # kubectl logs --prefix
     r"|[\w.-]+ +\| "  # docker compose logs
@@ -41,6 +45,43 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
+
+    @property
+    def kind(self) -> str:
+        """What it is, without the line that it may quote."""
+        return self.text.partition(": ")[0]
+
+
+class Problems(list[Problem]):
+    """Problems in the order in which they were found, of each file and kind the first `KEPT` and one that stands for all
+    that follow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def append(self, problem: Problem) -> None:
+        """Takes a problem in, or leaves it out where there are many like it."""
+        key = problem.file, problem.kind
+        self._counts[key] += 1
+        if self._counts[key] <= KEPT:
+            super().append(problem)
+        elif self._counts[key] == KEPT + 1:
+            super().append(Problem(problem.file, problem.line, f"{problem.kind}{MORE}"))
+
+
+def told(problems: Iterable[Problem]) -> tuple[str, ...]:
+    """What is said of problems: of each file and kind the first ones, and how many more there are."""
+    several: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        several.setdefault((problem.file, problem.kind.removesuffix(MORE)), []).append(problem)
+    lines: list[str] = []
+    for (file, kind), found in several.items():
+        lines += map(str, found[:SHOWN])
+        if len(found) > SHOWN:
+            least = "at least " if len(found) > KEPT else ""
+            lines.append(f"{file}: {kind}; and {least}{len(found) - SHOWN:,} more")
+    return tuple(lines)
 
 
 @dataclass(slots=True)

@@ -100,13 +100,18 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     )
     if not vertices:
         raise _refusal(file, "the job has no vertices", _REMEDY)
-    edges = _edges(_plan(data, answer, file), vertices, file)
+    plan = _plan(data, answer, file)
+    edges = _edges(plan, vertices, file)
+    planned = {node["id"] for node in plan["nodes"]}
     beyond = {
         f"the parallelism of {item['name']!r}": f", claimed to be {item['parallelism']:,}; Flink allows {MOST_PARALLELISM:,}"
         for item in answer["vertices"]
         if possible(item["parallelism"]) is None
     }
     missing = [f"{gap}{beyond.get(gap, '')}" for gap in gaps(vertices, edges)]
+    missing += [
+        f"the inputs of {vertex.name!r}, which the plan leaves out" for vertex in vertices if vertex.id not in planned
+    ]
     graph = JobGraph(found, name, vertices, edges, (), not missing, tuple(missing), "rest")
     return RestJob(
         job=found,
@@ -173,7 +178,7 @@ def _edges(plan: Mapping[str, Any], vertices: tuple[Vertex, ...], file: str) -> 
     edges = []
     for node in _objects(plan, "nodes", file):
         target = _text(node, "id", file)
-        for place, item in enumerate(_objects(node, "inputs", file) if node.get("inputs") else ()):
+        for place, item in enumerate(_objects(node, "inputs", file) if "inputs" in node else ()):
             source = _text(item, "id", file)
             ship = item.get("ship_strategy")
             ship = ship if isinstance(ship, str) else None
