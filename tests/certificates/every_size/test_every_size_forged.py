@@ -272,9 +272,10 @@ class Wrong(Limited, variant="wrong"):
     words = [str(tmp_path / "limited.py"), "--variant", "right"]
     assert run(("prove", *words, "--any", "n", "-q", "--certificate", str(tmp_path / "c"))) == 0
     written = parse((tmp_path / "c").read_bytes(), verifier_any.EVIDENCE)
-    assert _code(written, tmp_path) == 0
+    given = ("--model", words[0])
+    assert _code(written, tmp_path, *given) == 0
     twice = ["--variant", "right", "--variant", "wrong", "--any", "n"]
-    assert _code(written, tmp_path, options=twice) == 161
+    assert _code(written, tmp_path, *given, options=twice) == 161
 
 
 def test_the_model_given_is_the_model_printed(written: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
