@@ -38,7 +38,10 @@ def _work() -> NoReturn:
     answers = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = os.fdopen(answers, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
-    code = main()
+    try:
+        code = main()
+    except SystemExit as end:  # the completion of shells ends this way
+        code = end.code if isinstance(end.code, int) else 0
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     interrupts.finished(code)

@@ -242,8 +242,8 @@ def test_a_trace_from_standard_input(streamproof: Any, folder: Path, monkeypatch
             [sys.executable, "-m", "streamproof", "replay", name, "--model", "counter.py", "-q"],
             input=text, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        shown = "standard input" if name == "-" else name
-        assert (done.returncode, done.stdout) == (0, f"{shown}: replayed, 3 steps; it violates low\n"), done.stderr
+        said = "standard input: replayed, 3 steps; it violates low\n"
+        assert (done.returncode, done.stdout) == (0, said), done.stderr
 
 
 @pytest.mark.parametrize(
