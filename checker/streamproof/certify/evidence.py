@@ -122,5 +122,5 @@ def _add_ranks(explored: Exploration, properties: list[Property], to: Contents) 
 
 
 def written(path: Path, to: Contents, without: dict[str, str]) -> Written:
-    """Write a certificate, and what was written. Raises `SystemFailure`."""
-    return Written(path, write_certificate(path, to), to.claims, without)
+    """Write a certificate, and what was written; one that would claim nothing is not. Raises `SystemFailure`."""
+    return Written(path, write_certificate(path, to) if to.claims else 0, to.claims, without)

@@ -58,10 +58,11 @@ def certify_proved(path: Path, selection: Selection, system: System, proof: Proo
 
 
 def certificate_json(written: Written | None) -> dict[str, Any] | None:
-    """What the JSON says of a certificate; null where none was written."""
+    """What the JSON says of a certificate; null where none was asked for or the run was interrupted."""
     if written is None:
         return None
-    return {"file": str(written.path), "bytes": written.size, "claims": written.claims, "without": written.without}
+    file = str(written.path) if written.claims else None
+    return {"file": file, "bytes": written.size, "claims": written.claims, "without": written.without}
 
 
 def tell_certificate(written: Written | None, selection: Selection, outcome: Outcome, json_to: str | None) -> None:
@@ -72,6 +73,9 @@ def tell_certificate(written: Written | None, selection: Selection, outcome: Out
         return
     for name, why in written.without.items():
         stream.write(f"no certificate for {name}: {why}\n")
+    if not written.claims:
+        stream.write("no certificate was written: there is nothing to show\n")
+        return
     stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(written.without)} verdicts,")
     stream.write(f" {written.size:,} bytes; {verify_line(written, selection)}\n")
 
