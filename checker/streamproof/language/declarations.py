@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -60,6 +61,8 @@ def _parameter_types(cls: Any) -> Mapping[str, type]:
             if name in parameters:
                 found[name] = _type(c, name, hint)
     for name, default in parameters.items():
+        if isinstance(default, types.FunctionType):
+            continue  # two things of one name, which the class body is refused for
         if type(default) is not found[name]:
             home = next(c for c in cls.__mro__ if name in vars(c))
             raise ModelError(
