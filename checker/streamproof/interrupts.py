@@ -19,8 +19,6 @@ from typing import Any
 
 SOON = 0.02
 """Seconds after which an exception is raised again that Python has dropped."""
-
-
 AGAIN = 0.5
 """Seconds after which the end of a time limit is raised again, if it got lost."""
 
@@ -33,7 +31,7 @@ class _Run:
     """What this process knows of interrupts and limits."""
 
     def __init__(self) -> None:
-        self.requested = self.busy = False
+        self.requested = self.busy = self.broken = False
         self.gentle = 0
         self.deadline: float | None = None
         self.seconds = 0.0
@@ -81,7 +79,7 @@ def answering() -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     again, _run.requested = _run.requested, True
     if not _run.gentle or again:
-        _run.raised = KeyboardInterrupt
+        _run.raised, _run.broken = KeyboardInterrupt, True
         raise KeyboardInterrupt
     _tell("gentle")
 
@@ -96,7 +94,12 @@ def _tell(line: str) -> None:
 
 
 def _dropped(what: Any) -> None:
-    """Raise an interrupt again, shortly, that came in a destructor or a callback, where Python drops exceptions."""
+    """Raise an interrupt again, shortly, that came in a destructor or a callback, where Python drops exceptions.
+
+    An object whose construction an interrupt broke off may miss attributes in its destructor, which is no news.
+    """
+    if _run.broken and what.exc_type is AttributeError and getattr(what.object, "__name__", "") == "__del__":
+        return
     error = _run.raised
     if error is None or not (isinstance(what.exc_value, error) or what.exc_type.__name__ == "ArgumentError"):
         _run.hook(what)
@@ -268,7 +271,7 @@ def _is_wrapped(error: Exception) -> bool:
 
 def _time_up(number: int, frame: FrameType | None) -> None:
     signal.setitimer(signal.ITIMER_REAL, AGAIN)
-    _run.raised = TimeUp
+    _run.raised, _run.broken = TimeUp, True
     raise TimeUp
 
 

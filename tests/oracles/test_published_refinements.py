@@ -8,6 +8,7 @@ import pytest
 
 from streamproof import WEAK, Bool, Model, ModelError, Range, Spec, State, action, refines, require
 from streamproof.explicit import explore
+from streamproof.language.reachable import is_elsewhere
 from streamproof.registry import Target
 from streamproof.symbolic import bmc, prove
 from streamproof.system import System, Verdict
@@ -54,6 +55,12 @@ def test_transaction_commit_has_34_states() -> None:
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == (34, 94, 7)
     system = Commit.system()
     assert {state[system.index["manager"]] for state in explore(system).states()} == {s[0] for s in result.states()}
+
+
+def test_what_a_refinement_reads_does_not_depend_on_what_is_loaded() -> None:
+    """Its rules are made by streamproof, whose modules stay leaves to what looks for changed objects."""
+    Commit.system()
+    assert is_elsewhere("streamproof.language.refinement")
 
 
 def test_two_phase_commit_refines_transaction_commit() -> None:

@@ -26,3 +26,21 @@ def test_a_limit_ends_the_conversion_of_an_argument() -> None:
     function.argtypes = [Endless]
     with pytest.raises(interrupts.TimeUp), interrupts.limited(0.05), interrupts.doing("converting"):
         function(0)
+
+
+def test_an_object_that_an_interrupt_left_half_built_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its destructor misses attributes; before any interrupt that is said."""
+
+    class Half:
+        def __del__(self) -> None:
+            del self.owner  # type: ignore[attr-defined]
+
+    told: list[Any] = []
+    monkeypatch.setattr(interrupts._run, "broken", False)
+    monkeypatch.setattr("sys.unraisablehook", interrupts._dropped)
+    monkeypatch.setattr(interrupts._run, "hook", lambda what: told.append(str(what.exc_value)))
+    Half()
+    assert len(told) == 1
+    monkeypatch.setattr(interrupts._run, "broken", True)
+    Half()
+    assert len(told) == 1

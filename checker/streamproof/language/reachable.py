@@ -200,9 +200,9 @@ _BASES: dict[type, Read] = {**_SPECIAL, **dict.fromkeys((types.SimpleNamespace, 
 
 
 def own(module: str) -> None:
-    """Looks into the package of a module even if it is installed: it has a model."""
+    """Looks into the package of a module even if it is installed: it has a model. Functions made here have none."""
     top = module.partition(".")[0]
-    if top not in _OWN:
+    if top != "streamproof" and top not in sys.stdlib_module_names and top not in _OWN:
         _OWN.add(top)
         is_elsewhere.cache_clear()
         _home.cache_clear()

@@ -99,24 +99,27 @@ class Budget:
 
     def allowance(self) -> Allowance:
         """What the next query may take. Raises `Stopped` at the end of the run or slice."""
-        left = self._slice - self.steps
-        if (self.seconds is not None and self._left() <= 0) or left <= 0:
+        wait, left, patience = self.timeout, self._slice - self.steps, self._patience
+        ends = False
+        if self.seconds is not None:
+            rest = self._left()
+            if rest <= 0:
+                raise self.out_of_time()
+            ends = not self.reproducible and (wait is None or rest <= wait)
+            wait = rest if ends else wait
+        if left <= 0:
             raise self.out_of_time()
-        patience = self._patience
         if self.reproducible:
             left = min(left, inf if self.seconds is None else self.seconds * STEPS - self.steps)
             patience = min(patience, inf if self.timeout is None else self.timeout * STEPS / 1000)
-        steps = min(left, patience)
-        wait, ends = self.timeout, False
-        if self.reproducible:
             wait = None
-        elif self.seconds is not None and (wait is None or self._left() <= wait):
-            wait, ends = self._left(), True
+        steps = min(left, patience)
         return Allowance(wait, None if steps == inf else max(1, int(steps)), ends, left <= patience)
 
     def _left(self) -> int:
         """Milliseconds until the end of the run: one that has less than one of them left is over."""
-        return int(1000 * min((self.seconds or 0) - self.elapsed, interrupts.left()))
+        assert self.seconds is not None
+        return int(1000 * min(self.seconds - self.elapsed, interrupts.left()))
 
     def out_of_time(self) -> Stopped:
         """What ends a run that has used up its seconds."""
