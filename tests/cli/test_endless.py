@@ -123,7 +123,7 @@ def test_the_instances_of_an_action_are_counted_before_they_are_read(tmp_path: P
     (tmp_path / "m.py").write_text(text.replace("s, i)", "s, i, j, k)"))
     done = program(tmp_path, "check", "m.py")
     assert (done.returncode, done.stdout) == (150, "")
-    assert "m.py:11: action go has more than 200,000 instances" in done.stderr
+    assert "m.py:11: action go has more than 2,000,000 combinations of values" in done.stderr
 
 
 @pytest.mark.parametrize(

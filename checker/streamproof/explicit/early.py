@@ -30,7 +30,7 @@ class EarlyEnd:
     report: Callable[[Finding], None] | None = None
     """Called once with each violation, after the interpreter has replayed it."""
     violated: dict[str, Finding] = field(default_factory=dict)
-    _seen: tuple[int, int, bool] = (0, 0, False)
+    _seen: tuple[Found | None, int, bool] = (None, 0, False)
 
     @property
     def enough(self) -> bool:
@@ -46,8 +46,8 @@ class EarlyEnd:
 
     def after_level(self, search: Found, plan: Plan) -> Stop | None:
         """At the end of a level: report what it has decided; gives the reason to end the search, if there is one."""
-        seen = id(search), len(search.events), search.stuck >= 0
-        if seen != self._seen:
+        seen = search, len(search.events), search.stuck >= 0
+        if search is not self._seen[0] or seen[1:] != self._seen[1:]:
             from streamproof.explicit.findings import violations
 
             self._seen = seen

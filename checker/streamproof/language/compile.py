@@ -360,7 +360,7 @@ class Reader:
         domains = [self._domain(name, p, declared[p], function) for p in given]
         instances: list[Instance] = []
         if math.prod(map(len, domains)) > COMBINATIONS:
-            raise _too_many(name, function)
+            raise _too_many(name, f"{COMBINATIONS:,} combinations of values", function)
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
             outside = self.outside if at else Outside()
@@ -376,7 +376,7 @@ class Reader:
                 )
             instances.extend(made)
             if len(instances) > INSTANCE_LIMIT:
-                raise _too_many(name, function)
+                raise _too_many(name, f"{INSTANCE_LIMIT:,} instances", function)
         doc = inspect.getdoc(function) or ""
         return Action(self.called(name), tuple(given), mark.fairness, tuple(instances), place(function), doc)
 
@@ -547,10 +547,8 @@ class Reader:
         return expr
 
 
-def _too_many(action: str, function: types.FunctionType) -> ModelError:
-    return ModelError(
-        f"action {action} has more than {INSTANCE_LIMIT:,} instances", loc=place(function), remedy="smaller domains"
-    )
+def _too_many(action: str, what: str, function: types.FunctionType) -> ModelError:
+    return ModelError(f"action {action} has more than {what}", loc=place(function), remedy="smaller domains")
 
 
 def _elements(domain: Iterable[Any]) -> list[Any]:

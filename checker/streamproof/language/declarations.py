@@ -96,11 +96,11 @@ def check_model(cls: type) -> None:
 
 @lru_cache(maxsize=4096)
 def _check_model(cls: type) -> None:
-    types = parameter_types(cls)
+    parameters = parameter_types(cls)
     for c in cls.__mro__:
         for name, check in _CHECKS.items():
             if name in vars(c) and c.__module__ != "streamproof.language.model":
-                wrong = check(vars(c)[name], types)
+                wrong = check(vars(c)[name], parameters)
                 if wrong:
                     raise ModelError(
                         f"{name} of {c.__name__} {wrong[0]}", loc=attribute_place(c, name), remedy=wrong[1]
@@ -111,25 +111,25 @@ Wrong = tuple[str, str] | None
 """What is wrong, and what to write instead."""
 
 
-def _sizes(given: Any, types: Mapping[str, type]) -> Wrong:
+def _sizes(given: Any, parameters: Mapping[str, type]) -> Wrong:
     remedy = 'write sizes = {"small": {"n": 1}, "medium": {"n": 2}}'
     if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
         return f"is {given!r}", remedy
     for size, values in given.items():
         if not isinstance(size, str):
             return f"has the size {size!r}", "name it by a text"
-        if wrong := _values(values, types):
+        if wrong := _values(values, parameters):
             return f"sets, for {size!r}, {wrong[0]}", wrong[1]
     return None
 
 
-def _values(values: Mapping[Any, Any], types: Mapping[str, type]) -> Wrong:
+def _values(values: Mapping[Any, Any], parameters: Mapping[str, type]) -> Wrong:
     """What is wrong with values of parameters."""
     for name, value in values.items():
-        if name not in types:
-            return f"{name!r}, which is not a parameter", _known(name, types, "its parameters")
-        if type(plain(value)) is not types[name]:
-            return f"{name} to {value!r}", f"{name} is of type {types[name].__name__}"
+        if name not in parameters:
+            return f"{name!r}, which is not a parameter", _known(name, parameters, "its parameters")
+        if type(plain(value)) is not parameters[name]:
+            return f"{name} to {value!r}", f"{name} is of type {parameters[name].__name__}"
     return None
 
 
@@ -137,15 +137,15 @@ def _known(name: Any, known: Collection[str], kind: str) -> str:
     return did_you_mean(str(name), known) or f"{kind}: {', '.join(known) or 'none'}"
 
 
-def _limits(given: Any, types: Mapping[str, type]) -> Wrong:
+def _limits(given: Any, parameters: Mapping[str, type]) -> Wrong:
     remedy = 'write limits = {"n": (1, 8)}, with None for no limit'
     if not isinstance(given, Mapping):
         return f"is {given!r}", remedy
     for name, pair in given.items():
-        if name not in types:
-            return f"names {name!r}, which is not a parameter", _known(name, types, "its parameters")
-        if types[name] is not int:
-            return f"names {name}, which is of type {types[name].__name__}", "only numbers have limits"
+        if name not in parameters:
+            return f"names {name!r}, which is not a parameter", _known(name, parameters, "its parameters")
+        if parameters[name] is not int:
+            return f"names {name}, which is of type {parameters[name].__name__}", "only numbers have limits"
         two = isinstance(pair, tuple | list) and len(pair) == 2
         if not two or not all(end is None or type(end) is int for end in pair):
             return f"gives {name} {pair!r}", remedy
@@ -154,15 +154,15 @@ def _limits(given: Any, types: Mapping[str, type]) -> Wrong:
     return None
 
 
-def _name(given: Any, types: Mapping[str, type]) -> Wrong:
+def _name(given: Any, parameters: Mapping[str, type]) -> Wrong:
     return None if isinstance(given, str) else (f"is {given!r}", "give a text")
 
 
-def _flag(given: Any, types: Mapping[str, type]) -> Wrong:
+def _flag(given: Any, parameters: Mapping[str, type]) -> Wrong:
     return None if isinstance(given, bool) else (f"is {given!r}", "give True or False")
 
 
-def _setup(given: Any, types: Mapping[str, type]) -> Wrong:
+def _setup(given: Any, parameters: Mapping[str, type]) -> Wrong:
     needed = list(inspect.signature(given).parameters) if inspect.isfunction(given) else ["self"]
     return None if len(needed) == 1 else (f"takes {', '.join(needed) or 'nothing'}", "it takes self and nothing else")
 

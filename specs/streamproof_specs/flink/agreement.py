@@ -10,7 +10,8 @@ from streamproof.conformance.events import Event
 from streamproof.conformance.flink import Attempt
 
 Fact = tuple[str, str, object]
-"""What is printed (with the thing it is printed about in the place of ``{}``), the thing, and the value."""
+"""What is printed, of which thing, and the value: ``("type of the dataset", "<graph>_<dataset>", "PIPELINED")``."""
+SIZE = "number of subpartitions"
 
 _STORED = frozenset({"part.registered", "part.consumed", "part.request", "part.releasing"})
 _ASKED = frozenset({"part.request", "part.reqremote", "part.reqlocal", "gate.retrigger"})
@@ -36,9 +37,6 @@ def contradictions(events: Sequence[Event], outputs: Mapping[str, int]) -> dict[
         if reason is not None:
             wrong[event.process, event.seq] = reason
     return wrong
-
-
-SIZE = "number of subpartitions"
 
 
 def _facts(event: Event) -> Iterator[Fact]:

@@ -21,6 +21,7 @@ _DAMAGED = (
     "the line seems to be cut",
     "a line was cut",
     "the line has zero bytes",
+    "the line has a time but no level and logger",
     "the message has more",
 )
 _WITHDRAWN = b" to CANCELED due to CancelTaskException:"
