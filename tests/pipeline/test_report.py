@@ -406,7 +406,7 @@ def test_a_malformed_line_costs_a_line_and_no_report(tmp_path: Path, capsys: pyt
     (tmp_path / "a.ndjson").write_text(_GOOD + '{"trace": "t", "proc\n' + _GOOD)
     assert app.run(["report", str(tmp_path / "a.ndjson"), "--out", str(tmp_path / "out")]) == 0
     written = capsys.readouterr()
-    assert written.out.startswith("1 runs, 2 events; ")
+    assert written.out.startswith("1 run, 2 events; ")
     assert f"streamproof: warning: {tmp_path}/a.ndjson:2 is left out: this line is not one JSON value" in written.err
 
 

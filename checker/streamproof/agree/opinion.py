@@ -9,6 +9,7 @@ from streamproof.agree.digest import Digest
 from streamproof.system.model import State
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.wording import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,9 @@ class Answer:
         if self.length is None:
             return self.verdict.value
         if self.loop is None:
-            return f"{self.verdict.value} by {_count(self.length - 1, 'step')}"
-        round_ = _count(self.length - self.loop, "state")
-        return f"{self.verdict.value} by a loop of {round_} after {_count(self.loop, 'step')}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
+            return f"{self.verdict.value} by {number_of(self.length - 1, 'step')}"
+        round_ = number_of(self.length - self.loop, "state")
+        return f"{self.verdict.value} by a loop of {round_} after {number_of(self.loop, 'step')}"
 
 
 @dataclass(frozen=True, slots=True)

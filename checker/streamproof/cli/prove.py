@@ -39,6 +39,7 @@ from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
 from streamproof.system.unbounded import Unbounded
 from streamproof.system.verdict import Verdict
+from streamproof.system.wording import number_of
 from streamproof.traces.lines import BLANK, Line, Span, line
 from streamproof.traces.places import changes
 
@@ -229,8 +230,8 @@ def _notes(selection: Selection, proof: Proof, states: Evidence) -> Iterator[str
         what = "the proof is" if len(proved) == 1 else f"the {len(proved)} proofs are"
         yield f"{what} for this instance" + ("; confirmed by a second procedure" if proof.confirmed else "")
     if states.all is not None and any(f.verdict is Verdict.INCONCLUSIVE for f in proof.findings):
-        plural = "" if states.all == 1 else "s"
-        yield f"what is open is decided by streamproof check: there are only {states.all:,} reachable state{plural}"
+        found = number_of(states.all, "reachable state")
+        yield f"what is open is decided by streamproof check: there are only {found}"
 
 
 def _attempt(

@@ -12,6 +12,7 @@ from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.foreign import visible
+from streamproof.system.wording import number_of
 
 SCHEMA = "streamproof.report/1"
 
@@ -55,9 +56,9 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
         write_json(document, json_to)
     stream = people(json_to)
     verdicts = ", ".join(f"{count} {name}" for name, count in result.verdicts.items() if count) or "no verdicts"
-    stream.write(f"{result.runs} runs, {result.events} events; {verdicts}\n")
+    stream.write(f"{number_of(result.runs, 'run')}, {number_of(result.events, 'event')}; {verdicts}\n")
     if result.not_validated:
-        stream.write(f"{result.not_validated} of the runs have no verdict\n")
+        stream.write(f"{number_of(result.not_validated, 'run has', 'runs have')} no verdict\n")
     for item in result.skipped:
         sys.stderr.write(f"streamproof: warning: {visible(f'{item.path} is left out: {item.reason}')}\n")
     stream.write(f"{result.html}\n")

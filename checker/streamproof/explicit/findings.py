@@ -20,6 +20,7 @@ from streamproof.system.model import Kind, Property
 from streamproof.system.records import dataclass
 from streamproof.system.sizes import bytes_about
 from streamproof.system.verdict import Finding, Trace, Verdict
+from streamproof.system.wording import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class _Judge:
             return self._of_event(prop, event)
         if prop.kind is Kind.DEADLOCK and self.search.stuck >= 0:
             trace = self.witnesses.stuck(self.search.stuck)
-            return _violated(prop, trace, f"nothing is enabled after {_count(len(trace) - 1, 'step')}")
+            return _violated(prop, trace, f"nothing is enabled after {number_of(len(trace) - 1, 'step')}")
         return None
 
     def finding(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
@@ -124,7 +125,7 @@ class _Judge:
             if cycle is not None:
                 trace = self.witnesses.round(cycle)
                 repeat = "repeats" if len(cycle) == 1 else "repeat"
-                way = f"after {_count(len(trace) - len(cycle), 'step')}, {_count(len(cycle), 'step')} {repeat} for ever"
+                way = f"after {number_of(len(trace) - len(cycle), 'step')}, {number_of(len(cycle), 'step')} {repeat} for ever"
                 return _violated(prop, trace, way)
         if mistake is not None:
             return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.told)
@@ -141,12 +142,12 @@ class _Judge:
             return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
         if prop.kind is Kind.REACHABLE:
             trace = self.witnesses.reaching(prop, event.state)
-            because = f"reached after {_count(len(trace) - 1, 'step')}"
+            because = f"reached after {number_of(len(trace) - 1, 'step')}"
             return Finding(prop.name, prop.kind, Verdict.HOLDS, trace, because)
         if instance is None:
             trace = self.witnesses.breaking(prop, event.state)
             failing = self.interpreter.failing(prop.conjuncts, trace.states[-1])
-            because = f"false after {_count(len(trace) - 1, 'step')}"
+            because = f"false after {number_of(len(trace) - 1, 'step')}"
         else:
             trace = self.witnesses.stepping(prop, event.state, instance)
             failing = self.interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
@@ -169,7 +170,7 @@ class _Judge:
                 return _holds(prop, f"true in every one of {states}")
             case Kind.STEP:
                 taken = self.search.total - self.search.initial
-                return _holds(prop, f"true of {_count(taken, 'step')} between {states}")
+                return _holds(prop, f"true of {number_of(taken, 'step')} between {states}")
             case Kind.REACHABLE:
                 return Finding(prop.name, prop.kind, Verdict.VIOLATED, None, f"true in none of {states}")
             case Kind.DEADLOCK:
@@ -187,7 +188,7 @@ class _Judge:
 
 def advice(search: Found) -> str:
     """Which limit ended an incomplete search, and what to try."""
-    so_far = f"after {_count(search.known, 'state')} in {_count(len(search.levels), 'level')}"
+    so_far = f"after {number_of(search.known, 'state')} in {number_of(len(search.levels), 'level')}"
     smaller = "choose smaller parameters, or try to prove it with the symbolic engine"
     budget = search.budget
     match search.stopped:
@@ -216,7 +217,3 @@ def _violated(prop: Property, trace: Trace, because: str) -> Finding:
 
 def _holds(prop: Property, because: str) -> Finding:
     return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")

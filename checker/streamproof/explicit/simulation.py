@@ -30,6 +30,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.timely import timely
 from streamproof.system.verdict import Coverage, Finding, Trace, Verdict
+from streamproof.system.wording import number_of
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
 """What a walk can show to be violated, or reached."""
@@ -164,16 +165,22 @@ def _of_event(run: Walks, prop: Property, event: Event) -> Finding:
         return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
     if prop.kind is Kind.REACHABLE:
         return Finding(
-            prop.name, prop.kind, Verdict.HOLDS, witnesses.reaching(prop, last), f"reached after {_steps(last)}"
+            prop.name,
+            prop.kind,
+            Verdict.HOLDS,
+            witnesses.reaching(prop, last),
+            f"reached after {number_of(last, 'step')}",
         )
     if prop.kind is Kind.DEADLOCK:
         trace = witnesses.stuck(last)
-        return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {_steps(last)}")
+        return Finding(
+            prop.name, prop.kind, Verdict.VIOLATED, trace, f"nothing is enabled after {number_of(last, 'step')}"
+        )
     interpreter = Interpreter(run.scalarised.original)
     if instance is None:
         trace = witnesses.breaking(prop, last)
         failing = interpreter.failing(prop.conjuncts, trace.states[-1])
-        because = f"false after {_steps(last)}"
+        because = f"false after {number_of(last, 'step')}"
     else:
         trace = witnesses.stepping(prop, last, instance)
         failing = interpreter.failing(prop.conjuncts, trace.states[-2], trace.states[-1])
@@ -189,16 +196,13 @@ def _lasso(run: Walks, event: Event) -> tuple[Trace, str]:
     cycle = event.path[event.loop :]
     states = [*stem, *cycle[1:]]
     trace = _witnesses(run, states).round([len(stem) - 1 + at for at in range(len(cycle))])
-    return trace, f"after {_steps(len(stem) - 1)}, {_steps(len(cycle))} {_repeat(len(cycle))} for ever"
+    before, repeated = number_of(len(stem) - 1, "step"), number_of(len(cycle), "step")
+    return trace, f"after {before}, {repeated} {_repeat(len(cycle))} for ever"
 
 
 def _witnesses(run: Walks, way: Sequence[State]) -> Witnesses:
     """Turns positions on the way into traces."""
     return Witnesses(run.scalarised, lambda number: way[number], lambda number: number - 1)
-
-
-def _steps(count: int) -> str:
-    return f"{count:,} step" + ("" if count == 1 else "s")
 
 
 def _repeat(count: int) -> str:

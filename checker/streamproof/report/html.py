@@ -12,6 +12,7 @@ from jinja2 import Environment
 
 from streamproof.report import html_charts, html_facts
 from streamproof.report.pages import environment
+from streamproof.system.wording import number_of
 
 _KINDS = {
     "action": "No action of the model explains the event",
@@ -49,7 +50,9 @@ def render_report(
 @cache
 def _environment() -> Environment:
     found = environment().overlay()
-    found.filters.update(duration=html_facts.duration, number=_number, plural=_plural, moment=_moment, percent=_percent)
+    found.filters.update(
+        duration=html_facts.duration, number=_number, plural=number_of, moment=_moment, percent=_percent
+    )
     found.globals.update(
         share_bar=html_charts.share_bar,
         small_bar=html_charts.small_bar,
@@ -64,10 +67,6 @@ def _environment() -> Environment:
 
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def _plural(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def _moment(value: datetime) -> str:

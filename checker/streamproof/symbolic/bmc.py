@@ -15,6 +15,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.timely import timely
 from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.wording import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _exhausted(search: Search, prop: Property) -> Finding:
     final = Verdict.VIOLATED if prop.kind is Kind.REACHABLE else Verdict.HOLDS
     if search.empty:
         return Finding(prop.name, prop.kind, final, None, "vacuous: there is no initial state", vacuous=True)
-    because = f"no behaviour reaches a new state after {_steps(search.depth)}"
+    because = f"no behaviour reaches a new state after {number_of(search.depth, 'step')}"
     if prop.kind is Kind.REACHABLE:
         return finding(prop, final, f"true in no reachable state: {because}")
     return finding(prop, final, f"{nothing(prop)}, and {because}")
@@ -121,8 +122,4 @@ def so_far(depth: int) -> str:
     """What behaviours of up to `depth` steps amount to, in words."""
     if depth < 0:
         return "no state at all"
-    return "the initial states" if depth == 0 else f"the first {_steps(depth)}"
-
-
-def _steps(count: int) -> str:
-    return f"{count:,} step" + ("" if count == 1 else "s")
+    return "the initial states" if depth == 0 else f"the first {number_of(depth, 'step')}"

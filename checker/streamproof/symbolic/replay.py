@@ -11,6 +11,7 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State
 from streamproof.system.sorts import contains, show
 from streamproof.system.verdict import Finding, Trace, Verdict
+from streamproof.system.wording import number_of
 
 
 class ReplayFailure(StreamproofError):
@@ -79,7 +80,7 @@ class Replay:
 
     def judge(self, prop: Property, trace: Trace) -> Finding | None:
         """What the end of `trace` says of the property: a witness, a violation, a mistake, or (None) nothing."""
-        steps = _count(len(trace.steps))
+        steps = number_of(len(trace.steps), "step")
         before = trace.states[-2] if prop.kind is Kind.STEP else trace.states[-1]
         after = trace.states[-1] if prop.kind is Kind.STEP else None
         try:
@@ -134,7 +135,3 @@ class Replay:
     def _stuck(self, state: State) -> bool:
         instances = self._original.instances
         return not self._interpreter.terminal(state) and not any(self._interpreter.enabled(i, state) for i in instances)
-
-
-def _count(steps: int) -> str:
-    return f"{steps:,} step" + ("" if steps == 1 else "s")

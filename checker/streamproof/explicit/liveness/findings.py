@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness import recurring
-from streamproof.explicit.liveness.outcome import count, violated
+from streamproof.explicit.liveness.outcome import violated
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm
@@ -17,6 +17,7 @@ from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.formula import recurring as steps_of
 from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.wording import number_of
 
 if TYPE_CHECKING:
     from streamproof.explicit.liveness.decide import Liveness
@@ -87,9 +88,9 @@ class Temporal:
         if answer.lasso is not None:
             trace = self._witnesses.lasso(answer.lasso.stem, answer.lasso.cycle)
             return violated(prop, trace, self._witnesses.fair(prop, trace))
-        states = count(self._liveness.states, "state")
+        states = number_of(self._liveness.states, "state")
         if answer.vacuous:
             because = f"vacuous: the condition that leads to something is true in none of {states}"
             return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-        because = f"true of every fair behaviour of {states} and {count(self._liveness.steps, 'step')}"
+        because = f"true of every fair behaviour of {states} and {number_of(self._liveness.steps, 'step')}"
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)

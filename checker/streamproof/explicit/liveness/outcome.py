@@ -7,6 +7,7 @@ from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.verdict import Finding, Owed, Trace, Verdict
+from streamproof.system.wording import number_of
 
 MOST_OBLIGATIONS = (1 << 15) - 1
 
@@ -46,14 +47,9 @@ def without_stutter(states: list[int]) -> list[int]:
 def violated(prop: Property, trace: Trace, fair: tuple[Owed, ...]) -> Finding:
     """The finding for a property that a lasso, fair as told, makes false."""
     assert trace.loop is not None, "a lasso"
-    before = f"after {count(trace.loop, 'step')}"
+    before = f"after {number_of(trace.loop, 'step')}"
     if trace.stutters:
         because = f"{before}, nothing happens any more, which is fair"
     else:
-        because = f"{before}, {count(len(trace.steps) - trace.loop, 'step')} repeat for ever, which is fair"
+        because = f"{before}, {number_of(len(trace.steps) - trace.loop, 'step')} repeat for ever, which is fair"
     return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, fair=fair)
-
-
-def count(number: int, what: str) -> str:
-    """So many of something, in words."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")

@@ -9,6 +9,7 @@ from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Reduction
+from streamproof.system.wording import number_of
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.stubborn import StubbornSets
@@ -37,13 +38,11 @@ class Plan:
         return self.symmetry is not None or self.stubborn is not None
 
     def count(self, states: int) -> str:
-        """So many states of the search, in words."""
-        many = "" if states == 1 else "s"
+        """A number of states of the search, in words."""
         if self.stubborn is None:
-            return f"{states:,} reachable state{many}" + (" up to symmetry" if self.symmetry is not None else "")
-        return f"{states:,} state{many} of the reduced search" + (
-            ", up to symmetry," if self.symmetry is not None else ""
-        )
+            return number_of(states, "reachable state") + (" up to symmetry" if self.symmetry is not None else "")
+        found = f"{number_of(states, 'state')} of the reduced search"
+        return f"{found}, up to symmetry," if self.symmetry is not None else found
 
     def given_up(self, states: int) -> Plan:
         """The plan of the full search, which was complete when the reduced one had found so many states."""
