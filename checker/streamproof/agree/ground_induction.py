@@ -36,6 +36,7 @@ ALL_TERMS = 10_000
 """The most terms of all of them."""
 LIMIT = 3_000_000
 """Limit on the solver's work for one system, in its own steps."""
+_DEFECT = "one of the two is wrong: a defect of streamproof; please report it with the model"
 
 
 class NotInductive(StreamproofError):
@@ -132,7 +133,8 @@ def _some(checks: Sequence[Check]) -> Expr:
 
 
 def _expect_none(system: System, broken: Sequence[_Broken], values: Mapping[str, int]) -> bool:
-    """Whether the solver decides that nothing is broken. Raises `NotInductive` where the interpreter confirms that it is."""
+    """Whether the solver decides that nothing is broken. Raises `NotInductive` where the interpreter confirms that
+    something is, and where solver and interpreter differ on the state that was found."""
     bad = b.or_(one.condition for one in broken)
     asked = Property("asked", Kind.INVARIANT, bad)
     scalar = scalarise(replace(system, actions=(), properties=(asked,), lemmas=(), initially=b.TRUE, terminal=None))
@@ -153,6 +155,9 @@ def _expect_none(system: System, broken: Sequence[_Broken], values: Mapping[str,
             raise NotInductive(
                 f"{one.claim} was proved for every size by induction, and is not inductive at {at_text(values)}:"
                 f" it fails {one.where}",
-                remedy="one of the two is wrong: a defect of streamproof; please report it with the model",
+                remedy=_DEFECT,
             )
-    return False
+    raise NotInductive(
+        f"checking the induction at {at_text(values)}, the solver found a state that the interpreter refutes",
+        remedy=_DEFECT,
+    )
