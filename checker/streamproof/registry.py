@@ -118,11 +118,17 @@ class Target:
             check_expected(self.spec, variant, [one.name for one in found])
         return tuple(found)
 
-    def warnings(self, variant: str | None) -> list[str]:
-        """What is probably a slip in the model or a variant, a line each: functions that nothing calls and no mark names."""
-        from streamproof.language.unmarked import unmarked
+    def warnings(self, variant: str | None, system: System | None) -> list[str]:
+        """What is probably a slip in the model or a variant, a line each: functions that nothing calls and no mark names,
+        and variables of `system`, if it could be read, that no rule and no property reads or writes. A variant may well leave
+        out what its model has."""
+        from streamproof.language.unmarked import unmarked, unused
 
-        return [f"{loc}: {why}" for loc, why in unmarked(self.spec, self.variant(variant))]
+        found = unmarked(self.spec, self.variant(variant))
+        return [
+            *(f"{loc}: {why}" for loc, why in found),
+            *(unused(system) if system is not None and variant is None else ()),
+        ]
 
     def system(self, variant: str | None, parameters: Mapping[str, Any]) -> System:
         """The transition system of a variant at the given parameters, defaults for the others.

@@ -410,12 +410,21 @@ def test_called_functions_are_no_warning(streamproof: Any, case: str) -> None:
     assert "warning" not in streamproof("check", "m.py", "-q").err
 
 
+def test_variables_and_properties_that_decide_nothing_are_named(streamproof: Any) -> None:
+    """A variable that nothing uses is a warning, and an invariant of parameters alone says so."""
+    text = model("@invariant\ndef fixed(self, s):\n    return 1 < 2\n")
+    Path("m.py").write_text(text.replace("State(", "State(spare=Range(0, 1), "), encoding="utf-8")
+    done = streamproof("check", "m.py")
+    assert "warning: no rule and no property uses the variable spare at these parameters" in done.err
+    assert "; it reads no variable" in done.out
+
+
 def test_bundled_models_have_no_warnings() -> None:
-    """No model of ours, and no variant, has a function that nothing calls."""
+    """No model of ours, and no variant, has a function that nothing calls, or a variable of no use."""
     for name in bundled():
         target = find(name)
         for variant in (None, *target.spec.model.variants):
-            assert target.warnings(variant) == []
+            assert target.warnings(variant, target.system(variant, {})) == []
 
 
 STATE = """

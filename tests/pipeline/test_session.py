@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from streamproof.cli import app
 from streamproof.pipeline.session import java_version, spark_failures, spark_session
 from streamproof.system.errors import SystemFailure
 
@@ -130,7 +129,9 @@ def test_a_master_that_is_none_is_refused_with_what_spark_said() -> None:
     assert remedy == "  masters look like local[*], local[4], spark://host:7077, yarn or k8s://https://host:443"
 
 
-def test_a_master_that_does_not_answer_is_refused_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_master_that_does_not_answer_is_refused_at_once(tmp_path: Path) -> None:
     """A cluster that is not there is named, before Spark tries for a minute."""
-    assert app.run(["validate", str(tmp_path), "--master", "spark://127.0.0.1:1"]) == 153
-    assert "no Spark master at spark://127.0.0.1:1: Connection refused" in capsys.readouterr().err
+    words = ["validate", str(tmp_path), "--master", "spark://127.0.0.1:1"]
+    done = subprocess.run([sys.executable, "-m", "streamproof", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 153
+    assert "no Spark master at spark://127.0.0.1:1: Connection refused" in done.stderr

@@ -77,7 +77,7 @@ class Request:
             reproduce=self.reproduce,
             error=error,
         )
-        write_json(self._document(report, report.exit_code, {}), self.json_to)
+        write_json(self._document(None, report, report.exit_code, {}), self.json_to)
 
     def answer(
         self,
@@ -92,7 +92,7 @@ class Request:
         """
         interrupts.answering()
         stream = people(self.json_to)
-        for warning in self._warnings():
+        for warning in self._warnings(system):
             sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
         mistake = outcome.mistake
         shortest = outcome.shortest
@@ -130,17 +130,19 @@ class Request:
         )
         code = report.exit_code
         if self.json_to is not None:
-            write_json(self._document(report, code, more or {}), self.json_to)
+            write_json(self._document(system, report, code, more or {}), self.json_to)
         print_check(report, stream, detailed=self.detailed)
         return code
 
-    def _document(self, report: CheckReport, code: Exit, more: Mapping[str, Any]) -> dict[str, Any]:
-        more = {"warnings": self._warnings(), **more}
+    def _document(
+        self, system: System | None, report: CheckReport, code: Exit, more: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        more = {"warnings": self._warnings(system), **more}
         return {**report.to_json(), "schema": f"streamproof.{self.verb}/1", "exit_code": int(code), **more}
 
-    def _warnings(self) -> list[str]:
+    def _warnings(self, system: System | None) -> list[str]:
         """What is probably a slip in the model."""
-        return self.selection.target.warnings(self.selection.variant)
+        return self.selection.target.warnings(self.selection.variant, system)
 
     def report(self, system: System, finding: Finding, *, shortest: bool = True) -> None:
         """Keep the trace of a finding, once, and show it where it is a violation: during the search, or after it.

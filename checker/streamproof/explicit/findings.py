@@ -15,6 +15,7 @@ from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
 from streamproof.system.errors import EvaluationError, TooLarge
+from streamproof.system.expr import variables
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property
 from streamproof.system.records import dataclass
@@ -159,6 +160,7 @@ class _Judge:
     def _covered(self, prop: Property) -> Finding:
         """The verdict on a property that a complete search did not decide on its way."""
         states = self.plan.count(self.search.known)
+        constant = "" if variables(prop.expr) else "; it reads no variable"
         match prop.kind:
             case Kind.INVARIANT:
                 # A reduction may leave out the only states in which what is taken for granted is true.
@@ -167,10 +169,10 @@ class _Judge:
                 if assumed and not any(self.search.ever_true(assumed)):
                     because = f"vacuous: what it takes for granted is true in none of {states}"
                     return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-                return _holds(prop, f"true in every one of {states}")
+                return _holds(prop, f"true in every one of {states}{constant}")
             case Kind.STEP:
                 taken = self.search.total - self.search.initial
-                return _holds(prop, f"true of {number_of(taken, 'step')} between {states}")
+                return _holds(prop, f"true of {number_of(taken, 'step')} between {states}{constant}")
             case Kind.REACHABLE:
                 return Finding(prop.name, prop.kind, Verdict.VIOLATED, None, f"true in none of {states}")
             case Kind.DEADLOCK:

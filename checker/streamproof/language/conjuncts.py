@@ -7,7 +7,6 @@ import builtins
 from functools import partial
 from typing import TYPE_CHECKING
 
-from streamproof.language.elements import Loop
 from streamproof.language.sources import text
 from streamproof.language.terms import known
 from streamproof.language.world import Frame, Halt, where
@@ -54,30 +53,20 @@ def _is_plain_all(lowering: Functions, node: ast.expr, frame: Frame) -> bool:
         and lowering.names(node.func, builtins.all, frame)
         and len(node.args) == 1
         and isinstance(node.args[0], ast.GeneratorExp)
-        and len(node.args[0].generators) == 1
-        and not node.args[0].generators[0].ifs
-        and not node.args[0].generators[0].is_async
     )
 
 
 def _each(lowering: Functions, node: ast.GeneratorExp, frame: Frame, suffix: str) -> list[Part]:
-    loop, world = node.generators[0], lowering.world
-    names = frozenset(n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name))
-    inner = Frame(frame.function, frame.file, {}, frame.globals, names, parent=frame, depth=frame.depth)
-    over = Loop(world, lowering.value(loop.iter, frame), where(frame, loop.iter))
+    """The parts of the element at every round of the loops, with the values of the loops' variables."""
+    names = [n.id for loop in node.generators for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
     parts: list[Part] = []
-    for there, item in over.items:
-        lowering.bind(loop.target, item, inner)
-        is_known, host = known(item)
-        note = suffix + (f"  [{text(loop.target)}={host}]" if is_known else "")
-        reached = b.and_([*(c for c, _, _ in parts), there])
-        try:
-            judge = partial(conjuncts, lowering, node.elt, inner, note)
-            found = world.under(reached, judge, where(frame, node))
-        except Halt:
-            if reached is b.TRUE:
-                raise
-            continue
-        parts += [(b.implies(there, cond), label, at) for cond, label, at in found]
-        over.check()
+
+    def visit(there: Expr, inner: Frame) -> Expr:
+        values = ((name, *known(inner.locals[name])) for name in dict.fromkeys(names))
+        note = ", ".join(f"{name}={host}" for name, is_known, host in values if is_known)
+        found = conjuncts(lowering, node.elt, inner, f"{suffix}  [{note}]" if note else suffix)
+        parts.extend((b.implies(there, cond), label, at) for cond, label, at in found)
+        return b.and_(cond for cond, _, _ in found)
+
+    lowering.each(node.generators, frame, visit)
     return parts

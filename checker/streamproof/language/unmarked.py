@@ -1,4 +1,4 @@
-"""Functions of a model that take the state, and that nothing calls and no mark names: probably a forgotten decorator."""
+"""Probable slips in a model: functions that take the state and that nothing calls and no mark names, unused variables."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from streamproof.language.model import RESERVED, Model, Spec, marked
 from streamproof.language.primitives import MARK
 from streamproof.language.sources import codes, parameters, place
 from streamproof.system.errors import Loc
+from streamproof.system.expr import Var, variables
+from streamproof.system.formula import atoms
+from streamproof.system.model import System
 
 
 def unmarked(spec: Spec, cls: type[Model]) -> list[tuple[Loc, str]]:
@@ -31,6 +34,21 @@ def unmarked(spec: Spec, cls: type[Model]) -> list[tuple[Loc, str]]:
         if not found:
             break
     return [(loc, why) for _, loc, why in found]
+
+
+def unused(system: System) -> list[str]:
+    """Which variables no rule and no property reads or writes, a line each."""
+    updates = [(name, term) for i in system.instances for name, term in i.updates]
+    written = {name for name, term in updates if not (isinstance(term, Var) and term.name == name)}
+    terms = [term for name, term in updates if name in written]
+    for i in system.instances:
+        terms += [c.expr for c in i.guard] + [c.condition for c in (*i.guard_checks, *i.effect_checks)]
+    for p in (*system.properties, *system.lemmas):
+        terms += [p.expr, *(view for _, view in p.views), *(a.expr for a in (atoms(p.formula) if p.formula else ()))]
+    terms += [system.initially, *([] if system.terminal is None else [system.terminal])]
+    idle = {v.name for v in system.variables} - written - variables(*terms)
+    why = "no rule and no property uses the variable {} at these parameters"
+    return [why.format(v.name) for v in system.variables if v.name in idle]
 
 
 def _methods(cls: type[Model]) -> Iterator[tuple[str, Loc, str]]:
