@@ -211,3 +211,39 @@ def test_a_folder_of_tla_may_have_a_dot(streamproof: Any, folder: Path) -> None:
     """The name of a bundled model is a good name for the folder of its modules."""
     done = streamproof("export", "counter.py", "--format", "tla", "--out", "out/reference.counter")
     assert (done.code, (folder / "out" / "reference.counter" / "counter.tla").is_file()) == (0, True)
+
+
+WIDE = """
+from streamproof import Array, Model, Range, State, action, eventually, require, temporal
+
+
+class Wide(Model):
+    def state(self):
+        return State(a=Array(12, Range(0, 3)), q=Array(12, Range(0, 11)))
+
+    @action(i=range(3))
+    def go(self, s, i):
+        require(s.a[i] < 3)
+        s.a[i] += 1
+
+    @temporal
+    def small(self, s):
+        return eventually(s.a[0] == 3)
+
+    @temporal
+    def large(self, s):
+        return eventually(sum(s.a[s.q[i]] if s.a[s.q[s.a[i]]] > s.a[i] else s.q[s.a[i]] for i in range(12)) > 30)
+"""
+
+
+def test_a_formula_that_is_too_large_for_spin_is_left_out(streamproof: Any, tmp_path: Path) -> None:
+    """The model and the other formulas are written; the one left out is named with its line. Alone it is refused."""
+    Path("wide.py").write_text(WIDE)
+    done = streamproof("export", "wide.py", "--format", "promela", "--out", "out", "--json", "answer.json")
+    assert done.code == 0
+    assert sorted(p.name for p in Path("out").glob("*.pml")) == ["wide.pml", "wide.small.pml"]
+    assert "left out: wide.py:19: large: a condition of a temporal property has more than 2,000 cases" in done.out
+    assert json.loads(Path("answer.json").read_text())["left_out"] == ["large"]
+    alone = streamproof("export", "wide.py", "--format", "promela", "--out", "out", "--property", "large")
+    assert alone.code == 152
+    assert "wide.py:19: large: a condition" in alone.err

@@ -22,7 +22,7 @@ from streamproof.exchange.itf import itf_text, plain
 from streamproof.exchange.promela import Promela, promela
 from streamproof.exchange.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla import Tla, export
-from streamproof.system.errors import Exit, UsageError
+from streamproof.system.errors import Exit, TooLarge, UsageError
 from streamproof.system.files import DRAWING, expect_writable, form_of, write
 from streamproof.system.foreign import inner
 from streamproof.system.model import Kind, System
@@ -123,8 +123,10 @@ def command(
     module: Tla | None = None
     limits = Limits(max_states=max_states, time_limit=time_limit)
     documents: list[tuple[str, str]]
+    left_out: dict[str, str] = {}
     if form == "promela":
-        documents = _promela(system, properties, single=place.single)
+        documents, too_large = _promela(system, properties, single=place.single)
+        left_out = {name: error.told for name, error in too_large.items()}
     elif form == "smtlib":
         documents = [(_file_name(system.name), smtlib(system, depth).text)]
     elif form == "chc":
@@ -132,6 +134,7 @@ def command(
     elif form == "tla":
         module = export(system)
         documents = list(module.files.items())
+        left_out = {name: f"{name}: TLA+ has no text for it" for name in module.left_out}
     elif actions:
         trace = replay_labels(system, actions)
         documents = [("actions", itf_text(system, trace) if form == "itf" else trace_dot(system, trace))]
@@ -144,8 +147,8 @@ def command(
     for path in place.write(documents) if module is None else place.write_named(documents, module.module):
         people(STANDARD if place.standard else json_to).write(f"{path}\n")
         files.append(str(path))
-    if module is not None and module.left_out:
-        people(json_to).write(f"left out, because TLA+ has no text for them: {', '.join(module.left_out)}\n")
+    for why in left_out.values():
+        people(STANDARD if place.standard else json_to).write(f"left out: {why}\n")
     if json_to is not None:
         document: dict[str, Any] = {
             "schema": SCHEMA,
@@ -155,10 +158,10 @@ def command(
             "parameters": {name: plain(value) for name, value in system.parameters.items()},
             "format": form,
             "files": files,
+            "left_out": list(left_out),
             "exit_code": int(Exit.HOLDS),
         }
         if module is not None:
-            document["left_out"] = list(module.left_out)
             document["asked"] = [
                 {
                     "configuration": f"{run.name}.cfg",
@@ -242,8 +245,13 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", name)
 
 
-def _promela(system: System, properties: Sequence[str], *, single: bool) -> list[tuple[str, str]]:
-    """The model, unless properties were chosen, and the text of each temporal property, where there is room for it."""
+def _promela(
+    system: System, properties: Sequence[str], *, single: bool
+) -> tuple[list[tuple[str, str]], dict[str, TooLarge]]:
+    """The model, unless properties were chosen, and the text of each temporal property, where there is room for it.
+
+    Then the properties whose formulas are too large for Spin. Raises `TooLarge` for one that was chosen.
+    """
     from streamproof.exchange.spin import claimed
 
     name = _file_name(system.name)
@@ -256,11 +264,19 @@ def _promela(system: System, properties: Sequence[str], *, single: bool) -> list
             )
     own = [] if properties else [(name, promela(system))]
     wanted = properties or ([] if single else temporal)
-    claims = {p: claimed(system, p) for p in wanted}
+    claims: dict[str, Sequence[Promela]] = {}
+    too_large: dict[str, TooLarge] = {}
+    for p in wanted:
+        try:
+            claims[p] = claimed(system, p)
+        except TooLarge as error:
+            too_large[p] = TooLarge(f"{p}: {error.message}", loc=system.property(p).loc, remedy=error.remedy)
+            if properties:
+                raise too_large[p] from None
     for chosen, parts in claims.items():
         if single and len(parts) > 1:
             raise UsageError(f"{chosen} is claimed in {len(parts)} parts, a text for each", remedy="name a folder")
-    return [*own, *(text for p in wanted for text in _claims(f"{name}.{_file_name(p)}", claims[p]))]
+    return [*own, *(text for p in claims for text in _claims(f"{name}.{_file_name(p)}", claims[p]))], too_large
 
 
 def _claims(name: str, texts: Sequence[Promela]) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,8 @@ from streamproof.system.substitute import Substitution
 
 MOST_CASES = 2_000
 """How many conditional terms of one condition are spread into cases."""
+DEEPEST = 200
+"""How many of them may be in each other."""
 
 
 class Claims:
@@ -106,15 +108,16 @@ class Claims:
         return f"({text})"
 
 
-def _spread(term: Expr, left: list[int]) -> Expr:
+def _spread(term: Expr, left: list[int], depth: int = 0) -> Expr:
     """The Boolean term without conditional terms: a case for each outcome of each condition. `left`: how many are allowed."""
     found = next((part for part in e.subterms(term) if isinstance(part, e.Ite)), None)
     if found is None:
         return term
     left[0] -= 1
-    if left[0] < 0:
+    if left[0] < 0 or depth > DEEPEST:
         raise TooLarge(
-            f"a condition of a temporal property has more than {MOST_CASES:,} cases", remedy="choose smaller parameters"
+            f"a condition of a temporal property has more than {MOST_CASES:,} cases, or {DEEPEST} in each other",
+            remedy="choose smaller parameters",
         )
-    then, other = (_spread(Substitution({found: side})(term), left) for side in (found.then, found.other))
+    then, other = (_spread(Substitution({found: side})(term), left, depth + 1) for side in (found.then, found.other))
     return b.or_((b.and_((found.cond, then)), b.and_((b.not_(found.cond), other))))
