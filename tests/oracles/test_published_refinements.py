@@ -222,6 +222,24 @@ class Beyond(Halves, variant="beyond"):
         return {"hour": s.half}
 
 
+class Late(Halves, variant="late"):
+    """It starts at an hour that the specification does not start at."""
+
+    def state(self) -> State:
+        """Three o'clock, and more."""
+        return State(half=Range(0, 5, init=2), running=Bool(init=True))
+
+
+def test_a_wrong_start_names_the_variable_of_the_specification() -> None:
+    """Which of its variables starts otherwise."""
+    system = Late.system()
+    finding = explore(system).finding("clock_start")
+    assert finding.trace is not None
+    shown = render_text(system, system.property("clock_start"), finding.trace)
+    assert "hour starts as clock has it" in shown
+    assert "half = 2" in shown
+
+
 def test_steps_that_are_seen_as_none() -> None:
     """Stuttering is no step of the specification and none of its fairness: a clock that may stop is refuted."""
     assert verdicts(Halves.system()) == {

@@ -18,6 +18,7 @@ from streamproof.system import (
     Instance,
     Loc,
     RangeSort,
+    SetSort,
     System,
     Trace,
     Variable,
@@ -194,6 +195,21 @@ def test_equal_changes_share_a_line() -> None:
     assert "cells = [0: 2, 1: 1, 2: 2, 3: 1]" in shown
     shown = render_text(system, None, replay_labels(system, ["reset"]))
     assert shown.endswith("         cells[0], cells[2]: 2 -> 0\n         cells[1]: 1 -> 0\n")
+
+
+def test_sets_that_overlap_are_shown_by_what_was_added_and_removed() -> None:
+    """A set that gets other elements altogether is shown before and after."""
+    sort = SetSort(RangeSort(0, 4))
+    grow, swap = (
+        Instance(name, (), (), (), (("held", b.const(sort, frozenset(to))),))
+        for name, to in (("grow", {1, 2}), ("swap", {2, 3}))
+    )
+    actions = tuple(Action(i.action, (), Fairness.NONE, (i,)) for i in (grow, swap))
+    system = System("m", (Variable("held", sort, (frozenset(),)),), actions)
+    shown = render_text(system, None, replay_labels(system, ["grow", "swap", "grow"]))
+    assert "held: {} -> {1, 2}\n" in shown
+    assert "held: + {3} - {1}\n" in shown
+    assert shown.endswith("held: + {1} - {3}\n")
 
 
 @pytest.mark.parametrize("width", [20, 33, 60, 200])

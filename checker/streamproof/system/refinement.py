@@ -54,15 +54,15 @@ class Refinement:
 
         Raises `TooLarge` when a variable has too many first values to spell out.
         """
-        start, step = self._start(), self._step()
+        starts, step = self._starts(), self._step()
         views = tuple(self.mapping.items())
         into = self.abstract.name
         found = [
             Property(
                 self.name + START,
                 Kind.INVARIANT,
-                start,
-                (Conjunct(start, f"an initial state is one of {into}", self.loc),),
+                b.and_(conjunct.expr for conjunct in starts),
+                starts,
                 self.checks,
                 self.loc,
                 f"Every initial state is mapped to an initial state of {into}.",
@@ -112,15 +112,15 @@ class Refinement:
         operands = tuple((text, self._next(term)) for text, term in check.operands)
         return Check(self._next(check.condition), check.message, check.loc, operands)
 
-    def _start(self) -> Expr:
+    def _starts(self) -> tuple[Conjunct, ...]:
+        """What an initial state must be: a condition for each abstract variable, and their common one."""
         first = b.and_((*(_begins(v, b.var(v.name, v.sort)) for v in self.variables), self.initially))
-        wanted = b.and_(
-            (
-                *(_begins(v, self.mapping[v.name]) for v in self.abstract.variables),
-                self._seen(self.abstract.initially),
-            )
-        )
-        return b.implies(first, wanted)
+        into = self.abstract.name
+        wanted = [
+            *((f"{v.name} starts as {into} has it", _begins(v, self.mapping[v.name])) for v in self.abstract.variables),
+            (f"an initial state is one of {into}", self._seen(self.abstract.initially)),
+        ]
+        return tuple(Conjunct(b.implies(first, term), text, self.loc) for text, term in wanted)
 
     def _step(self) -> Expr:
         same = b.and_(b.eq(self._next(term), term) for term in self.mapping.values())

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
-from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, Sort, Value, position, show, values
+from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, SetSort, Sort, Value, position, show, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A leaf that a step changed."""
+    """A leaf that a step changed. `difference`: of sets with common elements, what was added and removed."""
 
     place: Place
     text: str
     old: str
     new: str
+    difference: str = ""
 
     def __str__(self) -> str:
-        return f"{self.text}: {self.old} -> {self.new}"
+        return f"{self.text}: {self.difference or f'{self.old} -> {self.new}'}"
 
 
 def look(system: System, place: Place, state: State, prefix: str = "") -> Seen:
@@ -84,8 +85,16 @@ def changes(system: System, before: State, after: State) -> tuple[Change, ...]:
     found = []
     for variable, old, new in zip(system.variables, before, after, strict=True):
         for keys, text, sort, a, b in _differences(variable.sort, old, new, (), variable.name):
-            found.append(Change(Place(variable.name, keys), text, show(sort, a), show(sort, b)))
+            place = Place(variable.name, keys)
+            found.append(Change(place, text, show(sort, a), show(sort, b), _difference(sort, a, b)))
     return tuple(found)
+
+
+def _difference(sort: Sort, old: Value, new: Value) -> str:
+    if not isinstance(sort, SetSort) or not old & new:
+        return ""
+    sides = (("+", new - old), ("-", old - new))
+    return " ".join(f"{sign} {show(sort, elements)}" for sign, elements in sides if elements)
 
 
 _Difference = tuple[tuple[Value, ...], str, Sort, Value, Value]

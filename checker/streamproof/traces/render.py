@@ -6,7 +6,7 @@ same as styled lines, which the console colours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from streamproof.system.errors import Loc, StreamproofError
@@ -179,14 +179,7 @@ class _View:
         if not made:
             yield line(Span("seen as no step", "faint"), indent=indent)
         for change in made:
-            spans = (
-                Span(change.text, "place"),
-                Span(": "),
-                Span(change.old, "old"),
-                Span(" -> "),
-                Span(change.new, "new"),
-            )
-            yield line(Span("seen as ", "faint"), *spans, indent=indent)
+            yield line(Span("seen as ", "faint"), *_change(change, [change.text]), indent=indent)
 
 
 def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> Iterator[Line]:
@@ -247,12 +240,19 @@ def _changed(made: tuple[Change, ...], indent: int) -> Iterator[Line]:
     if not made:
         yield line(Span("(nothing changed)", "faint"), indent=indent)
     # Places of one variable that made the same change share a line: reset of an array is one line, not one per cell.
-    groups: dict[tuple[str, str, str], list[str]] = {}
+    groups: dict[tuple[str, str, str], list[Change]] = {}
     for change in made:
-        groups.setdefault((change.place.variable, change.old, change.new), []).append(change.text)
-    for (_, old, new), texts in groups.items():
-        spans = (Span(", ".join(texts), "place"), Span(": "), Span(old, "old"), Span(" -> "), Span(new, "new"))
-        yield line(*spans, indent=indent)
+        groups.setdefault((change.place.variable, change.old, change.new), []).append(change)
+    for alike in groups.values():
+        yield line(*_change(alike[0], [change.text for change in alike]), indent=indent)
+
+
+def _change(change: Change, places: Sequence[str]) -> tuple[Span, ...]:
+    """A change with the places that made it."""
+    start = (Span(", ".join(places), "place"), Span(": "))
+    if change.difference:
+        return (*start, Span(change.difference, "new"))
+    return (*start, Span(change.old, "old"), Span(" -> "), Span(change.new, "new"))
 
 
 def _conclusion(system: System, prop: Property, trace: Trace, explanation: Explanation) -> Iterator[Line]:
