@@ -25,6 +25,7 @@ EDITS = {
     "another attempt, by the JobManager": (JM, r"(Deploying B \(1/4\) \(attempt #)0", r"\g<1>7"),
     "another name": (JM, r"- B( \(1/4\))" + RUNNING, r"- Q\1\2"),
     "another type of partition": (TM, rf"(Registered \w+ {HEX}#\S+ \[)\w+", r"\1PIPELINED"),
+    "another kind of partition": (TM, r"(Requesting .* of )ResultPartition( )", r"\1PipelinedResultPartition\2"),
     "a dataset that nobody writes": (TM, r"(Registered \w+ )[0-9a-f]{6}", r"\1abcdef"),
 }
 REASONS = {
@@ -38,6 +39,7 @@ REASONS = {
     "another attempt, by the JobManager": "the name is that of attempt 7, the identifier that of attempt 0",
     "another name": "the name of the task is Q, but B",
     "another type of partition": "the type of the dataset is PIPELINED, but BLOCKING",
+    "another kind of partition": "the kind of the partition is PipelinedResultPartition, but ResultPartition",
     "a dataset that nobody writes": "its producer has no further output",
 }
 
