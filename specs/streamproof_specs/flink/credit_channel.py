@@ -15,7 +15,7 @@ from streamproof.conformance.events import Event
 from streamproof.conformance.flink import find_runs
 from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.conformance.flink.records import Problem, told
+from streamproof.conformance.flink.records import Problem, problem_lines
 from streamproof.language.grounding import Rules
 from streamproof.system import InputError
 from streamproof.system.errors import Loc
@@ -209,7 +209,7 @@ class FlinkCreditChannel:
         channels = dict(by_channel(recording))
         cases = tuple(_Channel(name, records, nesting, recording).case() for name, records in channels.items())
         events = tuple(merged([r for records in channels.values() for rs in records.values() for r in rs]))
-        problems = told((*recording.problems, *unread))
+        problems = problem_lines((*recording.problems, *unread))
         return Plan(run.name, (*cases, *outlined), (*events, *seen), 0, problems, unit="channel", nothing=UNRECORDED)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from streamproof.conformance.binding import Case, Observation, Plan, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, JobGraph, RestJob, find_runs, graph_of, read_rest, read_run
-from streamproof.conformance.flink.records import told
+from streamproof.conformance.flink.records import problem_lines
 from streamproof.system import BOOL, InputError, System, Variable
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
@@ -54,7 +54,7 @@ class FlinkFailover:
         logged = read_run(run)
         given = None if job_graph is None else _given(logged, job_graph)
         cases = tuple(_if_ordered(self._case(logged, job, given), unordered(logged, job)) for job in logged.jobs)
-        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), told(logged.problems))
+        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
     def _case(self, run: FlinkRun, job: str, given: RestJob | None) -> Case:
         events = run.of_job(job)

@@ -57,7 +57,7 @@ class ProcessLog:
 
 @dataclass(slots=True)
 class _Named:
-    """The files of a run by process and rotation, as their names tell; each file is read once for what it tells itself."""
+    """The files of a run by process and rotation suffix, from their names; each file's content is scanned once."""
 
     processes: dict[str, dict[str, Path]] = field(default_factory=dict)
     parts: dict[Path, Part] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class _Named:
         return [self.part(file, rotation) for rotation, file in self.processes[process].items()]
 
     def part(self, file: Path, rotation: str) -> Part:
-        """What a file tells."""
+        """The scan of a file's content."""
         part = self.parts.setdefault(file, Part(file, rotation))
         if part.last is None:
             part = self.parts[file] = Part.of(file, rotation, _quietly)

@@ -53,15 +53,14 @@ class Problem:
 
 
 class Problems(list[Problem]):
-    """Problems in the order in which they were found, of each file and kind the first `KEPT` and one that stands for all
-    that follow."""
+    """Problems in the order of discovery: of each file and kind the first `KEPT`, then one entry for the rest."""
 
     def __init__(self) -> None:
         super().__init__()
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def append(self, problem: Problem) -> None:
-        """Takes a problem in, or leaves it out where there are many like it."""
+        """Add a problem; drop it when its file has more than `KEPT` + 1 of its kind."""
         key = problem.file, problem.kind
         self._counts[key] += 1
         if self._counts[key] <= KEPT:
@@ -70,8 +69,8 @@ class Problems(list[Problem]):
             super().append(Problem(problem.file, problem.line, f"{problem.kind}{MORE}"))
 
 
-def told(problems: Iterable[Problem]) -> tuple[str, ...]:
-    """What is said of problems: of each file and kind the first ones, and how many more there are."""
+def problem_lines(problems: Iterable[Problem]) -> tuple[str, ...]:
+    """The warnings to print: of each file and kind the first `SHOWN` problems, and the number of the others."""
     several: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         several.setdefault((problem.file, problem.kind.removesuffix(MORE)), []).append(problem)
@@ -204,7 +203,7 @@ def unwrapped(text: str) -> str:
 def _clean(raw: bytes, name: str, number: int, report: Callable[[Problem], None]) -> str | None:
     """The text of a line; None if nothing in it can be trusted."""
     if len(raw) > LONGEST:
-        report(Problem(name, number, f"the line has more than {LONGEST:,} bytes; only so many are read"))
+        report(Problem(name, number, f"the line has more than {LONGEST:,} bytes; the rest of it is skipped"))
         raw = raw[:LONGEST]
     if b"\0" in raw:
         report(Problem(name, number, "the line has zero bytes, as a crash or a truncated copy leaves them"))

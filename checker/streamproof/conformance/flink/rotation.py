@@ -49,8 +49,8 @@ _JOB_RANK: Final[Mapping[bytes, int]] = {
 
 @dataclass(slots=True)
 class Part:
-    """What a file tells of its place: first and last time, and by attempt, task and job the least and the highest state,
-    number or checkpoint, none of which ever falls."""
+    """What orders a file among the parts of a log: first and last timestamp, and for each attempt, task and job the lowest
+    and the highest state, number or checkpoint, none of which ever decreases."""
 
     file: Path
     rotation: str
@@ -141,7 +141,7 @@ def _by_itself(parts: Sequence[Part]) -> Order:
 
 
 def _by_others(parts: Sequence[Part], directions: set[Direction]) -> Order:
-    """The order of parts that do not tell it themselves."""
+    """The order of parts whose content does not determine it."""
     ways: dict[Direction, tuple[Part, ...]] = {"up": _numbered(parts, 1), "down": _numbered(parts, -1)}
     if len(directions) == 1:
         (direction,) = directions

@@ -20,8 +20,8 @@ Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of the run. `tm` is a TaskManager's resource id, if its log or the JobManager's tells it; `ordered` is false
-    where the order of the `files` is not known."""
+    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it; `ordered` is false if the order of
+    the `files` is unknown."""
 
     name: str
     role: Role

@@ -182,7 +182,7 @@ class Checkpoints:
         return document
 
     def _read(self, kind: int, path: Path, count: int, checksum: int) -> int:
-        """Read so many states' part of a file into memory, and cut off what was written after the checkpoint.
+        """Read the records of `count` states into memory, and cut off what the checkpoint does not cover.
 
         Raises `InputError` for a file that is not as it was then; it is left as it is.
         """
