@@ -160,7 +160,7 @@ class _Judge:
     def _covered(self, prop: Property) -> Finding:
         """The verdict on a property that a complete search did not decide on its way."""
         states = self.plan.count(self.search.known)
-        constant = "" if variables(prop.expr) else "; it reads no variable"
+        constant = "" if variables(prop.expr) else "; ranges and parameters alone decide it"
         match prop.kind:
             case Kind.INVARIANT:
                 # A reduction may leave out the only states in which what is taken for granted is true.
