@@ -127,7 +127,7 @@ def command(
         raise UsageError("--first is --max-violations 1", remedy="leave out one of the two")
     most = 1 if first else max_violations
     limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources, most)
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, "streamproof.check/1")
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
     if coverage and engine == BMC:

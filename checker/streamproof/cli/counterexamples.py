@@ -57,7 +57,7 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
     The same specifications give the same bytes. With --check, every file that is there must replay, show its violation,
     be as short as possible, and none may be missing or left over; otherwise the exit code is 161.
     """
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, SCHEMA)
     if checking and not out.is_dir():
         why = "is a file" if out.exists() else "does not exist"
         raise InputError(f"the folder {out} {why}", remedy="name the one that streamproof counterexamples has written")
