@@ -455,3 +455,17 @@ def test_what_a_model_prints_is_no_answer(engine: str, folder: Path, streamproof
     plain = streamproof("models", "loud.py")
     assert "imported" not in plain.out
     assert "imported" in plain.err
+
+
+def test_an_answer_goes_into_no_file_of_the_model(folder: Path) -> None:
+    """A model that closes all files, and opens its own under their numbers, loses the answer and keeps its files."""
+    source = (folder / "counter.py").read_text()
+    closing = "import os\nos.closerange(3, 1024)\nKEPT = [open(f'kept-{n}.txt', 'a+') for n in range(4)]\n"
+    (folder / "closing.py").write_text(closing + source)
+    done = subprocess.run(
+        [sys.executable, "-m", "streamproof", "check", "closing.py", "-q"],
+        capture_output=True, text=True, cwd=folder, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (150, "")
+    assert "closes files that are not its own" in done.stderr
+    assert [(folder / f"kept-{n}.txt").read_bytes() for n in range(4)] == [b""] * 4
