@@ -66,9 +66,9 @@ def _work() -> NoReturn:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     interrupts.finished(code)
-    sys.stdout = sys.stderr
+    answered, sys.stdout = sys.stdout, sys.stderr
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (answered, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
