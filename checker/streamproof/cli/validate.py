@@ -40,7 +40,7 @@ LONGEST = 240
 @click.command(
     "validate",
     cls=Verb,
-    short_help="Hold recorded runs against a model.",
+    short_help="Check recorded runs against a model.",
     example="streamproof validate runs/*/ --json verdicts.json --events events",
 )
 @click.argument("paths", nargs=-1, required=True, type=_Runs(path_type=Path, exists=True))
