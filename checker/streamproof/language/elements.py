@@ -8,6 +8,7 @@ from typing import Any
 from streamproof.language import places
 from streamproof.language.amounts import Indices, sort_of
 from streamproof.language.faithful import is_faithful
+from streamproof.language.lift import natural
 from streamproof.language.terms import Backward, Cases, Cell, Ref, Several, Term, describe, is_expr, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
@@ -18,6 +19,7 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BoolSort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -265,39 +267,45 @@ def distinct(world: World, items: list[tuple[Expr, Term]], equal: Any, loc: Loc)
 
 
 def ascending(value: Several, loc: Loc) -> Several:
-    """A local set of small numbers in ascending order, which is Python's order for them, as for a set of the state."""
-    parts = [_number(v) for _, v in value.items]
-    sorts = [p.sort for p in parts if p is not None and isinstance(p.sort, RangeSort)]
-    if parts and all(p is not None and p.sort == BOOL for p in parts):
-        cases = zip(value.items, parts, strict=True)
-        holds = [(there, part) for (there, _), part in cases if part is not None]
-        yes, no = b.or_([b.and_(h) for h in holds]), b.or_([b.and_((c, b.not_(p))) for c, p in holds])
-        return replace(value, items=tuple((c, v) for c, v in ((no, False), (yes, True)) if c is not b.FALSE))
-    if len(sorts) < len(parts) or len(parts) < 2:
+    """A local set of numbers in ascending order, as for a set of the state; a set of names as it was written.
+
+    Raises `ModelError` where the numbers are not of one kind, or differ by too much to try them one by one."""
+    found = [(there, _number(there, v, loc)) for there, v in value.items]
+    parts = [(there, term) for there, term in found if term is not None]
+    if len(found) < 2 or not parts:
         return value
-    low, high = min(s.lo for s in sorts), max(s.hi for s in sorts)
+    sorts = {term.sort for _, term in parts}
+    ranges = [sort for sort in sorts if isinstance(sort, RangeSort)]
+    if len(parts) < len(found) or (sorts != {BOOL} and len(ranges) < len(sorts)):
+        raise ModelError(
+            "the order of a local set that has numbers and other things",
+            loc=loc,
+            remedy="keep a set of numbers only, {v for v in ... if v is not None}, or loop over a tuple",
+        )
+    low, high = min((s.lo for s in ranges), default=0), max((s.hi for s in ranges), default=1)
     if high - low >= ASCENDING_LIMIT:
-        return value
+        raise ModelError(
+            f"the order of a local set of numbers from {low} to {high}",
+            loc=loc,
+            remedy=f"loop over range({low}, {high + 1}) and test whether each is in the set",
+        )
+    numbers: Iterable[int] = range(low, high + 1) if ranges else (False, True)
     items = []
-    for number in range(low, high + 1):
-        same = [
-            b.and_((there, b.eq(part, b.num(number), loc)))
-            for (there, _), part in zip(value.items, parts, strict=True)
-            if part is not None
-        ]
-        here = b.or_(same)
+    for number in numbers:
+        wanted = b.truth(number) if isinstance(number, bool) else b.num(number)
+        here = b.or_([b.and_((there, b.eq(term, wanted, loc))) for there, term in parts])
         if here is not b.FALSE:
             items.append((here, number))
     return replace(value, items=tuple(items))
 
 
-def _number(value: Term) -> Expr | None:
-    """A member of a local set as an integer term, if it is one."""
-    if is_expr(value):
-        return value
-    if type(value) is bool:
-        return b.truth(value)
-    return b.num(value) if type(value) is int else None
+def _number(there: Expr, value: Term, loc: Loc) -> Expr | None:
+    """A member of a local set as an integer or truth term, if it is one wherever it is `there`."""
+    term = natural(value, loc)
+    if term is not None and isinstance(term.sort, OptionSort) and b.and_((there, b.is_none(term))) is b.FALSE:
+        term = b.unwrap(term, loc)
+    sort = None if term is None else term.sort
+    return term if isinstance(sort.element if isinstance(sort, OptionSort) else sort, BoolSort | RangeSort) else None
 
 
 def _as_expr(value: Term) -> Expr:

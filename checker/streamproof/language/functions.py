@@ -147,11 +147,7 @@ class Functions(Expressions):
         if python:
             for a in (*args, *kwargs.values()):
                 refuse_used_up(a, loc)
-            self.world.callers.append(frame)
-            try:
-                return self.inline(function, args, kwargs, frame.depth + 1, loc)
-            finally:
-                self.world.callers.pop()
+            return self.inline(function, args, kwargs, frame.depth + 1, loc)
         if undecided is not None:
             raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
         raise ModelError(
@@ -294,11 +290,7 @@ class Functions(Expressions):
             return self.value(closure.node.body, inner)
         if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
             raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
-        self.world.callers.append(frame)
-        try:
-            self.block(closure.node.body, inner)
-        finally:
-            self.world.callers.pop()
+        self.block(closure.node.body, inner)
         return _result(inner, closure.node.body, loc)
 
     def _super(self, node: ast.Call, frame: Frame) -> Term:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from functools import reduce
-from typing import Any
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
 
 from streamproof.language.coerce import mismatch, unknown_member
 from streamproof.language.faithful import expect_faithful, is_faithful, plain
@@ -34,17 +34,20 @@ from streamproof.system.sorts import (
     values,
 )
 
+if TYPE_CHECKING:
+    from streamproof.language.world import World
+
 Unwrap = Callable[[Expr, bool], Expr]
 """Gives the value of an option where a value is needed; the flag says whether the option is a part of something."""
 
 
-def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None) -> Expr:
+def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, world: World | None = None) -> Expr:
     """`value` as an expression that can stand where `sort` is wanted; `ModelError` when it cannot.
 
     `value` holds no `Ref` and no `Cell`: those are read before (`places.resolved`). Without `unwrap`, an option is no
-    value of its element sort.
+    value of its element sort; with it, `world` says where the parts of a value are there.
     """
-    return _Lifting(loc, unwrap).lift(value, sort, False)
+    return _Lifting(loc, unwrap, world).lift(value, sort, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,18 @@ class _Lifting:
 
     loc: Loc | None
     unwrap: Unwrap | None
+    world: World | None
 
     def lift(self, value: Term, sort: Sort, inside: bool) -> Expr:
         loc = self.loc
         if is_expr(value):
             return self.fit(value, sort, inside)
         if isinstance(value, Cases):
-            return b.ite(value.cond, self.lift(value.then, sort, inside), self.lift(value.other, sort, inside), loc)
+            then, other = partial(self.lift, value.then, sort, inside), partial(self.lift, value.other, sort, inside)
+            if self.world is None or loc is None:
+                return b.ite(value.cond, then(), other(), loc)
+            chosen: Expr = self.world.either(value.cond, then, other, loc)
+            return chosen
         if isinstance(value, Undefined):
             raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
         expect_faithful(value, loc)
@@ -137,7 +145,11 @@ class _Lifting:
         return queue
 
     def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
-        made = [(there, self.lift(v, sort.element, True)) for there, v in items]
+        run = partial(self.lift, sort=sort.element, inside=True)
+        if self.world is None or self.loc is None:
+            made = [(there, run(v)) for there, v in items]
+        else:
+            made = list(self.world.of_each(items, run, self.loc))
         result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), self.loc)
         for there, part in made:
             result = b.ite(there, b.insert(result, part, self.loc), result, self.loc)
@@ -173,6 +185,8 @@ def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
     """
     if then is other or same(then, other):
         return then
+    if isinstance(then, Ref) and isinstance(other, Ref) and (then.root, then.path) == (other.root, other.path):
+        return min(then, other, key=lambda ref: ref.since)
     for side in (then, other):
         if isinstance(side, Undefined):
             return side

@@ -23,11 +23,20 @@ from streamproof.system.sorts import SCALARS, BoolSort, RangeSort, Sort
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A place in the state: a variable and the way into it. Steps of the path are ("index", Expr) or ("field", name)."""
+    """A reference to what lies at a place of the state: a variable and the way into it.
+
+    Steps of the path are ("index", Expr) or ("field", name). `since`: the generation of the state (`World.generation`)
+    in which it was evaluated; an assignment that replaces a container outdates the references to what lay there.
+    """
 
     root: str
     path: tuple[tuple[str, Any], ...]
     sort: Sort
+    since: int
+
+    def __str__(self) -> str:
+        steps = (f".{key}" if kind == "field" else f"[{known(key)[1]}]" for kind, key in self.path)
+        return f"s.{self.root}" + "".join("[...]" if step == "[None]" else step for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
