@@ -16,7 +16,7 @@ from streamproof.language.faithful import expect_faithful, is_faithful, plain
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Const, Expr, Insert, Ite, Push
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
@@ -29,8 +29,10 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TermRange,
     cardinality,
     compatible,
+    is_scalar,
     values,
 )
 
@@ -159,6 +161,35 @@ class _Lifting:
 def _joined(element: Sort, parts: list[Expr]) -> Sort:
     """The sort of the parts' own values; that of the declared element where there are none."""
     return reduce(b.join, (p.sort for p in parts)) if parts else element
+
+
+def widened(term: Expr, sort: Sort) -> Expr:
+    """A container that fits into `sort`, as one of that sort: other elements may be put into it later."""
+    if is_scalar(sort) or term.sort == sort:
+        return term
+    match sort, term:
+        case _, Const(value=value):
+            return b.const(sort, value)
+        case _, Ite(cond=cond, then=then, other=other):
+            return b.ite(cond, widened(then, sort), widened(other, sort), term.loc)
+        case ArraySort(index, element), _ if not isinstance(index, TermRange):
+            parts = [widened(b.select(term, b.const(index, key)), element) for key in values(index)]
+            return b.make_array(sort, parts, term.loc)
+        case RecordSort(fields), _:
+            return b.make_record(sort, [widened(b.field(term, name), part) for name, part in fields], term.loc)
+        case SetSort(), Insert(set_=rest, value=value):
+            return b.insert(widened(rest, sort), value, term.loc)
+        case SetSort(), _:
+            return b.union(term, b.const(sort, frozenset()), term.loc)
+        case QueueSort(element), Push(queue=rest, value=value):
+            return b.push(widened(rest, sort), widened(value, element), term.loc)
+        case QueueSort(element, capacity), _:
+            queue, n = b.const(sort, ()), b.length(term)
+            for at in range(capacity):
+                longer = b.push(queue, widened(b.peek(term, b.num(at)), element))
+                queue = b.ite(b.less(b.num(at), n), longer, queue)
+            return queue
+    return term
 
 
 def natural(value: Term, loc: Loc | None) -> Expr | None:

@@ -8,7 +8,7 @@ from typing import Any
 from streamproof.language import faithful
 from streamproof.language.coerce import unknown_member
 from streamproof.language.faithful import expect_faithful
-from streamproof.language.lift import lift, merge
+from streamproof.language.lift import lift, merge, widened
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, symbolic
 from streamproof.language.world import Replacement, World
 from streamproof.system import build as b
@@ -199,7 +199,7 @@ def write(world: World, ref: Ref, value: Term, loc: Loc, text: str) -> None:
     """Puts `value` at a place, checking that it is a value of the place's sort."""
     term = fitted(world, value, ref.sort, loc, f"the new {text}")
     world.check(b.not_(b.in_domain(term, ref.sort)), f"{text} leaves {ref.sort}", loc, (f"new {text}", term))
-    store(world, ref, term, loc)
+    store(world, ref, widened(term, ref.sort), loc)
 
 
 def replace_whole(world: World, ref: Ref, value: Term, loc: Loc, text: str) -> None:
