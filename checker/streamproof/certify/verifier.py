@@ -111,9 +111,8 @@ class Verifier:
                 endless = Endless(self, prop.name, prop.formula)
                 endless.end(endless.reachable(), ranks[prop.name])
             elif prop.kind is Kind.TERMINATION:
-                rank = ranks[prop.name]
                 for at, followers in enumerate(self.follow):
-                    if any(rank[to] >= rank[at] for to in followers):
+                    if any(ranks[prop.name][to] >= ranks[prop.name][at] for to in followers):
                         reject(f"the rank for {prop.name} does not fall from {self.shown(at)}")
         for proof in proofs:
             from streamproof.certify.verifier_induction import Induction  # Z3 takes long to load
