@@ -84,6 +84,12 @@ class Replacing(Writer):
             *(f"(lambda p, k: p[0] + k)({c}, {n})", f"(1 if {c} == {self.c(depth - 1)} else {n})", f"max({c}[1], {n})"),
             *(f"(1 if {n} in {c} else 0)", f"(2 if {n} % 3 in {e} else 1)", f"len({e} | {self.e(0)})", f"sum({e})"),
             *(f"sum(u * v for u, v in zip({c}, {self.c(depth - 1)}))", f"sum(v + {n} for v in {c})", f"min({c})"),
+            *(
+                f"sum(reversed({c}), {n})",
+                f"sum((v + {n} for v in {c}), {self.n(0)})",
+                f"max((v for v in {c}), default={n})",
+            ),
+            f"sum(v + k for (_, v), k in zip(enumerate({c}), [{n}, 1]))",
             *(f"{{0: {c}, 1: {self.c(0)}}}[0][1]", f"[{c}, {n}][0][0]", f"(1 if any(v == {n} for v in {c}) else 2)"),
             *(f"sum(v for v in (s.o, {n}) if v is not None)", "max(v for v in (s.o, s.r.n, s.o) if v is not None)"),
             *(f"len({{v for v in (s.o, {n}) if v is not None}})", f"({n} + {self.n(depth - 1)}) % 3"),

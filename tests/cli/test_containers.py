@@ -28,6 +28,15 @@ class M(Model):
         s.x, s.r, s.q, s.f = [2, 2], {"v": 2}, [], {2}
         return 0
 
+    def poke(self, s):
+        s.x[0] = 2
+        s.q.push(1)
+        return 0
+
+    def put(self, d):
+        d[0] = 1
+        return 0
+
     def first(self, pair, _):
         return pair[0]
 
@@ -129,6 +138,25 @@ def test_a_reference_to_a_replaced_container_is_refused(case: str, streamproof: 
     assert "m.py:" in done.err, done
     assert "stands for a container that the assignment to s." in done.err, done
     assert "read the state again" in done.err, done
+
+
+LAZY = {
+    "reversed": "s.a = sum(reversed(s.x), self.poke(s))",
+    "a generator": "s.a = sum((v for v in s.x), self.poke(s))",
+    "what a generator reads": "s.a = sum((len(s.q) + v for v in s.y), self.poke(s))",
+    "a generator and a default": "s.a = max((v for v in s.x), default=self.poke(s))",
+    "an enumeration in a zip": "s.a = sum(v + k for (_, v), k in zip(enumerate(s.x), [self.poke(s), 0]))",
+    "a local dict": "d = {0: s.i}\ns.a = sum(v + k for v, k in zip(d.values(), [self.put(d), 0]))",
+    "a generator that changes something": "s.a = sum((self.poke(s) + v for v in s.y), s.x[0])",
+}
+
+
+@pytest.mark.parametrize("case", LAZY)
+def test_what_changes_before_an_iterator_is_consumed_is_refused(case: str, streamproof: Any) -> None:
+    """Python's iterators look at containers, and evaluate generators, when the call is made."""
+    written(LAZY[case], "True")
+    done = streamproof("check", "m.py", "-q")
+    assert (done.code, "is evaluated bit by bit here, between other things" in done.err) == (150, True), done
 
 
 ORDER = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from streamproof.language import places
 from streamproof.language.amounts import between
-from streamproof.language.elements import distinct, elements, everywhere, refuse_lazy, sources, unconditional
+from streamproof.language.elements import distinct, elements, everywhere, iterator, refuse_lazy, sources, unconditional
 from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.operators import equal, integer
 from streamproof.language.temporal import formula, is_formula, together
@@ -277,7 +277,7 @@ def _enumerate(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc
         pairs = [(c, (start + i, v)) for i, (c, v) in enumerate(elements(world, whole, loc))]
     else:
         pairs = [(b.TRUE, (start + i, v)) for i, v in enumerate(unconditional(world, whole, loc))]
-    return Several(tuple(pairs), once=True, sources=sources(whole))
+    return iterator(world, pairs, (whole,))
 
 
 def _zip(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
@@ -286,8 +286,7 @@ def _zip(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> T
     columns = [unconditional(world, a, loc) for a in args]
     if kwargs.get("strict", False) and len({len(c) for c in columns}) > 1:
         raise ModelError("zip(..., strict=True) of collections of different lengths", loc=loc, remedy="match them")
-    rows = tuple((b.TRUE, row) for row in zip(*columns, strict=False))
-    return Several(rows, once=True, sources=sources(*args))
+    return iterator(world, [(b.TRUE, row) for row in zip(*columns, strict=False)], tuple(args))
 
 
 def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
@@ -297,7 +296,7 @@ def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc)
     if isinstance(whole, Several):
         raise ModelError(f"{describe(whole)} cannot be reversed", loc=loc, remedy="make it a list first")
     read = tuple(Backward(one) if isinstance(one, Ref) else one for one in sources(whole))
-    return Several(tuple(reversed(elements(world, whole, loc))), once=True, sources=read)
+    return iterator(world, reversed(elements(world, whole, loc)), read)
 
 
 def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from streamproof.language import places
@@ -43,6 +43,8 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     if isinstance(value, Cell):
         return [(b.TRUE, v) for v in world.content(value)]
     if isinstance(value, Several):
+        if any(now is not then for (_, now), (_, then) in zip(_held(world, value.seen), value.seen, strict=True)):
+            raise _between(loc)
         return list(value.items)
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort):
         if isinstance(value.sort.index, TermRange):
@@ -171,7 +173,7 @@ def sources(*given: Term) -> tuple[Cell | Ref | Backward, ...]:
     """The containers that values are, or are read from while they are consumed: local ones, and those of the state."""
     found: list[Cell | Ref | Backward] = []
     for value in given:
-        if isinstance(value, Cell | Ref):
+        if isinstance(value, Cell | Ref | Backward):
             found.append(value)
         elif isinstance(value, Several):
             found += value.sources
@@ -180,14 +182,46 @@ def sources(*given: Term) -> tuple[Cell | Ref | Backward, ...]:
     return tuple(found)
 
 
+def iterator(world: World, items: Iterable[tuple[Expr, Term]], over: tuple[Term, ...]) -> Several:
+    """What Python's iterator over some values gives: it looks at containers when it is consumed, as they are then."""
+    found = sources(*over)
+    refs = (one.ref if isinstance(one, Backward) else one for one in found)
+    looked: list[tuple[str | int, Any]] = [(one.root if isinstance(one, Ref) else one.number, None) for one in refs]
+    return Several(tuple(items), once=True, sources=found, seen=_held(world, looked))
+
+
+def generator(world: World, evaluate: Callable[[], list[tuple[Expr, Term]]]) -> Several:
+    """A generator expression, which Python evaluates when it is consumed."""
+    before: list[tuple[str | int, Any]] = [*world.state.items(), *world.heap.items()]
+    items = evaluate()
+    after = _held(world, before)
+    acts = any(now is not then for (_, now), (_, then) in zip(after, before, strict=True))
+    return Several(tuple(items), once=True, lazy=True, seen=after, acts=acts)
+
+
+def _held(world: World, looked: Iterable[tuple[str | int, Any]]) -> tuple[tuple[str | int, Any], ...]:
+    """What variables of the state (by name) and local containers (by number) hold now."""
+    return tuple((key, world.state[key] if isinstance(key, str) else world.heap.get(key)) for key, _ in looked)
+
+
+def refuse_early(operands: Sequence[Term], loc: Loc) -> None:
+    """Raises `ModelError` for a generator that changes something, which Python would do after the operands behind it."""
+    if any(isinstance(value, Several) and value.acts for value in operands[:-1]):
+        raise _between(loc)
+
+
 def refuse_lazy(value: Term, loc: Loc) -> None:
     """Raises `ModelError` for a generator expression where it would be evaluated bit by bit."""
     if isinstance(value, Several) and value.lazy:
-        raise ModelError(
-            "a generator is evaluated bit by bit here, between other things",
-            loc=loc,
-            remedy="make it a list, [... for ...], or filter inside the loop with 'if'",
-        )
+        raise _between(loc)
+
+
+def _between(loc: Loc) -> ModelError:
+    return ModelError(
+        "a generator is evaluated bit by bit here, between other things",
+        loc=loc,
+        remedy="make it a list, [... for ...], or filter inside the loop with 'if'",
+    )
 
 
 def refuse_used_up(value: Term, loc: Loc) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
 from streamproof.language.amounts import unveiled, watch
-from streamproof.language.elements import elements, in_order, refuse_iterator, refuse_used_up
+from streamproof.language.elements import elements, in_order, refuse_early, refuse_iterator, refuse_used_up
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.frames import is_standard
 from streamproof.language.guarded import called
@@ -100,6 +100,7 @@ class Functions(Expressions):
             if k.arg is None:
                 raise ModelError("'**' in a call is not part of the language", loc=loc, remedy="name the arguments")
             kwargs[k.arg] = self.value(k.value, frame)
+        refuse_early([*args, *kwargs.values()], loc)
         if isinstance(function, Method):
             label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
             return methods.method(self.world, function, args, kwargs, loc, label)

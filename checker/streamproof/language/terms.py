@@ -77,13 +77,16 @@ class Several:
     """Elements that are there under conditions: a local set, or what its first use uses up (`once`).
 
     A generator expression is `lazy`: Python evaluates it while it is consumed. `sources` are the containers, local ones
-    and those of the state, that Python would still look at then.
+    and those of the state, that Python would still look at then; `seen` is what variables and local containers held when the
+    elements were evaluated here, of all that may be looked at; `acts`: evaluating them changed something.
     """
 
     items: tuple[tuple[Expr, Any], ...]
     once: bool
     lazy: bool = False
     sources: tuple[Cell | Ref | Backward, ...] = ()
+    seen: tuple[tuple[str | int, Any], ...] = ()
+    acts: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

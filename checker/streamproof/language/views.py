@@ -255,10 +255,10 @@ class ArrayView(View):
         return cardinality(self._sort.index)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([look(self._sort.element, self._place.part(at)) for at in range(len(self))])
+        return (self[key] for key in values(self._sort.index))
 
     def __reversed__(self) -> Iterator[Any]:
-        return iter(list(self)[::-1])
+        return (self[key] for key in reversed(list(values(self._sort.index))))
 
     def __contains__(self, value: object) -> bool:
         return any(v == value for v in self)
