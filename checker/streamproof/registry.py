@@ -109,11 +109,9 @@ class Target:
             found += _of_parts(model, self.spec.carries)
         found += _own(cls, self.spec.properties)
         if cls.check_deadlock:
-            found.append(
-                Listed(DEADLOCK, Kind.DEADLOCK, "Every reachable state has a successor or is a declared legal end.")
-            )
+            found.append(Listed(DEADLOCK, Kind.DEADLOCK, "Every reachable state has a successor or is terminal."))
         if self.spec.termination:
-            found.append(Listed(TERMINATION, Kind.TERMINATION, "No behaviour goes on for ever."))
+            found.append(Listed(TERMINATION, Kind.TERMINATION, "Every behaviour is finite."))
         if cls.parts is Model.parts:  # which properties parts bring may depend on the parameters
             check_expected(self.spec, variant, [one.name for one in found])
         return tuple(found)

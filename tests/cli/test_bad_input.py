@@ -201,11 +201,13 @@ def test_bad_input(streamproof: Any, folder: Path, line: str, code: int, message
 
 
 def test_developers_get_the_traceback(streamproof: Any, folder: Path) -> None:
-    """`--traceback`, before or after the verb, lets the exception through."""
+    """`--traceback`, before or after the verb, shows it above the message, and changes no exit code."""
     (folder / "zero.py").write_text(FILES["zero.py"])
     for arguments in (("--traceback", "check", "zero.py"), ("check", "zero.py", "--traceback")):
-        with pytest.raises(Exception, match="ZeroDivisionError"):
-            streamproof(*arguments)
+        done = streamproof(*arguments)
+        assert done.code == 150
+        assert done.err.startswith("Traceback (most recent call last):\n")
+        assert "\nstreamproof: error: zero.py:" in done.err
 
 
 @pytest.mark.parametrize("words", [("--topology", "diamon"), ("-p", "topology=diamon")])

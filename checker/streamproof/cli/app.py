@@ -84,7 +84,9 @@ def run(arguments: Sequence[str]) -> int:
         return int(code or 0)
     except BaseException as error:
         if context is not None and context.meta.get(TRACEBACK):
-            raise
+            import traceback
+
+            traceback.print_exception(error)
         if interrupts.requested() and isinstance(error, Exception):  # what an interrupt becomes in somebody else's code
             error = KeyboardInterrupt()
         return int(_explain(error))

@@ -13,10 +13,10 @@ from typing import Any, TextIO
 from streamproof.system.errors import InputError
 from streamproof.system.files import (
     FOLDER_LIST,
-    JSON,
     SUFFIXES,
     Content,
     Form,
+    answer_form,
     expect_writable,
     form_of,
     is_plain,
@@ -50,13 +50,13 @@ def standard_output() -> TextIO:
     return _reserved[-1] if _reserved else sys.stdout
 
 
-def write_json(document: Any, where: str, form: Form = JSON) -> None:
-    """Write JSON data to the file `where`, or to standard output for ``-``."""
+def write_json(document: Any, where: str, form: Form | None = None) -> None:
+    """Write JSON data to the file `where`, or to standard output for ``-``; the form is that of its ``schema``."""
     text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     if where == STANDARD:
         inner(standard_output()).write(text)
     else:
-        write(Path(where), text, form)
+        write(Path(where), text, form or answer_form(document["schema"]))
 
 
 def people(json_to: str | None) -> TextIO:
@@ -64,10 +64,13 @@ def people(json_to: str | None) -> TextIO:
     return sys.stderr if json_to == STANDARD else standard_output()
 
 
-def expect_json_writable(where: str | None, form: Form = JSON) -> None:
-    """Raise `SystemFailure` now when ``--json`` names a file that could not be written after hours of work."""
+def expect_json_writable(where: str | None, form: Form | str) -> None:
+    """Raise `SystemFailure` now when ``--json`` names a file that could not be written after hours of work.
+
+    `form` is the form of the answer, or its schema.
+    """
     if where is not None and where != STANDARD:
-        expect_writable(Path(where), form)
+        expect_writable(Path(where), answer_form(form) if isinstance(form, str) else form)
 
 
 @dataclass

@@ -144,8 +144,8 @@ class Checkpoints:
                     expect_writable(self._folder / name, CHECKPOINT)
             self._replace(None)
             for name in FILES:
-                with open_own(self._folder / name, create=True) as file:
-                    file.truncate(0)
+                (self._folder / name).unlink(missing_ok=True)  # a hard link of it stays as it is
+                open_own(self._folder / name, create=True).close()
         except OSError as error:
             raise SystemFailure(
                 f"{self._folder} cannot be written: {error.strerror}", remedy="name another folder"
