@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError, Loc
+from streamproof.system.reading import expect_unicode
 from streamproof.system.records import dataclass
 
 Kind = Literal["events", "verdicts"]
@@ -84,8 +85,7 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
         empty = True
         for path, explicit in _files(given, without):
             empty = False
-            if not _is_unicode(path):
-                raise InputError(f"{path!r}: this file name is not valid UTF-8", remedy="rename the file")
+            expect_unicode(path)
             key = os.path.realpath(path)
             if key in sources or key in skipped:
                 continue
@@ -116,15 +116,6 @@ _EXPECTED = (
 def opened(path: str, compressed: bool) -> BinaryIO:
     """The bytes of a file, decompressed when it is gzip."""
     return cast(BinaryIO, gzip.open(path, "rb")) if compressed else open(path, "rb")
-
-
-def _is_unicode(path: str) -> bool:
-    """Whether tables and pages, which are UTF-8, can name this file."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _files(given: Path, without: Path | None) -> Iterator[tuple[str, bool]]:

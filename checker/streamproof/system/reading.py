@@ -37,10 +37,19 @@ def why_no_file(path: Path) -> str:
 
 
 def expect_file(path: Path | str, remedy: str = "check the path") -> None:
-    """Raises `InputError` for a path that is no regular file."""
+    """Raises `InputError` for a path that is no regular file, or has a name that no message and no trace could show."""
+    expect_unicode(str(path))
     why = why_no_file(Path(path))
     if why:
         raise InputError(f"{path} {why}", remedy=remedy)
+
+
+def expect_unicode(path: str) -> None:
+    """Raises `InputError` for a path that tables, traces and pages, which are UTF-8, cannot name."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{path!r}: this file name is not valid UTF-8", remedy="rename the file") from None
 
 
 def read_text(path: Path) -> str:
