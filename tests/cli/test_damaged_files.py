@@ -127,3 +127,31 @@ def test_a_point_of_another_form(at: str, value: Any, why: str, folder: Path, st
     note = "out/points.ndjson: not all of the points kept there are used: the one on line 3 is damaged: "
     assert (done.code, f"{note}{why}" in done.out) == (0, True), done
     assert len((folder / POINTS).read_text().splitlines()) == len(lines)
+
+
+@pytest.mark.spark
+def test_one_damaged_file_does_not_end_a_report(folder: Path, streamproof: Command) -> None:
+    """In a folder it is named and left out; by itself it is refused, and so is a folder that holds nothing else."""
+    event = {"trace": "t", "process": "p", "seq": 0, "event": "start"}
+    damaged = {
+        "deep.ndjson": DEEP.encode(),
+        "long.ndjson": b"[" + b" " * 17_000_000,
+        "rubbish.jsonl": b"no json\n",
+        "no-event.ndjson": b'{"event": 3}\n',
+        "cut.parquet": b"PAR1 and no more",
+        "cut.ndjson.gz": b"\x1f\x8b\x08",
+        "later.json": b'{"schema": "streamproof.verdict/2", "run": "a"}\n',
+        os.fsdecode(b"n\xff.ndjson"): b"{}",
+    }
+    for at in ("good", "bad"):
+        (folder / at).mkdir()
+        for name, text in damaged.items():
+            (folder / at / name).write_bytes(text)
+    (folder / "good" / "run.ndjson").write_text(json.dumps(event) + "\n")
+    for place in ("bad", *(f"bad/{name}" for name in damaged)):
+        assert streamproof("report", place, "--out", "page", "--master", "local[1]").code == 2
+    done = streamproof("report", "good", "--out", "page", "--master", "local[1]", "--json", "report.json")
+    assert done.code == 0, done.err
+    left_out = {item["path"]: item["reason"] for item in json.loads((folder / "report.json").read_text())["skipped"]}
+    assert {*left_out} == {f"good/{name}" for name in damaged if name.isascii()} | {"good/n\\udcff.ndjson"}
+    assert left_out["good/rubbish.jsonl"] == "line 1: this line is not a JSON object"

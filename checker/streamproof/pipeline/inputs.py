@@ -74,22 +74,31 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
     """Find and classify every file that `inputs` (files, folders, glob patterns) name, each once.
 
     Files under `without` (the folder that the report goes to) are not inputs. A file named one by one must be usable;
-    in folders and patterns, what is something else is skipped. Raises `InputError` for a path that does not exist, a
-    file that cannot be read or is of a version unknown here, and when nothing usable is left.
+    in folders and patterns, what is something else, cannot be read, or is of a version unknown here is skipped. Raises
+    `InputError` for a path that does not exist, for such a file named by itself, and when nothing usable is left.
     """
     if not inputs:
         raise InputError("no inputs given", remedy="name event logs, verdict files, or folders that hold them")
     sources: dict[str, Source] = {}
     skipped: dict[str, Skipped] = {}
+    damaged: list[InputError] = []
     for given in inputs:
         empty = True
         for path, explicit in _files(given, without):
             empty = False
-            expect_unicode(path)
             key = os.path.realpath(path)
             if key in sources or key in skipped:
                 continue
-            found = _classify(path)
+            try:
+                expect_unicode(path)
+                found = _classify(path)
+            except InputError as problem:
+                if explicit:
+                    raise
+                damaged.append(problem)
+                at = f"line {problem.loc.line}: " if problem.loc else ""
+                shown = path.encode(errors="backslashreplace").decode()
+                found = Skipped(shown, at + problem.message.removeprefix(f"{path}: "))
             if isinstance(found, Source):
                 sources[key] = found
             elif explicit and found.reason != _EMPTY:
@@ -98,6 +107,8 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
                 skipped[key] = found
         if empty:
             raise InputError(f"{given}: there is no file in this folder", remedy=_EXPECTED)
+    if damaged and not sources:
+        raise damaged[0]
     if not sources:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in list(skipped.values())[:3])
         raise InputError(
