@@ -251,8 +251,11 @@ def test_a_trace_from_standard_input(streamproof: Any, folder: Path, monkeypatch
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("9" * 5000, "low.itf.json:{line}: an integer has more than 4,300 digits"),
-        ("[" * 100_000 + "]" * 100_000, "low.itf.json:{line}: values are nested too deeply"),
+        ("9" * 5000, "low.itf.json:{line}: a number has more than 300 digits, which is the limit"),
+        (
+            "[" * 100_000 + "]" * 100_000,
+            "low.itf.json:{line}: lists and objects are nested deeper than 500, which is the limit",
+        ),
         ('{"#bigint": "3"}, "once": 1, "once": 2', "low.itf.json:{line}: the key 'once' occurs twice in one object"),
         ('{"#bigint": "3"}, "n": 2', "low.itf.json: the key 'n' occurs twice in one object"),
     ],

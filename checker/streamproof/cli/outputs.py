@@ -10,6 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO
 
+from streamproof.system.errors import InputError
 from streamproof.system.files import (
     FOLDER_LIST,
     SUFFIXES,
@@ -24,6 +25,7 @@ from streamproof.system.files import (
     write,
 )
 from streamproof.system.foreign import inner
+from streamproof.system.reading import read_json
 from streamproof.system.records import dataclass
 
 STANDARD = "-"
@@ -115,12 +117,10 @@ class Folder:
     def _ours(self) -> dict[str, str]:
         """The files listed; the list may be anybody's, so names that lead elsewhere are passed over."""
         try:
-            found = json.loads((self.path / self.LIST).read_text(encoding="utf-8"))["files"]
-        except (OSError, ValueError, KeyError, TypeError):
+            found = read_json(self.path / self.LIST, {"files": {str: str}})["files"]
+        except InputError:
             return {}
-        if not isinstance(found, Mapping):
-            return {}
-        return {n: str(shows) for n, shows in found.items() if is_plain(n) and n.endswith((*SUFFIXES,))}
+        return {n: shows for n, shows in found.items() if is_plain(n) and n.endswith((*SUFFIXES,))}
 
     def _note(self, files: Mapping[str, str]) -> None:
         document = {"about": "files that streamproof wrote here and may replace", "files": dict(sorted(files.items()))}
