@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from streamproof.language.model import Model
+from streamproof.language.sources import code_of
 
 MOST = 64
 """The most integers that are returned, the least in size first."""
@@ -51,7 +52,7 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     elif isinstance(value, cached_property):
         yield from _in(value.func, seen, depth)
     elif isinstance(value, types.FunctionType):
-        yield from _in_code(value.__code__, value.__globals__, seen, depth)
+        yield from _in_code(code_of(value), value.__globals__, seen, depth)
         yield from _in((value.__defaults__, value.__kwdefaults__), seen, depth)
         for cell in value.__closure__ or ():
             try:
