@@ -48,6 +48,8 @@ _GENERATED = frozenset(
 """Methods that data classes and named tuples have from text."""
 _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 """Exceptions by which Python itself says that something is at its end."""
+_OF_THE_CLASS = frozenset({"__new__", "__class_getitem__", "__init_subclass__"})
+"""Methods with two underscores that do not belong to the objects."""
 _OWN = __file__
 _ANY = Amount(b.TRUE)
 
@@ -184,7 +186,7 @@ def _left(error: BaseException) -> None:
     own.doubt(
         error,
         Undecided(
-            f"{type(error).__name__} ({error}) is caught, which no 'raise' of the model raised: some numbers may have no such error",
+            f"{type(error).__name__} ({error}) is caught, which no 'raise' of the model raised: numbers may not have it",
             loc=_raised_at(error) or own.place() or caller(),
             remedy="ask before, instead of catching what Python raises",
         ),
@@ -280,9 +282,9 @@ def _methods_in_c(kind: type) -> Iterator[tuple[str, Any]]:
     """Methods with two underscores of a class that are no functions of the user's, and not bound to its objects."""
     for name, value in list(vars(kind).items()):
         inner = value.__func__ if isinstance(value, staticmethod) else value
-        if name.startswith("__") and name.endswith("__") and isinstance(inner, types.BuiltinFunctionType | partial):
-            if name not in ("__new__", "__class_getitem__", "__init_subclass__"):
-                yield name, value
+        special = name.startswith("__") and name.endswith("__") and name not in _OF_THE_CLASS
+        if special and isinstance(inner, types.BuiltinFunctionType | partial):
+            yield name, value
 
 
 def _entered(frame: types.FrameType) -> None:
@@ -294,9 +296,7 @@ def _entered(frame: types.FrameType) -> None:
     if is_standard(file):
         if not is_users(by.f_code.co_filename) or is_sound_code(code):
             return
-    elif file.startswith("<") and _is_elsewhere(frame):
-        return
-    elif is_installed(file) and not is_users(by.f_code.co_filename) and by.f_code.co_filename != _OWN:
+    elif _is_elsewhere(frame) if file.startswith("<") else is_installed(file) and not _is_users_call(by):
         return
     names = [frame.f_globals[n] for n in code.co_names if n in frame.f_globals]
     free = reached([*frame.f_locals.values(), *([] if is_standard(file) else names)])
@@ -306,6 +306,12 @@ def _entered(frame: types.FrameType) -> None:
             _line(frame) if not is_standard(file) else _line(by),
             "write it as a function in the model's file",
         )
+
+
+def _is_users_call(frame: types.FrameType) -> bool:
+    """Whether a frame is the user's, or calls for the user."""
+    file = frame.f_code.co_filename
+    return is_users(file) or file == _OWN
 
 
 def _line(frame: types.FrameType) -> Any:

@@ -132,9 +132,9 @@ class _Guarding(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name):
-            if node.func.id in _AS_WRITTEN or (node.func.id == "super" and not node.args):
-                return node
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in _AS_WRITTEN or (name == "super" and not node.args):
+            return node
         return ast.copy_location(ast.Call(_guard(CALL), [node.func, *node.args], node.keywords), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:

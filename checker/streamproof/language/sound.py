@@ -38,7 +38,7 @@ _LISTED: list[Any] = [
     bool, int, float, complex, str, sum, min, max, any, all, sorted, len, iter, next, isinstance, callable, getattr,
     setattr, hasattr, delattr, abs, round, divmod, pow, repr, format, hash, print, vars, object, range,
     *(v for n, v in vars(itertools).items() if not n.startswith("_")),
-    *(v for n, v in vars(operator).items() if n in operator.__all__ and v not in (operator.is_, operator.is_not, operator.mod, operator.imod)),
+    *(getattr(operator, n) for n in operator.__all__ if n not in ("is_", "is_not", "mod", "imod")),
     functools.partial, functools.reduce, functools.lru_cache, functools.cache, functools.wraps, functools.update_wrapper,
     functools.cmp_to_key, functools.cached_property, functools.partialmethod, functools.total_ordering,
     functools.singledispatch,
@@ -52,7 +52,7 @@ _LISTED: list[Any] = [
     typing.cast, typing.NamedTuple, typing.Generic, typing.Protocol,
 ]  # fmt: skip
 _CONTAINERS: tuple[type, ...] = (
-    list, tuple, dict, set, frozenset, collections.deque, collections.defaultdict, collections.OrderedDict, property,
+    list, tuple, dict, set, frozenset, collections.deque, collections.defaultdict, collections.OrderedDict,
     types.MappingProxyType, types.GeneratorType, enumerate, zip, map, filter, reversed, BaseException, type(iter([])),
     type(iter(())), type(iter({})), type(iter(set())), type({}.keys()), type({}.values()), type({}.items()),
     *(v for v in vars(itertools).values() if isinstance(v, type)),
@@ -71,6 +71,7 @@ _WITH = (
 
 _SOUND = {id(f): f for f in _LISTED}
 _DESCRIBED = {id(d): d for kind in _CONTAINERS for d in vars(kind).values() if callable(d)}
+_DESCRIBED |= {id(d): d for d in (property.getter, property.setter, property.deleter)}
 _CLASS_MADE = {
     id(d): d for kind in _CONTAINERS for d in vars(kind).values() if type(d) is types.ClassMethodDescriptorType
 }
@@ -144,7 +145,7 @@ def _is_bound(function: Any, args: tuple[Any, ...]) -> bool:
     if function.__name__ == "__new__":
         return isinstance(owner, type) and function == vars(owner).get("__new__") and _is_sound_type(owner)
     for kind in owner.__mro__ if isinstance(owner, type) else type(owner).__mro__:
-        found = vars(kind).get(function.__name__)
+        found: Any = vars(kind).get(function.__name__)
         if type(found) not in _IN_C:
             continue
         bound = found.__get__(None, owner) if isinstance(owner, type) else found.__get__(owner, type(owner))
