@@ -58,12 +58,14 @@ def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """``function(*args, **kwargs)``, guarded. Raises `Undecided` where it looks at a free parameter."""
     if watch() is None:
         return function(*args, **kwargs)
-    if isinstance(function, types.FunctionType):
+    if isinstance(function, types.FunctionType) and function is not called:
         return _run(function, args, kwargs)
     if isinstance(function, types.MethodType):
         return called(function.__func__, function.__self__, *args, **kwargs)
     if isinstance(function, partial):
         return called(function.func, *function.args, *args, **{**function.keywords, **kwargs})
+    if function is called:
+        return called(*args, **kwargs)
     if function is range:
         return indices(*args, **kwargs)
     given = (*args, *kwargs.values())

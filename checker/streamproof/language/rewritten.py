@@ -129,6 +129,12 @@ class _Guarding(ast.NodeTransformer):
     def __init__(self) -> None:
         self._owner = ""
         self._chained = 0
+        self._texts = False
+        """Whether the file keeps annotations as texts."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        self._texts |= node.module == "__future__" and any(name.name == "annotations" for name in node.names)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -181,12 +187,18 @@ class _Guarding(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         node.target = self.visit(node.target)
         node.value = None if node.value is None else self.visit(node.value)
+        node.annotation = node.annotation if self._texts else self.visit(node.annotation)
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         node.decorator_list = [self._decorator(d) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [None if d is None else self.visit(d) for d in node.args.kw_defaults]
+        if not self._texts:
+            for given in ast.walk(node.args):
+                if isinstance(given, ast.arg) and given.annotation is not None:
+                    given.annotation = self.visit(given.annotation)
+            node.returns = None if node.returns is None else self.visit(node.returns)
         body = self._all(node.body)
         first = body[0]
         text = (

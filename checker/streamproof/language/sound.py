@@ -22,9 +22,11 @@ import sys
 import types
 import typing
 from collections.abc import Iterable
+from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
-from streamproof.language.amounts import Amount, Indices
+from streamproof.language.amounts import Amount, Hostile, Indices
 from streamproof.language.frames import PACKAGE
 from streamproof.language.rewritten import functions_of, is_users
 from streamproof.language.sources import codes
@@ -163,7 +165,21 @@ def _is_sound_python(function: Any) -> bool:
     if not isinstance(function, types.FunctionType):
         return False
     code = function.__code__
-    return is_sound_code(code) or code.co_filename.startswith(PACKAGE) or is_users(code.co_filename)
+    return is_sound_code(code) or is_users(code.co_filename) or id(code) in _public()
+
+
+@lru_cache(maxsize=1)
+def _public() -> dict[int, types.CodeType]:
+    """The code of what a model may import from streamproof, and of the methods of its classes."""
+    found: dict[int, types.CodeType] = {}
+    door = import_module("streamproof")
+    for value in (getattr(door, name) for name in door.__all__):
+        kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
+        members = [m for kind in kinds if _is_ours(kind) for m in vars(kind).values()]
+        for member in (value, *(getattr(m, "__func__", getattr(m, "fget", m)) for m in members)):
+            if isinstance(member, types.FunctionType):
+                found.update((id(code), code) for code in codes(member.__code__))
+    return found
 
 
 def _is_sound_type(kind: type) -> bool:
@@ -195,7 +211,9 @@ def _is_text(made: Any) -> bool:
 
 
 def _is_ours(kind: type) -> bool:
-    """Whether a class is streamproof's own."""
+    """Whether a class is streamproof's own, and no model's business to look for."""
+    if kind is Amount or kind is Indices or kind is Hostile:
+        return False
     home = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
     if home is None or not str(getattr(home, "__file__", "")).startswith(PACKAGE):
         return False
