@@ -42,10 +42,6 @@ from streamproof.system.unbounded import Undecided
 
 _APART = frozenset({type(None), bool, str})
 """Types of which no value is a number's object."""
-_GENERATED = frozenset(
-    f"__{name}__" for name in ["init", "new", "eq", "lt", "le", "gt", "ge", "hash", "repr", "setattr", "delattr"]
-)
-"""Methods that data classes and named tuples have from text."""
 _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 """Exceptions by which Python itself says that something is at its end."""
 _OF_THE_CLASS = frozenset({"__new__", "__class_getitem__", "__init_subclass__"})
@@ -298,7 +294,7 @@ def _entered(frame: types.FrameType) -> None:
     if is_standard(file):
         if not is_users(by.f_code.co_filename) or is_sound_code(code):
             return
-    elif _is_elsewhere(frame) if file.startswith("<") else is_installed(file) and not _is_users_call(by):
+    elif _is_generated(frame) or ((is_installed(file) or not is_users(file)) and not _is_users_call(by)):
         return
     names = [frame.f_globals[n] for n in code.co_names if n in frame.f_globals]
     free = reached([*frame.f_locals.values(), *([] if is_standard(file) else names)])
@@ -311,23 +307,27 @@ def _entered(frame: types.FrameType) -> None:
 
 
 def _is_users_call(frame: types.FrameType) -> bool:
-    """Whether a frame is the user's, or calls for the user."""
+    """Whether a frame is the user's, or calls for the user; so may text and the standard library."""
     file = frame.f_code.co_filename
-    return is_users(file) or file == _OWN
+    return not file.startswith(PACKAGE) or file == _OWN
 
 
 def _line(frame: types.FrameType) -> Any:
     """Where a function begins; of one that was made from text, the line that runs it."""
     code = frame.f_code
-    if not code.co_filename.startswith("<"):
+    if is_users(code.co_filename):
         return Loc(code.co_filename, frame.f_lineno or code.co_firstlineno, code.co_name)
     by: types.FrameType | None = frame
-    while by is not None and by.f_code.co_filename.startswith(("<", PACKAGE)):
+    while by is not None and not is_users(by.f_code.co_filename):
         by = by.f_back
     return Loc(code.co_filename, 1, code.co_name) if by is None else Loc(by.f_code.co_filename, by.f_lineno)
 
 
-def _is_elsewhere(frame: types.FrameType) -> bool:
-    """Whether a function was made from text by the standard library or by streamproof, and not by the user's code."""
-    back = None if frame.f_back is None else frame.f_back.f_code.co_filename
-    return frame.f_code.co_name in _GENERATED or back is None or is_standard(back)
+def _is_generated(frame: types.FrameType) -> bool:
+    """Whether a method was made from text for a data class or a named tuple."""
+    code = frame.f_code
+    if not code.co_filename.startswith("<"):
+        return False
+    if code.co_names == ("_tuple_new",):
+        return bool(frame.f_globals.get("_tuple_new") == tuple.__new__)
+    return code.co_qualname.startswith("__create_fn__.<locals>.__")

@@ -187,7 +187,8 @@ def _is_sound_type(kind: type) -> bool:
     if id(kind) in _SOUND or _is_ours(kind):
         return True
     maker = _found(type(kind), "__call__")
-    if id(type(kind)) not in _METAS and not isinstance(maker, types.FunctionType | functools.partial):
+    known = id(type(kind)) in _METAS or id(maker) in _SOUND
+    if not known and not isinstance(maker, types.FunctionType | functools.partial):
         return False
     for base in kind.__mro__:
         if id(base) in _SOUND or _is_ours(base):
