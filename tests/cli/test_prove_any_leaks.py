@@ -756,7 +756,7 @@ w = sorted(['bb', 'a'], key=len)
 t = ', '.join(map(str, [1, 2])) + f'{3}' + '%d' % 4 + json.dumps({'a': [1]})
 re.match('a', 'ab')
 self.k = math.comb(5, 2) + int('3') + max(3, 4) + len(t.split(','))
-assert isinstance(self, M) and type(self).__name__ == 'M' and w
+assert isinstance(self, Trap) and type(self).__name__ == 'Trap' and w
 return False
 """,
     ),
