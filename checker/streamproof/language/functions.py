@@ -168,6 +168,9 @@ class Functions(Expressions):
         except StreamproofError as error:
             raise ModelError(error.message, loc=error.loc or loc, remedy=error.remedy) from None
         except operators.CERTAIN as error:
+            own = watch()
+            if own is not None:
+                own.trust(error)
             self.world.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
             raise Halt from None
         except Exception as error:
