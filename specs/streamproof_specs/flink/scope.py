@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, read_rest
-from streamproof.conformance.flink.logfiles import UNORDERED, read_lines
+from streamproof.conformance.flink.logfiles import read_lines
 from streamproof.conformance.flink.reader import TORN
 from streamproof.conformance.flink.records import MORE
 from streamproof.system.errors import InputError, Loc
@@ -97,14 +97,6 @@ def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:
                 return scheduler == "Adaptive"
     said = {e.event for e in master}
     return "sched.adaptive" in said or said.isdisjoint(("failover.strategy", "sched.strategy", "failover.restart"))
-
-
-def unordered(run: FlinkRun, job: str) -> str | None:
-    """Why nothing is sure of a job whose lines are in a rotated log of unknown order."""
-    for name in dict.fromkeys(e.process for e in run.of_job(job)):
-        if not run.processes[name].ordered:
-            return f"the order of the log of {name} is not known: {UNORDERED}"
-    return None
 
 
 def damage(run: FlinkRun) -> tuple[Loc, ...]:

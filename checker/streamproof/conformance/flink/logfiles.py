@@ -128,7 +128,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
     return runs
 
 
-def by_process(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessLog]:
+def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessLog]:
     """The logs of a run, one for each process, by name. What is there twice is read once and reported."""
     named = _Named()
     for file in run.skipped:
