@@ -9,7 +9,7 @@ demands it: a task is received after it was deployed, the JobManager holds it fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
@@ -112,6 +112,8 @@ class Attempts:
     """The number of edges that leave each vertex, where the job graph is complete."""
     _lines: dict[str, _Lines] = field(default_factory=dict)
     _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
+    _strange: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Lines of TaskManagers about attempts that these never received."""
     _speaks: dict[str, set[str]] = field(default_factory=dict)
     _place: dict[str, str] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
@@ -184,6 +186,32 @@ class Attempts:
         self._clocks = Clocks.of(self.run.events)
         self._wrong |= contradictions(events, self.outputs)
         self._check_requests(events)
+        self._strange = {
+            (e.process, e.seq): text for e in events if (text := self._never_received(e, received)) is not None
+        }
+        self._wrong |= self._strange | dict(self._unasked())
+
+    def _never_received(self, event: Event, received: Collection[tuple[str, str]]) -> str | None:
+        """Why a line of a TaskManager whose log is there from its start cannot name the attempt that it names."""
+        process = self.run.processes[event.process]
+        if event.event not in TASK_LINES | STORE_LINES or not process.started or len(process.files) > 1:
+            return None
+        attempt = event.args.get("attempt") or event.args["producer"]
+        if "tm.submit" not in self._speaks[event.process] or (event.process, attempt) in received:
+            return None
+        about = "a partition of " if event.event in STORE_LINES else ""
+        return f"the line is about {about}{attempt}, which {process.tm or process.name} never received"
+
+    def _unasked(self) -> Iterator[tuple[tuple[str, int], str]]:
+        """Tasks that switch to CANCELING without the line that `Task.cancelExecution` writes before, at the same level."""
+        for lines in self._lines.values():
+            for events in lines.tasks.values():
+                asked = False
+                for event in events:
+                    asked |= event.event == "tm.failext" and event.args["what"] == "cancel"
+                    if event.event == "tm.transition" and event.args["new"] == "CANCELING" and not asked:
+                        why = f"{lines.name}#{lines.number} is CANCELING, but no line before says that it is to be cancelled"
+                        yield (event.process, event.seq), why
 
     def _of(self, text: str, event: Event | None) -> _Lines:
         lines = self._lines.setdefault(text, _Lines())
@@ -239,7 +267,8 @@ class Attempts:
         watched = {
             p: es
             for p, es in lines.tasks.items()
-            if self._from_start(p, es) and not self._may_lack([e for e in es if e.event in TASK_LINES])
+            if any((e.process, e.seq) in self._strange for e in es)
+            or (self._from_start(p, es) and not self._may_lack([e for e in es if e.event in TASK_LINES]))
         }
         if not self._watching(place, lines, watched):
             hidden |= OF_TASK

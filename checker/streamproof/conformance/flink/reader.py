@@ -33,6 +33,8 @@ from streamproof.system.errors import InputError
 from streamproof.system.records import dataclass
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
+_START: Final = "Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "
+"""What a TaskManager logs before it can receive a task."""
 _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
 _RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S{1,500}+) \.")
@@ -85,6 +87,7 @@ class _Reader:
     role: Role = "unknown"
     tm: str | None = None
     newest: str = ""
+    started: bool = False
     repetitions: Repetitions = field(default_factory=Repetitions)
 
     def read(self) -> FlinkRun:
@@ -134,6 +137,7 @@ class _Reader:
         self.seq = 0
         self.role = "unknown"
         self.tm = None
+        self.started = False
         self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
         clock, order = Clock(self.problems.append), Order()
@@ -154,7 +158,7 @@ class _Reader:
         self._doubt_delivery(log.process, order)
         if not log.ordered:
             self.unsure[log.process] = f"the order of the log of {log.process} is not known: {UNORDERED}"
-        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files))
+        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), self.started)
 
     def _doubt_delivery(self, process: str, order: Order) -> None:
         """Report repeated lines; note why the log of a process may not show what the process did."""
@@ -214,6 +218,7 @@ class _Reader:
                 self._report(record, f"the message has more than {LONGEST:,} characters; it is not read")
             elif not record.detail and _UNCLOSED.search(message):
                 self._report(record, "the line seems to be cut: it ends within a bracket")
+        self.started = self.started or (self.seq == 0 and message.startswith(_START))
         if self.version is None and "(Version: " in message:
             found = _VERSION.search(message)
             self.version = found[1] if found else None

@@ -20,12 +20,14 @@ Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it."""
+    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it; `started` says that a
+    TaskManager's log begins with its start, before all events."""
 
     name: str
     role: Role
     tm: str | None
     files: tuple[str, ...]
+    started: bool = False
 
 
 @dataclass(frozen=True, slots=True)
