@@ -37,6 +37,8 @@ Session = tuple[str, str]
 """A JobMaster: its process and the execution graph that it built for the job; empty before a log tells."""
 
 _REQUESTS = frozenset({"part.reqremote", "part.reqlocal", "net.partreq.client", "gate.retrigger"})
+SAMPLED = 2
+"""Lines without the line at DEBUG that always comes first, by which sampling is told from one line that was removed."""
 
 
 @lru_cache(maxsize=64)
@@ -72,6 +74,11 @@ def in_sessions(events: Iterable[Event]) -> Iterator[tuple[Event, Session]]:
         if event.event == "job.graph":
             graphs[event.process] = event.args["graph"]
         yield event, (event.process, graphs.get(event.process, ""))
+
+
+def _stored(event: Event) -> tuple[str, str, str]:
+    """The process with a partition, its dataset, its producer."""
+    return event.process, event.args["dataset"], event.args["producer"]
 
 
 def is_replayed(event: Event, session: Session) -> bool:
@@ -112,6 +119,7 @@ class Attempts:
     """The number of edges that leave each vertex, where the job graph is complete."""
     _lines: dict[str, _Lines] = field(default_factory=dict)
     _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
+    _partitions: list[Event] = field(default_factory=list)
     _strange: dict[tuple[str, int], str] = field(default_factory=dict)
     """Lines of TaskManagers about attempts that these never received."""
     _speaks: dict[str, set[str]] = field(default_factory=dict)
@@ -134,6 +142,35 @@ class Attempts:
         self._gather()
         for text, lines in self._lines.items():
             yield self._task(text, lines)
+
+    @property
+    def sampled(self) -> str | None:
+        """Why a contradiction of the TaskManagers' lines proves nothing: several lines at DEBUG are missing, and not one
+        alone, as where an appender discards them or takes a sample. To be asked when the tasks were drawn up."""
+        registered = {_stored(e) for e in self._partitions if e.event == "part.registered"}
+        writes: dict[str, set[str]] = {}
+        for _, dataset, producer in registered:
+            writes.setdefault(Attempt.parse(producer).vertex, set()).add(dataset)
+        lacking = set()
+        for text, lines in self._lines.items():
+            for process, events in lines.tasks.items():
+                reached = {e.args["new"] for e in events if e.event == "tm.transition"}
+                if "INITIALIZING" in reached and "part.registered" in self._speaks[process]:
+                    lacking |= {(process, dataset, text) for dataset in writes.get(Attempt.parse(text).vertex, ())}
+        lacking -= registered
+        first: dict[str, set[tuple[str, ...]]] = {"part.releasing": set(), "slot.logical.request": set()}
+        later: dict[str, set[tuple[str, ...]]] = {"part.released": set(), "slot.logical.alloc": set()}
+        for event in self.run.of_job(self.job):
+            for found in (first, later):
+                if event.event in found:
+                    about = _stored(event) if event.event.startswith("part.") else (event.process, event.args["lreq"])
+                    found[event.event].add(about)
+        several = len(lacking)
+        for before, after in zip(first, later, strict=True):
+            several += sum(before in self._speaks[about[0]] for about in later[after] - first[before])
+        return (
+            None if several < SAMPLED else f"{several} lines at DEBUG are missing, without which others are not logged"
+        )
 
     # --- gathering
 
@@ -176,6 +213,7 @@ class Attempts:
                 case name if name in TASK_LINES:
                     self._of(args["attempt"], event).tasks.setdefault(event.process, []).append(event)
                 case name if name in STORE_LINES:
+                    self._partitions.append(event)
                     lines = self._lines.get(args["producer"]) or self._of(args["producer"], None)
                     lines.tasks.setdefault(event.process, []).append(event)
                     lines.partitions.setdefault(args["dataset"], len(lines.partitions))

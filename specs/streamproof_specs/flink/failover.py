@@ -62,15 +62,18 @@ class FlinkFailover:
         reasons = outside(run, job, master)
         graph, origin = self._graph(run, job, given)
         outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
-        attempts = tuple(Attempts(run, job, not reasons.beginning, outputs).tasks())
+        followed = Attempts(run, job, not reasons.beginning, outputs)
+        attempts, sampled = tuple(followed.tasks()), followed.sampled
         title = run.jobs[job]
         try:
             recorded = recorded_graph(graph)
         except ValueError as gap:
             lines = _lines(job, graph, master) if not reasons.texts else ()
-            return Case(job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run))
+            return Case(
+                job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run), sampled
+            )
         if reasons.texts:
-            return Case(job, title, attempts, False, reasons.texts, damage(run))
+            return Case(job, title, attempts, False, reasons.texts, damage(run), sampled)
         decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
@@ -83,6 +86,7 @@ class FlinkFailover:
             f"{title} ({origin})",
             (main, *attempts),
             damage=damage(run),
+            partial=sampled,
             notes=lambda: _notes(translator),
             recoveries=lambda: [r.record() for r in translator.recoveries],
         )

@@ -78,9 +78,12 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
 
 def _missing_part(files: Sequence[str]) -> str | None:
     """The first rotated file whose number is left out, if any."""
-    numbers = {int(m[2]): m[1] for f in files if (m := re.fullmatch(r"(.*\.log\.)(\d{1,4})", Path(f).name))}
+    numbered = (
+        r"(.*\.log\.)(\d{1,4})()" if any(".log." in Path(f).name for f in files) else r"(.*[-_.])(\d{1,4})(\.log)"
+    )
+    numbers = {int(m[2]): m for f in files if (m := re.fullmatch(numbered, Path(f).name))}
     gaps = set(range(min(numbers, default=0), max(numbers, default=0))) - numbers.keys()
-    return f"{numbers[min(numbers)]}{min(gaps)}" if gaps else None
+    return f"{numbers[min(numbers)][1]}{min(gaps)}{numbers[min(numbers)][3]}" if gaps else None
 
 
 def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:

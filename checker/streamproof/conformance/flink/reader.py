@@ -97,7 +97,9 @@ class _Reader:
             self._refuse()
         turned = sum(misplaced(drafts) for drafts in by_process(self.drafts).values())
         if turned >= MISPLACED:
-            why = f"lines of the same time are in an order in which no thread writes them, for {turned} attempts or jobs"
+            why = (
+                f"lines of the same time are in an order in which no thread writes them, for {turned} attempts or jobs"
+            )
             self.unsure |= {process.name: f"the order of the lines is not known: {why}" for process in processes}
         jobs, joins, open_ = resolve(self.drafts)
         self.unsure |= open_
@@ -156,6 +158,8 @@ class _Reader:
                 self._reject(file)
         self.recognised |= bool(logged)
         self._doubt_delivery(log.process, order)
+        if log.excuse is not None:
+            self.excused[log.process] = log.excuse
         if not log.ordered:
             self.unsure[log.process] = f"the order of the log of {log.process} is not known: {UNORDERED}"
         return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), self.started)
