@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import os
+import re
 import shutil
 from collections import defaultdict
 from pathlib import Path

@@ -9,7 +9,7 @@ demands it: a task is received after it was deployed, the JobManager holds it fo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
@@ -31,14 +31,13 @@ from streamproof_specs.flink.attempt_lines import (
     in_partial_order,
 )
 from streamproof_specs.flink.clocks import REPORTED, Clocks
+from streamproof_specs.flink.task_lines import missing_debug_lines, never_received, unasked
 from streamproof_specs.task_attempt import SPEC
 
 Session = tuple[str, str]
 """A JobMaster: its process and the execution graph that it built for the job; empty before a log tells."""
 
 _REQUESTS = frozenset({"part.reqremote", "part.reqlocal", "net.partreq.client", "gate.retrigger"})
-SAMPLED = 2
-"""Lines without the line at DEBUG that always comes first, by which sampling is told from one line that was removed."""
 
 
 @lru_cache(maxsize=64)
@@ -74,11 +73,6 @@ def in_sessions(events: Iterable[Event]) -> Iterator[tuple[Event, Session]]:
         if event.event == "job.graph":
             graphs[event.process] = event.args["graph"]
         yield event, (event.process, graphs.get(event.process, ""))
-
-
-def _stored(event: Event) -> tuple[str, str, str]:
-    """The process with a partition, its dataset, its producer."""
-    return event.process, event.args["dataset"], event.args["producer"]
 
 
 def is_replayed(event: Event, session: Session) -> bool:
@@ -119,7 +113,6 @@ class Attempts:
     """The number of edges that leave each vertex, where the job graph is complete."""
     _lines: dict[str, _Lines] = field(default_factory=dict)
     _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
-    _partitions: list[Event] = field(default_factory=list)
     _strange: dict[tuple[str, int], str] = field(default_factory=dict)
     """Lines of TaskManagers about attempts that these never received."""
     _speaks: dict[str, set[str]] = field(default_factory=dict)
@@ -145,32 +138,9 @@ class Attempts:
 
     @property
     def sampled(self) -> str | None:
-        """Why a contradiction of the TaskManagers' lines proves nothing: several lines at DEBUG are missing, and not one
-        alone, as where an appender discards them or takes a sample. To be asked when the tasks were drawn up."""
-        registered = {_stored(e) for e in self._partitions if e.event == "part.registered"}
-        writes: dict[str, set[str]] = {}
-        for _, dataset, producer in registered:
-            writes.setdefault(Attempt.parse(producer).vertex, set()).add(dataset)
-        lacking = set()
-        for text, lines in self._lines.items():
-            for process, events in lines.tasks.items():
-                reached = {e.args["new"] for e in events if e.event == "tm.transition"}
-                if "INITIALIZING" in reached and "part.registered" in self._speaks[process]:
-                    lacking |= {(process, dataset, text) for dataset in writes.get(Attempt.parse(text).vertex, ())}
-        lacking -= registered
-        first: dict[str, set[tuple[str, ...]]] = {"part.releasing": set(), "slot.logical.request": set()}
-        later: dict[str, set[tuple[str, ...]]] = {"part.released": set(), "slot.logical.alloc": set()}
-        for event in self.run.of_job(self.job):
-            for found in (first, later):
-                if event.event in found:
-                    about = _stored(event) if event.event.startswith("part.") else (event.process, event.args["lreq"])
-                    found[event.event].add(about)
-        several = len(lacking)
-        for before, after in zip(first, later, strict=True):
-            several += sum(before in self._speaks[about[0]] for about in later[after] - first[before])
-        return (
-            None if several < SAMPLED else f"{several} lines at DEBUG are missing, without which others are not logged"
-        )
+        """Why a contradiction proves nothing, as several lines at DEBUG are missing; to be asked after the tasks."""
+        tasks = {text: lines.tasks for text, lines in self._lines.items()}
+        return missing_debug_lines(tasks, self.run.of_job(self.job), self._speaks)
 
     # --- gathering
 
@@ -213,7 +183,6 @@ class Attempts:
                 case name if name in TASK_LINES:
                     self._of(args["attempt"], event).tasks.setdefault(event.process, []).append(event)
                 case name if name in STORE_LINES:
-                    self._partitions.append(event)
                     lines = self._lines.get(args["producer"]) or self._of(args["producer"], None)
                     lines.tasks.setdefault(event.process, []).append(event)
                     lines.partitions.setdefault(args["dataset"], len(lines.partitions))
@@ -224,32 +193,10 @@ class Attempts:
         self._clocks = Clocks.of(self.run.events)
         self._wrong |= contradictions(events, self.outputs)
         self._check_requests(events)
-        self._strange = {
-            (e.process, e.seq): text for e in events if (text := self._never_received(e, received)) is not None
-        }
-        self._wrong |= self._strange | dict(self._unasked())
-
-    def _never_received(self, event: Event, received: Collection[tuple[str, str]]) -> str | None:
-        """Why a line of a TaskManager whose log is there from its start cannot name the attempt that it names."""
-        process = self.run.processes[event.process]
-        if event.event not in TASK_LINES | STORE_LINES or not process.started or len(process.files) > 1:
-            return None
-        attempt = event.args.get("attempt") or event.args["producer"]
-        if "tm.submit" not in self._speaks[event.process] or (event.process, attempt) in received:
-            return None
-        about = "a partition of " if event.event in STORE_LINES else ""
-        return f"the line is about {about}{attempt}, which {process.tm or process.name} never received"
-
-    def _unasked(self) -> Iterator[tuple[tuple[str, int], str]]:
-        """Tasks that switch to CANCELING without the line that `Task.cancelExecution` writes before, at the same level."""
+        self._strange = dict(never_received(self.run, events, received, self._speaks))
+        self._wrong |= self._strange
         for lines in self._lines.values():
-            for events in lines.tasks.values():
-                asked = False
-                for event in events:
-                    asked |= event.event == "tm.failext" and event.args["what"] == "cancel"
-                    if event.event == "tm.transition" and event.args["new"] == "CANCELING" and not asked:
-                        why = f"{lines.name}#{lines.number} is CANCELING, but no line before says that it is to be cancelled"
-                        yield (event.process, event.seq), why
+            self._wrong |= dict(unasked(f"{lines.name}#{lines.number}", lines.tasks.values()))
 
     def _of(self, text: str, event: Event | None) -> _Lines:
         lines = self._lines.setdefault(text, _Lines())
