@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from streamproof.conformance.events import Event
@@ -61,9 +62,11 @@ def missing_debug_lines(
             if event.event in found:
                 about = _stored(event) if event.event.startswith("part.") else (event.process, event.args["lreq"])
                 found[event.event].add(about)
-    writes: dict[str, set[str]] = {}
+    registered: dict[str, Counter[str]] = {}
     for _, dataset, producer in first["part.registered"]:
-        writes.setdefault(Attempt.parse(producer).vertex, set()).add(dataset)
+        registered.setdefault(Attempt.parse(producer).vertex, Counter())[dataset] += 1
+    # One line may be wrong about its dataset.
+    writes = {v: {d for d, n in counts.items() if 2 * n > max(counts.values())} for v, counts in registered.items()}
     lacking = set[tuple[str, ...]]()
     for text, processes in tasks.items():
         for process, lines in processes.items():

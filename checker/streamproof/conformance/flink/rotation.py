@@ -40,10 +40,9 @@ _SET_BACK: Final = 3 * 3600.0
 _ATTEMPT: Final = re.compile(rb"\b((?:[0-9a-f]{32}_){2}\d+)_(\d+)\)? switched from ([A-Z]+) to ([A-Z]+)")
 _JOB: Final = re.compile(rb"\(([0-9a-f]{32})\) switched from state ([A-Z]+) to ([A-Z]+)")
 _CHECKPOINT: Final = re.compile(rb"Triggering checkpoint (\d+) .* for job ([0-9a-f]{32})")
-_START: Final = re.compile(
-    rb" Starting (?:\S+ \(Version: |\w+ClusterEntrypoint\b"
-    rb"|RPC endpoint for org\.apache\.flink\.runtime\.taskexecutor\.TaskExecutor )"
-)
+_START: Final = re.compile(rb" Starting (?:\S+ \(Version: |\w+ClusterEntrypoint\b)")
+_ENDPOINT: Final = b" Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "
+"""A TaskManager's start, of which a layout or a level may leave out the line before."""
 _RESOURCE: Final = re.compile(rb"Starting TaskManager with ResourceID: (\S+)")
 _RANK: Final[Mapping[bytes, int]] = {
     b"CREATED": 0, b"SCHEDULED": 1, b"DEPLOYING": 2, b"INITIALIZING": 3, b"RUNNING": 4, b"CANCELING": 5,
@@ -66,6 +65,7 @@ class Part:
     ranks: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     starts: bool = False
     resources: set[bytes] = field(default_factory=set)
+    endpoint: bool = False
     masters: set[bool] = field(default_factory=set)
     """Whether the lines about attempts are a JobManager's."""
 
@@ -101,6 +101,7 @@ class Part:
                 self._rank(b"checkpoint " + found[2], int(found[1]), int(found[1]))
         elif b" Starting " in raw:
             self.starts = self.starts or _START.search(raw) is not None
+            self.endpoint = self.endpoint or _ENDPOINT in raw
             if found := _RESOURCE.search(raw):
                 self.resources.add(found[1])
 
@@ -128,7 +129,7 @@ def are_numbered_parts(parts: Sequence[Part]) -> bool | None:
     """Whether files whose names differ by a number before `.log` are parts of one log: an attempt's lines go on from one to
     another, and no two were written at a time or begin with a start. None where nothing decides it."""
     found = [part for part in parts if part.first is not None]
-    if not are_one_log(found) or sum(part.starts for part in found) > 1:
+    if not are_one_log(found) or max(sum(p.starts for p in found), sum(p.endpoint for p in found)) > 1:
         return False
     if len(set[bool]().union(*(part.masters for part in found))) > 1:
         return False
