@@ -359,7 +359,7 @@ class Translator:
         old, new = event.args["old"], event.args["new"]
         if self.job is not None and self.job != old and not (old == "INITIALIZING" and self.job == "CREATED"):
             return Observation(event, impossible=f"the job was {self.job}, not {old}")
-        if old == new or old not in JOB_BEFORE.get(new, {old}):
+        if _never(old, new):
             return Observation(event, impossible=f"a job never switches from {old} to {new}")
         prompt = self._prompt(new == "FAILING" and self._globally) if new != "RUNNING" else ()
         self.job = new
@@ -402,6 +402,8 @@ class Translator:
             return None
         if self.job is not None and args["old"] != self.job:
             return Observation(event, impossible=f"the job was {self.job}, not {args['old']}")
+        if _never(args["old"], args["new"]):
+            return Observation(event, impossible=f"a job never switches from {args['old']} to {args['new']}")
         self.job = args["new"]
         if args["new"] in ("FAILED", "CANCELED"):
             alive = [f"{t} attempt {n} is {s}" for (t, n), s in self.wording.shown.items() if s not in _ENDED]
@@ -417,6 +419,11 @@ class Translator:
         gone = [p for t in lost for p in self.model.outputs[t]]
         self._untrack = (*self._untrack, *(Move("untrack", {"p": p}, optional=True) for p in gone))
         return Observation(event)
+
+
+def _never(old: str, new: str) -> bool:
+    """Whether a job does not switch from one state to another."""
+    return old == new or old not in JOB_BEFORE.get(new, {old})
 
 
 def _pending(look: Look) -> bool:

@@ -48,7 +48,8 @@ _ADJACENT: Final = 3
 MISPLACED: Final = 2
 """Attempts of a run with lines in an impossible order within one moment that show that the order was lost."""
 
-_MASTER: Final = {
+_ANY_THREAD: Final = ("tm.transition", "FAILED")
+_RANK: Final = {
     "SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 3, "RUNNING": 4, "FINISHED": 6, "FAILED": 6, "CANCELED": 6,
 }  # fmt: skip
 
@@ -137,8 +138,9 @@ def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
     new = str(args.get("new", ""))
     if draft.family == "job.transition":
         return ("job", args["job"]), -1, str(args["old"])
-    if draft.family in ("exec.transition", "tm.transition") and new in _MASTER:
-        return (draft.family[:2], args["attempt"]), _MASTER[new], ""
+    # Any thread may log that a task has failed.
+    if draft.family in ("exec.transition", "tm.transition") and new in _RANK and (draft.family, new) != _ANY_THREAD:
+        return (draft.family[:2], args["attempt"]), _RANK[new], ""
     ranks = {"exec.deploy": 2, "failover.restart": 7, "tm.submit": 0, "tm.final": 7}
     if draft.family in ranks:
         side = "tm" if draft.family.startswith("tm.") else "ex"
