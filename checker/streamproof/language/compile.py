@@ -342,6 +342,12 @@ class Reader:
             raise ModelError(
                 f"action {name} takes no state", loc=place(function), remedy=f"write def {name}(self, s, ...)"
             )
+        if function.__code__.co_kwonlyargcount:
+            raise ModelError(
+                f"action {name} has parameters behind a *",
+                loc=place(function),
+                remedy=f"write def {name}(self, s, ...)",
+            )
         given, declared = names[1:], dict(mark.domains)
         for p in given:
             if p not in declared:

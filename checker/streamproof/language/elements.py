@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from streamproof.language import places
@@ -32,6 +33,8 @@ from streamproof.system.sorts import (
 )
 
 SET_LIMIT = 4096
+LOOP_LIMIT = 1_000_000
+"""Elements that are gone through one by one; each is a copy of the loop's body."""
 ASCENDING_LIMIT = 64
 """Numbers that a member of a local set may be, for a loop to run over them in ascending order."""
 MOST_CASES = 6
@@ -69,7 +72,14 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
             remedy="iterate over a range, a list, or an Array, Queue or Set of the state",
         )
     refuse_iterator(whole, loc)
-    return [(b.TRUE, v) for v in in_order(whole)]
+    found = in_order(whole if isinstance(whole, set | frozenset) else islice(whole, LOOP_LIMIT + 1))
+    if len(found) > LOOP_LIMIT:
+        raise ModelError(
+            f"a loop over more than {LOOP_LIMIT:,} elements",
+            loc=loc,
+            remedy="choose smaller parameters, or another form",
+        )
+    return [(b.TRUE, v) for v in found]
 
 
 @dataclass(frozen=True, slots=True)
