@@ -127,8 +127,9 @@ class Loop:
         self.items = elements(world, value, loc)
 
     def begin(self) -> list[Expr]:
-        """What the containers of the state hold as an iteration begins."""
-        return [places.read(self._world, one.ref if isinstance(one, Backward) else one) for one in self._places]
+        """What the places of the containers of the state hold as an iteration begins."""
+        refs = [one.ref if isinstance(one, Backward) else one for one in self._places]
+        return [places.content(ref, self._world.state[ref.root]) for ref in refs]
 
     def end(self, before: list[Expr], done: int, left: Expr = b.FALSE) -> None:
         """Raises `ModelError` when the iteration changed what the next ones would read in Python.

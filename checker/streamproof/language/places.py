@@ -61,10 +61,14 @@ def _gone(one: Replacement, name: str, loc: Loc | None) -> ModelError:
 def read(world: World, ref: Ref) -> Expr:
     """The content of the container that a reference stands for."""
     one = replaced(world, ref, None)
-    term = world.state[ref.root] if one is None else one.before
+    return content(ref, world.state[ref.root] if one is None else one.before)
+
+
+def content(ref: Ref, whole: Expr) -> Expr:
+    """What lies at a place where its variable is `whole`."""
     for kind, key in ref.path:
-        term = b.select(term, key) if kind == "index" else b.field(term, key)
-    return term
+        whole = b.select(whole, key) if kind == "index" else b.field(whole, key)
+    return whole
 
 
 def _within(ref: Ref, place: Ref) -> bool:
@@ -102,10 +106,10 @@ def resolved(world: World, value: Term) -> Term:
     """`value` with every place read and every local container replaced by what it holds, all the way down."""
     value = plain(world, value)
     if isinstance(value, Cell):
-        content = world.content(value)
-        if isinstance(content, Mapping):
-            return {k: resolved(world, v) for k, v in content.items()}
-        return [resolved(world, v) for v in content]
+        held = world.content(value)
+        if isinstance(held, Mapping):
+            return {k: resolved(world, v) for k, v in held.items()}
+        return [resolved(world, v) for v in held]
     if type(value) is tuple:
         return tuple(resolved(world, v) for v in value)
     if isinstance(value, Cases):
