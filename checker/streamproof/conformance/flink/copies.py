@@ -91,6 +91,8 @@ def _within(
     found: set[Path] = set()
     open_: list[_Comparison] = []
     for raw in read(file):
+        if raw == b"\n" and not open_:
+            continue
         text = plain_text(raw)
         for other in heads.get(text, ())[:_ALIKE]:
             if other != file and other not in found and len(open_) < _OPEN:

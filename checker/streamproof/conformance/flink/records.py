@@ -107,6 +107,8 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
         number, raw = 0, b"\n"
         plain = wrapped = False  # what the first head of the file decides
         for number, raw in enumerate(lines, 1):
+            if raw == b"\n" and (current is None or len(current.detail) >= _DETAIL):
+                continue
             text = _clean(raw, name, number, report)
             if text is None:
                 continue
