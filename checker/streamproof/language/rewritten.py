@@ -20,7 +20,8 @@ from typing import Any
 from streamproof.language.frames import PACKAGE, is_standard
 from streamproof.language.sources import WRITTEN
 
-CALL, READ, SAME, MATCHED, DECORATED, PASSED = "(call)", "(read)", "(same)", "(matched)", "(decorated)", "(passed)"
+CALL, READ, SAME, MATCHED = "(call)", "(read)", "(same)", "(matched)"
+DECORATED, PASSED, FAILURE = "(decorated)", "(passed)", "(failure)"
 """Names of the guards; no author can write them. They are found among Python's own names."""
 _AS_WRITTEN = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "breakpoint"})
 """Functions that look at the frame in which they are called."""
@@ -251,9 +252,10 @@ class _Guarding(ast.NodeTransformer):
         if not body:
             return body
         seen = ast.Expr(ast.Call(_guard(PASSED), [], []))
-        handler = ast.ExceptHandler(None, None, [seen, ast.Raise(None, None)])
+        kind = _guard(FAILURE)
+        handler = ast.ExceptHandler(kind, None, [seen, ast.Raise(None, None)])
         made = ast.copy_location(ast.Try(body, [handler], [], []), body[0])
-        for node in (handler, *handler.body, seen.value, seen.value.func):  # type: ignore[attr-defined]
+        for node in (handler, kind, *handler.body, seen.value, seen.value.func):  # type: ignore[attr-defined]
             ast.copy_location(node, body[0])
         return [made]
 
