@@ -68,18 +68,26 @@ def files_of(roots: Iterable[Any]) -> frozenset[str]:
         if isinstance(value, type):
             todo += [sys.modules.get(base.__module__) for base in value.__mro__]
             todo += [f for base in value.__mro__ for f in vars(base).values() if isinstance(f, types.FunctionType)]
-        elif isinstance(value, types.FunctionType) and is_users(value.__code__.co_filename):
+        elif isinstance(value, types.FunctionType) and _is_own(value.__code__.co_filename):
             files.add(value.__code__.co_filename)
-            todo.append(sys.modules.get(value.__module__ or ""))
+            if id(value.__globals__) not in seen:
+                seen.add(id(value.__globals__))
+                todo += _named(value.__globals__)
         elif isinstance(value, types.ModuleType) and id(value) not in seen:
             seen.add(id(value))
             file = getattr(value, "__file__", None) or "<"
-            if is_users(file) and not is_installed(file):
+            if _is_own(file):
                 files.add(file)
-                todo += [
-                    v for v in list(vars(value).values()) if isinstance(v, type | types.FunctionType | types.ModuleType)
-                ]
-    return frozenset(f for f in files if not is_installed(f))
+                todo += _named(vars(value))
+    return frozenset(files)
+
+
+def _is_own(file: str) -> bool:
+    return is_users(file) and not is_installed(file)
+
+
+def _named(space: dict[str, Any]) -> list[Any]:
+    return [v for v in list(space.values()) if isinstance(v, type | types.FunctionType | types.ModuleType)]
 
 
 def _rewritten(code: types.CodeType) -> types.CodeType | None:
