@@ -24,6 +24,7 @@ from streamproof.language.frames import PACKAGE, caller, is_standard
 from streamproof.language.rewritten import (
     CALL,
     DECORATED,
+    FAILURE,
     MATCHED,
     PASSED,
     READ,
@@ -234,8 +235,8 @@ def unguarded(roots: Iterable[Any]) -> Iterator[None]:
     """The functions in the files of `roots` run with guards; notes what runs without them and reaches free parameters."""
     before = sys.getprofile()
     files = files_of(roots)
-    guards = {CALL: called, READ: read, SAME: _same, MATCHED: _matched, DECORATED: _decorated, PASSED: _passed}
-    vars(builtins).update(guards)
+    vars(builtins).update({CALL: called, READ: read, SAME: _same, MATCHED: _matched})
+    vars(builtins).update({DECORATED: _decorated, PASSED: _passed, FAILURE: Exception})
     classes = [(kind, name, value) for kind in _classes(files) for name, value in _methods_in_c(kind)]
 
     def look(frame: types.FrameType, event: str, _: Any) -> None:
@@ -262,7 +263,7 @@ def unguarded(roots: Iterable[Any]) -> Iterator[None]:
 
 def _classes(files: frozenset[str]) -> list[type]:
     """The classes that are written in some files."""
-    homes = {n for n, m in list(sys.modules.items()) if getattr(m, "__file__", None) in files}
+    homes = {f.__globals__.get("__name__") for f in functions_of(files)}  # perhaps of no module that Python lists
     found: list[type] = []
     todo: list[type] = list(object.__subclasses__())
     seen: set[int] = set()

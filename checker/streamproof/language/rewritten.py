@@ -20,7 +20,8 @@ from typing import Any
 from streamproof.language.frames import PACKAGE, is_standard
 from streamproof.language.sources import WRITTEN
 
-CALL, READ, SAME, MATCHED, DECORATED, PASSED = "(call)", "(read)", "(same)", "(matched)", "(decorated)", "(passed)"
+CALL, READ, SAME, MATCHED = "(call)", "(read)", "(same)", "(matched)"
+DECORATED, PASSED, FAILURE = "(decorated)", "(passed)", "(failure)"
 """Names of the guards; no author can write them. They are found among Python's own names."""
 _AS_WRITTEN = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "breakpoint"})
 """Functions that look at the frame in which they are called."""
@@ -67,18 +68,26 @@ def files_of(roots: Iterable[Any]) -> frozenset[str]:
         if isinstance(value, type):
             todo += [sys.modules.get(base.__module__) for base in value.__mro__]
             todo += [f for base in value.__mro__ for f in vars(base).values() if isinstance(f, types.FunctionType)]
-        elif isinstance(value, types.FunctionType) and is_users(value.__code__.co_filename):
+        elif isinstance(value, types.FunctionType) and _is_own(value.__code__.co_filename):
             files.add(value.__code__.co_filename)
-            todo.append(sys.modules.get(value.__module__ or ""))
+            if id(value.__globals__) not in seen:
+                seen.add(id(value.__globals__))
+                todo += _named(value.__globals__)
         elif isinstance(value, types.ModuleType) and id(value) not in seen:
             seen.add(id(value))
             file = getattr(value, "__file__", None) or "<"
-            if is_users(file) and not is_installed(file):
+            if _is_own(file):
                 files.add(file)
-                todo += [
-                    v for v in list(vars(value).values()) if isinstance(v, type | types.FunctionType | types.ModuleType)
-                ]
-    return frozenset(f for f in files if not is_installed(f))
+                todo += _named(vars(value))
+    return frozenset(files)
+
+
+def _is_own(file: str) -> bool:
+    return is_users(file) and not is_installed(file)
+
+
+def _named(space: dict[str, Any]) -> list[Any]:
+    return [v for v in list(space.values()) if isinstance(v, type | types.FunctionType | types.ModuleType)]
 
 
 def _rewritten(code: types.CodeType) -> types.CodeType | None:
@@ -251,9 +260,10 @@ class _Guarding(ast.NodeTransformer):
         if not body:
             return body
         seen = ast.Expr(ast.Call(_guard(PASSED), [], []))
-        handler = ast.ExceptHandler(None, None, [seen, ast.Raise(None, None)])
+        kind = _guard(FAILURE)
+        handler = ast.ExceptHandler(kind, None, [seen, ast.Raise(None, None)])
         made = ast.copy_location(ast.Try(body, [handler], [], []), body[0])
-        for node in (handler, *handler.body, seen.value, seen.value.func):  # type: ignore[attr-defined]
+        for node in (handler, kind, *handler.body, seen.value, seen.value.func):  # type: ignore[attr-defined]
             ast.copy_location(node, body[0])
         return [made]
 

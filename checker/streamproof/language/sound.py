@@ -251,8 +251,9 @@ def _held(value: Any, kind: type) -> Iterable[Any]:
     if kind is types.FunctionType:
         return [value.__defaults__, value.__kwdefaults__, vars(value), *(value.__closure__ or ())]
     if isinstance(value, type):
-        file = str(getattr(sys.modules.get(value.__module__), "__file__", None) or PACKAGE)
-        return list(vars(value).values()) if is_users(file) and value.__module__ != "builtins" else []
+        home = sys.modules.get(value.__module__)
+        elsewhere = home is not None and not is_users(getattr(home, "__file__", None) or PACKAGE)
+        return [] if elsewhere else list(vars(value).values())
     if kind is dict and "__name__" in value and "__builtins__" in value:
         return []  # the names of a module
     if _is_ours(kind):
