@@ -48,6 +48,13 @@ _ADJACENT: Final = 3
 MISPLACED: Final = 2
 """Attempts of a run with lines in an impossible order within one moment that show that the order was lost."""
 
+_ATTEMPT_RANK: Final = {"exec.deploy": 2, "tm.submit": 0, "tm.final": 7}
+_OTHER_RANK: Final = {
+    "slot.logical.request": ("lreq", 0), "slot.logical.alloc": ("lreq", 1),
+    "slot.tm.request": ("alloc", 0), "slot.tm.alloc": ("alloc", 1),
+    "part.releasing": ("producer", 0), "part.released": ("producer", 1),
+}  # fmt: skip
+"""Events of one thread about one thing, with what it is, in the order of writing."""
 _ANY_THREAD: Final = ("tm.transition", "FAILED")
 _RANK: Final = {
     "SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 3, "RUNNING": 4, "FINISHED": 6, "FAILED": 6, "CANCELED": 6,
@@ -136,15 +143,21 @@ def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
     """What an event is about; its place among the events about it, or -1 with the state that the event ends."""
     args = draft.args
     new = str(args.get("new", ""))
+    if draft.family == "failover.restart":
+        return ("ex", args["attempt"]), 7, ""
+    if draft.family == "exec.transition" and new == "CANCELING":
+        return ("ex", args["attempt"]), 5, ""
     if draft.family == "job.transition":
         return ("job", args["job"]), -1, str(args["old"])
     # Any thread may log that a task has failed.
     if draft.family in ("exec.transition", "tm.transition") and new in _RANK and (draft.family, new) != _ANY_THREAD:
         return (draft.family[:2], args["attempt"]), _RANK[new], ""
-    ranks = {"exec.deploy": 2, "failover.restart": 7, "tm.submit": 0, "tm.final": 7}
-    if draft.family in ranks:
-        side = "tm" if draft.family.startswith("tm.") else "ex"
-        return (side, args["attempt"]), ranks[draft.family], ""
+    if draft.family in _ATTEMPT_RANK:
+        return (draft.family[:2], args["attempt"]), _ATTEMPT_RANK[draft.family], ""
+    if draft.family in _OTHER_RANK:
+        key, rank = _OTHER_RANK[draft.family]
+        about = args[key] if key != "producer" else f"{args['dataset']}#{args['pnum']}@{args['producer']}"
+        return (draft.family[:7], about), rank, ""
     return None
 
 
