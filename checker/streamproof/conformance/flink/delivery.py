@@ -71,6 +71,8 @@ class Repetitions:
     overlapping: bool = False
     """Whether the line that is repeated is in another part of the log."""
     _seen: dict[tuple[str, str, int], tuple[int, str, int]] = field(default_factory=dict)
+    _states: dict[str, str] = field(default_factory=dict)
+    _time: str = ""
     _events: int = 0
     _latest: int = -_ADJACENT - 1
 
@@ -82,7 +84,9 @@ class Repetitions:
         text = hash((head.level, head.logger, head.thread, head.message, tuple(record.detail)))
         self._events += 1
         known = self._seen.setdefault((family, head.ts, text), (self._events, record.file, record.line))
-        if known[0] == self._events:
+        back, self._time = head.ts < self._time, head.ts
+        if known[0] == self._events or (not back and self._happens_again(family, args, known[0])):
+            self._states |= {args["job"]: args["new"]} if family == "job.transition" else {}
             return False
         if family == "gate.created" and self._events - self._latest > _ADJACENT:
             return False
@@ -94,6 +98,13 @@ class Repetitions:
         self.first = self.first or (record.file, record.line, known[2])
         self.overlapping |= known[1] != record.file
         return True
+
+    def _happens_again(self, family: str, args: dict[str, Any], known: int) -> bool:
+        """Whether Flink may have written an equal line itself: a job can restart several times in a millisecond, where the
+        state of its tasks cannot be restored."""
+        if family == "job.transition":
+            return bool(self._states.get(args["job"]) == args["old"])
+        return family.startswith("failover.global") and self._events - known > _ADJACENT
 
     @property
     def unclear(self) -> bool:
