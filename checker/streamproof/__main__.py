@@ -1,14 +1,33 @@
 """``streamproof`` and ``python -m streamproof``."""
 
 import atexit
+import errno
 import gc
+import io
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 GARBAGE = 100_000
 """Objects that may be made before Python looks for cyclic garbage: what a start makes stays, and is not worth a look."""
+
+
+class Answers(io.FileIO):
+    """The program's standard output, as long as its number still belongs to it."""
+
+    def __init__(self, handle: int) -> None:
+        from streamproof.interrupts import identity
+
+        super().__init__(handle, "w")
+        self._identity = identity
+        self._file = identity(handle)
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes. Raises `OSError` when a model has closed the file, and its number is another file's."""
+        if self._identity(self.fileno()) != self._file:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return super().write(data)
 
 
 def main() -> int:
@@ -37,7 +56,9 @@ def _work() -> NoReturn:
     # Standard output is for answers alone: what a model, or a program that it starts, writes goes to standard error.
     answers = os.dup(1)
     os.dup2(2, 1)
-    sys.stdout = os.fdopen(answers, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    written = io.BufferedWriter(Answers(answers))
+    encoding, errors = sys.stdout.encoding, sys.stdout.errors
+    sys.stdout = io.TextIOWrapper(written, encoding, errors, line_buffering=os.isatty(answers))
     try:
         code = main()
     except SystemExit as end:  # the completion of shells ends this way
@@ -45,9 +66,9 @@ def _work() -> NoReturn:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     interrupts.finished(code)
-    sys.stdout = sys.stderr
+    answered, sys.stdout = sys.stdout, sys.stderr
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (answered, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)

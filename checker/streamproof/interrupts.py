@@ -36,6 +36,7 @@ class _Run:
         self.deadline: float | None = None
         self.seconds = 0.0
         self.supervisor: int | None = None
+        self.pipe: object = None
         self.calls: list[list[Callable[[], None]]] = []
         self.lock: Any = None
         self.raised: type[BaseException] | None = None
@@ -48,7 +49,17 @@ _run = _Run()
 def install(supervisor: int | None) -> None:
     """Make this process end as its user asks; `supervisor` is a file descriptor for what it should know."""
     _run.supervisor = supervisor
+    _run.pipe = None if supervisor is None else identity(supervisor)
     handle()
+
+
+def identity(handle: int) -> object:
+    """What an open file is: a model may close it, and open a file of its own under the same number."""
+    try:
+        found = os.fstat(handle)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def handle() -> None:
@@ -86,7 +97,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _tell(line: str) -> None:
     """Send the supervisor one line; what is left of the process must not fail without one."""
-    if _run.supervisor is not None:
+    if _run.supervisor is not None and identity(_run.supervisor) == _run.pipe:
         try:
             os.write(_run.supervisor, line.encode("utf-8", "replace") + b"\n")
         except OSError:

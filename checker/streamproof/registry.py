@@ -37,6 +37,7 @@ from streamproof.system.errors import (
     UsageError,
     text_of,
 )
+from streamproof.system.foreign import code_of_others
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
 from streamproof.system.nearest import did_you_mean
@@ -109,11 +110,9 @@ class Target:
             found += _of_parts(model, self.spec.carries)
         found += _own(cls, self.spec.properties)
         if cls.check_deadlock:
-            found.append(
-                Listed(DEADLOCK, Kind.DEADLOCK, "Every reachable state has a successor or is a declared legal end.")
-            )
+            found.append(Listed(DEADLOCK, Kind.DEADLOCK, "Every reachable state has a successor or is terminal."))
         if self.spec.termination:
-            found.append(Listed(TERMINATION, Kind.TERMINATION, "No behaviour goes on for ever."))
+            found.append(Listed(TERMINATION, Kind.TERMINATION, "Every behaviour is finite."))
         if cls.parts is Model.parts:  # which properties parts bring may depend on the parameters
             check_expected(self.spec, variant, [one.name for one in found])
         return tuple(found)
@@ -374,6 +373,7 @@ def _import_file(path: Path) -> types.ModuleType:
     module.__file__ = full
     sys.modules[name] = module
     process = os.getpid()
+    code_of_others.append(full)
     try:
         exec(_compiled(path, full), vars(module))
         if os.getpid() != process:  # a copy of this process that the file has made: one of them is enough
@@ -434,6 +434,7 @@ def _longest(source: bytes) -> int:
 
 def _import_module(name: str) -> types.ModuleType:
     _search(os.getcwd())
+    code_of_others.append(name)
     try:
         return importlib.import_module(name)
     except StreamproofError:

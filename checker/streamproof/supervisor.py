@@ -139,9 +139,29 @@ class _Supervisor:
             self.kill_at = time.monotonic() + grace
             os.kill(self.worker, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         elif number == signal.SIGTSTP:
-            os.killpg(self.worker, signal.SIGSTOP)
-            os.kill(os.getpid(), signal.SIGSTOP)
-            os.killpg(self.worker, signal.SIGCONT)
+            self.stop()
+
+    def stop(self) -> None:
+        """Stop the worker, what is in its session, and this process, until this one is continued.
+
+        A worker that is stopped cannot end with its supervisor, should that be killed: a third process sees to it.
+        """
+        reading, writing = os.pipe()
+        watcher = os.fork()
+        if watcher == 0:
+            os.setsid()
+            os.dup2(reading, 0)
+            os.closerange(3, 1 << 20)  # or the worker, while it runs, would not notice the end of its supervisor
+            if not os.read(0, 1):
+                os.killpg(self.worker, signal.SIGKILL)
+            os._exit(0)
+        os.close(reading)
+        os.killpg(self.worker, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os.killpg(self.worker, signal.SIGCONT)
+        os.write(writing, b"\n")
+        os.close(writing)
+        os.waitpid(watcher, 0)
 
     def told(self, some: bytes) -> None:
         """Read what the worker says of itself."""
@@ -150,7 +170,7 @@ class _Supervisor:
         *lines, self.unread = (self.unread + some).split(b"\n")
         for line in lines:
             match line.decode("utf-8", "replace").split("\t"):
-                case ["patient" | "impatient" as mood]:
+                case ["patient" | "impatient" as mood] if self.answered is None:
                     self.patient = mood == "patient"
                     if self.asked == 1:
                         self.kill_at = float("inf") if self.patient else time.monotonic() + GRACE
@@ -162,6 +182,8 @@ class _Supervisor:
                     self.why = (f"time limit of {float(seconds):g} s reached while {what}", INCONCLUSIVE)
                 case ["code", code]:
                     self.answered = int(code)
+                    self.kill_at = min(self.kill_at, time.monotonic() + GRACE)
+                    self.why = ("what is to be called at the end of the program takes too long", self.answered)
                 case ["done"] if not self.asked:
                     self.doing, self.kill_at = "", float("inf")
 
@@ -184,15 +206,16 @@ class _Supervisor:
             os.killpg(self.worker, signal.SIGKILL)
         self.killed, self.kill_at = True, float("inf")
         message, code = self.why
-        remedy = "  nothing was decided; raise the limit\n" if code == INCONCLUSIVE else ""
-        _say(f"streamproof: error: {message}\n{remedy}")
+        undecided = code == INCONCLUSIVE and self.answered is None
+        remedy = "  nothing was decided; raise the limit\n" if undecided else ""
+        _say(f"streamproof: {'' if self.answered is not None else 'error: '}{message}\n{remedy}")
 
     def code(self, code: int) -> int:
         """The exit code of a worker that ended with `code`, negative for the number of a signal."""
-        if self.killed:
-            return self.why[1]
         if self.answered is not None:  # whatever a model has asked to be called at the end
             return self.answered
+        if self.killed:
+            return self.why[1]
         if code == INTERRUPTED:
             return code
         if code >= 0:

@@ -241,3 +241,25 @@ class Wide(Model):
     (folder / "m.py").write_text(model.replace("TARGET", "s.narrow = s.wide"))
     done = streamproof("check", "m.py", "-q")
     assert (done.code, "m.py:11: an Enum('C', 'B', 'A') is not a value of Enum('A', 'B')" in done.err) == (150, True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (
+            "@action(k=[1])\n    def other(self, s, *, k):\n        s.a = k\n",
+            "action other has parameters behind a *\n  write def other(self, s, ...)",
+        ),
+        (
+            "@action\n    def other(self, s):\n        for _ in range(10**12):\n            s.a = 0\n",
+            "a loop over more than 1,000,000 elements\n  choose smaller parameters, or another form",
+        ),
+    ],
+)
+def test_rules_that_cannot_be_read_are_named(streamproof: Any, folder: Path, rule: str, message: str) -> None:
+    """With file and line, before they take the memory."""
+    (folder / "counts.py").write_text(HEAD + "\n    " + rule)
+    done = streamproof("check", "counts.py", "-q")
+    assert done.code == 150
+    assert "counts.py:" in done.err
+    assert message in done.err

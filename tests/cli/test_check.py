@@ -200,7 +200,7 @@ def test_properties_parameters_and_variants_are_chosen(streamproof: Any) -> None
             "inconclusive: low (exit code 160)",
         ),
         (("counter.py:Counter",), 12, "violated: low (exit code 12)"),
-        (("counter:Counter", "-p", "limit=2"), 0, "holds: all 3 properties"),
+        (("counter:Counter", "-p", "limit=2"), 0, "holds: 3 of 3 properties"),
     ],
 )
 def test_exit_codes(streamproof: Any, arguments: tuple[str, ...], code: int, line: str) -> None:

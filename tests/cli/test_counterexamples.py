@@ -134,6 +134,19 @@ def test_missing_and_left_over_files_are_found(streamproof: Any, bundle: Any) ->
     )
 
 
+def test_a_stale_text_is_found(streamproof: Any, bundle: Any) -> None:
+    """A text that is not that of the trace beside it, as after a change of the model's lines."""
+    bundle({"low": "violated"})
+    streamproof("counterexamples", "--out", "kept")
+    text = KEPT.with_name("low.txt")
+    text.write_text(text.read_text().replace("counter.py:", "counter.py:1"))
+    done = streamproof("counterexamples", "--out", "kept", "--check")
+    assert (done.code, done.err) == (
+        161,
+        "kept/counter/jumping/low.txt: differs from the text of the trace beside it; run streamproof counterexamples again\n",
+    )
+
+
 def test_a_longer_trace_is_found(streamproof: Any, bundle: Any, folder: Path) -> None:
     """A trace with a detour replays and is still refused: the committed ones are as short as can be."""
     text = (folder / "counter.py").read_text()

@@ -200,3 +200,17 @@ def test_a_violation_is_shown_while_the_search_goes_on(two: Path, tier: str) -> 
     assert "Counterexample" not in rest
     found = verdicts((two / "answer.json").read_text())
     assert (found["low"], found["slow"], found["fine"]) == ("violated", "violated", "inconclusive")
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("more", [(), ("--coverage",), ("--certificate", "c.certificate")])
+def test_what_a_search_found_before_its_time_limit_is_reported(streamproof: Any, more: tuple[str, ...]) -> None:
+    """The violation decides the exit code, what is open is inconclusive, and the JSON has both."""
+    words = ("check", "two_counters.py", "-p", "top=1000000", "--timeout", "1", "-q", "--json", "a.json")
+    done = streamproof(*words, *more)
+    assert done.code == 12
+    document = json.loads(Path("a.json").read_text())
+    found = verdicts(json.dumps(document))
+    assert (found["low"], found["both"], found["rises"]) == ("violated", "holds", "inconclusive")
+    assert document["stopped"] == "time_limit"
+    assert "violated: low" in done.out

@@ -190,8 +190,9 @@ def test_a_worker_that_is_killed_is_explained(folder: Path) -> None:
     assert done.stderr.startswith("streamproof: error: killed (SIGKILL)")
 
 
-def test_nothing_survives_the_program(folder: Path) -> None:
-    """Whoever kills the program, without a chance to clean up, has ended what it was doing."""
+@pytest.mark.parametrize("stopped", [False, True])
+def test_nothing_survives_the_program(stopped: bool, folder: Path) -> None:
+    """Whoever kills the program, without a chance to clean up, has ended what it was doing, also what Ctrl-Z has stopped."""
     (folder / "sleeps.py").write_text(
         "import os, subprocess, time\n"
         "child = subprocess.Popen(['sleep', '1000'])\n"
@@ -202,20 +203,55 @@ def test_nothing_survives_the_program(folder: Path) -> None:
     process = subprocess.Popen([sys.executable, "-m", "streamproof", "check", "sleeps.py"], cwd=folder)
     while not (folder / "ready").exists():
         assert process.poll() is None
+    pids = [int(pid) for pid in (folder / "ready").read_text().split()]
+    if stopped:
+        process.send_signal(signal.SIGTSTP)
+        while {*map(_state, (process.pid, *pids))} != {"T"}:
+            assert process.poll() is None
     process.kill()
     process.wait()
-    pids = [int(pid) for pid in (folder / "ready").read_text().split()]
     for pid in pids:
         while _alive(pid):
             pass
     assert not any(map(_alive, pids))
 
 
-def _alive(pid: int) -> bool:
+def test_a_stopped_program_goes_on(folder: Path) -> None:
+    """Ctrl-Z and `fg`: the answer is the same, and nothing is left."""
+    (folder / "waits.py").write_text(
+        "import os, time\nopen('ready', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
+        + (folder / "counter.py").read_text()
+    )
+    process = subprocess.Popen([sys.executable, "-m", "streamproof", "check", "waits.py", "-q"], cwd=folder)
+    while not (folder / "ready").exists():
+        assert process.poll() is None
+    process.send_signal(signal.SIGTSTP)
+    while _state(process.pid) != "T":
+        assert process.poll() is None
+    (folder / "go").touch()
+    process.send_signal(signal.SIGCONT)
+    assert process.wait(timeout=HANGS) == 12
+
+
+def test_what_is_called_at_the_end_has_a_limit(folder: Path) -> None:
+    """It is ended when it takes too long; the answer is there, with its exit code."""
+    (folder / "late.py").write_text(
+        "import atexit, time\natexit.register(time.sleep, 10**6)\n" + (folder / "counter.py").read_text()
+    )
+    done = program(folder, "check", "late.py", "-q")
+    assert (done.returncode, "violated: low" in done.stdout) == (12, True)
+    assert done.stderr == "streamproof: what is to be called at the end of the program takes too long\n"
+
+
+def _state(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
+
+
+def _alive(pid: int) -> bool:
+    return _state(pid) not in ("", "Z")
 
 
 def test_a_model_that_ignores_ctrl_c_is_killed(tmp_path: Path) -> None:

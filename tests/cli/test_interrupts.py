@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 HANGS = 60.0
 """Seconds after which an interrupted program counts as one that does not end."""
-SHORT, LONG = 4.0, 30.0
+SHORT, LONG = 2.0, 30.0
 """Seconds of a verb that are of interest, for those that take longer, in few and in many trials."""
 MARK = "STREAMPROOF_TEST_MARK"
 """An environment variable that everything has which a program under test has started."""

@@ -88,6 +88,40 @@ def test_odd_exceptions_are_the_models(first: str, tmp_path: Path) -> None:
     assert len(done.stderr) < 5000
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        "sys.setrecursionlimit(60)",
+        "def hook(event, given):\n    if event == 'open': raise RuntimeError('no')\nsys.addaudithook(hook)",
+        "import builtins; builtins.len = lambda x: 3",
+        "import builtins; del builtins.isinstance",
+        "import builtins; builtins.open = builtins.print = None",
+        "import builtins; builtins.__import__ = None",
+        "sys.path.clear(); sys.meta_path.clear()",
+        "sys.modules.clear()",
+        "sys.modules[__name__] = None",
+        "class Meta(type(Model)):\n    def __getattribute__(c, n):\n        if n == '__mro__': raise ValueError\n"
+        "        return super().__getattribute__(n)\nclass Model(Model, metaclass=Meta): pass",
+        "Q = Bool()\nfor _ in range(400): Q = Array(1, Q)\nRange = lambda *_: Q",
+    ],
+)
+def test_a_model_that_harms_the_program_is_no_defect_of_it(first: str, tmp_path: Path) -> None:
+    """One message, with the model's line where there is one, that blames neither side for sure."""
+    done = check(tmp_path, first, "pass", "-q")
+    assert done.returncode == 150, done
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    assert done.stderr.count("streamproof: error: ") == 1
+
+
+def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    """It is refused: traces and pages could not name it."""
+    (tmp_path / os.fsdecode(b"n\xff.py")).write_text(MODEL.format(first="", setup="pass"))
+    done = subprocess.run([*PROGRAM[:-1], b"n\xff.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "'n\\udcff.py': this file name is not valid UTF-8" in done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
 def test_a_closed_terminal_leaves_no_process(number: int, tmp_path: Path) -> None:
     """A worker in native code ends with the program."""

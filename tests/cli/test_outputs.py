@@ -372,6 +372,62 @@ def test_a_model_is_not_overwritten_by_its_graph(folder: Path, streamproof: Comm
     assert (folder / "a.dot").read_text() == "digraph mine { a -> b; }\n"
 
 
+@pytest.mark.parametrize("name", ["verdicts.json", "points.ndjson"])
+def test_an_answer_replaces_only_answers_of_its_verb(name: str, folder: Path, streamproof: Command) -> None:
+    """Verdicts, kept points and answers of other verbs are documents of streamproof, and stay all the same."""
+    schema = {"verdicts.json": "streamproof.validate/1", "points.ndjson": "streamproof.sweep-points/1"}[name]
+    document = f'{{"schema": "{schema}", "version": "1", "verdicts": []}}\n'
+    (folder / name).write_text(document)
+    for words in ("check counter.py -q", "models counter.py", f"report {name} --out pages"):
+        done = streamproof(*words.split(), "--json", name)
+        assert done.code in (2, 153), words
+        assert (folder / name).read_text() == document, words
+    assert streamproof("check", "counter.py", "-q", "--json", "a.json").code == 12
+    assert streamproof("check", "counter.py", "-q", "--json", "a.json").code == 12
+
+
+HANDWRITTEN = {
+    "promela": ("a.pml", "/* NOT written by streamproof export, but by hand */\nactive proctype P() { skip }\n"),
+    "smtlib": ("a.smt2", "; compare with the queries\n; written by streamproof export\n(check-sat)\n"),
+    "tla": ("grid.tla", "---- MODULE grid ----\n\\* like the one written by streamproof export\n====\n"),
+}
+
+
+@pytest.mark.parametrize("form", HANDWRITTEN)
+def test_a_file_that_only_mentions_streamproof_is_somebody_elses(form: str, place: Path, streamproof: Command) -> None:
+    """Its first line is another one than that of an export."""
+    name, text = HANDWRITTEN[form]
+    (place / "out").mkdir()
+    (place / "out" / name).write_text(text)
+    out = "out" if form == "tla" else f"out/{name}"
+    done = streamproof("export", "grid.py", "--format", form, "--out", out)
+    assert done.code == 153
+    assert (place / "out" / name).read_text() == text
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(folder: Path, streamproof: Command) -> None:
+    """A private answer stays private."""
+    for _ in range(2):
+        streamproof("check", "counter.py", "-q", "--json", "a.json")
+        (folder / "a.json").chmod(0o600)
+    assert streamproof("check", "counter.py", "-q", "--json", "a.json").code == 12
+    assert (folder / "a.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_checkpoint_empties_no_other_file(place: Path, streamproof: Command) -> None:
+    """Not even one that is linked into its folder as its own, beside a list that says that nothing is there yet."""
+    words = ["check", "grid.py", "-q", "--tier", "compiled", "--checkpoint", "at"]
+    assert streamproof(*words).code == 0
+    manifest = place / "at" / "checkpoint.json"
+    document = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**document, "mark": None}))
+    (place / "mine").write_bytes(MINE)
+    (place / "at" / "states.bin").unlink(missing_ok=True)
+    (place / "at" / "states.bin").hardlink_to(place / "mine")
+    streamproof(*words)
+    assert (place / "mine").read_bytes() == MINE
+
+
 def test_export_writes_to_standard_output(folder: Path, streamproof: Command) -> None:
     """``--out -`` writes one document there and nothing else; several documents, or JSON beside it, are refused."""
     done = streamproof("export", "counter.py", "--format", "promela", "--out", "-")
@@ -399,3 +455,17 @@ def test_what_a_model_prints_is_no_answer(engine: str, folder: Path, streamproof
     plain = streamproof("models", "loud.py")
     assert "imported" not in plain.out
     assert "imported" in plain.err
+
+
+def test_an_answer_goes_into_no_file_of_the_model(folder: Path) -> None:
+    """A model that closes all files, and opens its own under their numbers, loses the answer and keeps its files."""
+    source = (folder / "counter.py").read_text()
+    closing = "import os\nos.closerange(3, 1024)\nKEPT = [open(f'kept-{n}.txt', 'a+') for n in range(4)]\n"
+    (folder / "closing.py").write_text(closing + source)
+    done = subprocess.run(
+        [sys.executable, "-m", "streamproof", "check", "closing.py", "-q"],
+        capture_output=True, text=True, cwd=folder, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (150, "")
+    assert "closes files that are not its own" in done.stderr
+    assert [(folder / f"kept-{n}.txt").read_bytes() for n in range(4)] == [b""] * 4

@@ -313,7 +313,8 @@ def test_points_of_another_version_are_not_used(streamproof: Any, folder: Path) 
     kept.write_text(kept.read_text(encoding="utf-8").replace('"version": "', '"version": "9.', 1), encoding="utf-8")
     done = streamproof("sweep", *words)
     assert re.match(
-        r"out/points.ndjson: the points kept there are not used: they are of version 9\.\S+, this is version", done.out
+        r"out/points.ndjson: none of the points kept there are used: they are of version 9\.\S+, this is version",
+        done.out,
     )
     assert "known from before" not in done.out
 

@@ -154,6 +154,10 @@ def test_unknown_words_are_refused() -> None:
         find("cyclic").system(None, {"policy": "random"})
 
 
+TABLE = pytest.mark.xdist_group("the table of designs")
+"""One process makes the table, for all tests that read it."""
+
+
 @pytest.fixture(scope="module")
 def table() -> Table:
     """The comparison, carried out once."""
@@ -182,6 +186,7 @@ SIZES = {  # longest spill without amplification and with, with 4, 6 and 8 recor
 }
 
 
+@TABLE
 def test_the_table_of_verdicts(table: Table) -> None:
     """Who starves under which policy, though the entry is strongly fair, and what a bounded feedback edge does."""
     assert {p: tuple(table.text(p, f"endless: {of}") for of in SERVED) for p in POLICIES} == STARVED
@@ -199,6 +204,7 @@ def test_the_table_of_verdicts(table: Table) -> None:
     assert all(table.holds(p, f"spilling, {most}") for p in POLICIES for most in (1, 2))
 
 
+@TABLE
 def test_the_table_of_quantities(table: Table) -> None:
     """What the disk has to take stops growing only where the feedback edge is preferred and nothing is amplified."""
     found = {
@@ -212,6 +218,7 @@ def test_the_table_of_quantities(table: Table) -> None:
     assert found == SIZES
 
 
+@TABLE
 def test_claims_as_judged(table: Table) -> None:
     """What became of each claim of the proposal, in its order."""
     words = [claim.judge(table)[0].value for claim in COMPARISON.claims]
@@ -233,6 +240,7 @@ def _other(table: Table, holds: bool | None, largest: int | None) -> Table:
     return Table({at: other(cell) for at, cell in table.cells.items()})
 
 
+@TABLE
 def test_no_claim_is_judged_the_same_whatever_is_found(table: Table) -> None:
     """For each claim there are answers by which it would be judged otherwise."""
     others = [_other(table, None, None), _other(table, True, 5), _other(table, False, 5)]

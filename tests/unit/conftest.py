@@ -65,7 +65,7 @@ def _relay() -> System:
             Action("receive", (), Fairness.WEAK, (receive(False), receive(True)), _at(18)),
         ),
         (
-            Property("deadlock_free", Kind.DEADLOCK, b.TRUE, doc="Every stop is a declared end."),
+            Property("deadlock_free", Kind.DEADLOCK, b.TRUE, doc="Every stop is a terminal state."),
             Property("one_buffer", Kind.INVARIANT, once, (Conjunct(once, "s.pool + len(s.wire) == 1", _at(30)),)),
             Property("pool_grows", Kind.STEP, grows, (Conjunct(grows, "t.pool >= s.pool", _at(34)),)),
             Property("first_sent", Kind.REACHABLE, b.eq(first, b.num(0))),

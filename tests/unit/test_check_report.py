@@ -261,7 +261,7 @@ m, engine explicit
   p1        step       holds
 
 0.50 s (prepare 0.10 s, explore 0.40 s)
-holds: all 2 properties
+holds: 2 of 2 properties
 """
     )
 

@@ -76,7 +76,7 @@ def test_machines_that_end_anywhere() -> None:
 
 
 def test_parts_that_all_end_anywhere_hold_vacuously() -> None:
-    """Where every state is a declared end, each engine says that `deadlock` holds vacuously; elsewhere none does."""
+    """Where every state is terminal, each engine says that `deadlock` holds vacuously; elsewhere none does."""
 
     class Anywhere(Source):
         check_deadlock = False

@@ -83,7 +83,7 @@ digraph "toggle" {
 
 
 def test_graph_shows_what_varies_and_marks_ends(relay: System) -> None:
-    """Leaves that are the same in every state are left out; declared ends are grey."""
+    """Leaves that are the same in every state are left out; terminal states are grey."""
     fixed = replace(relay.variables[1], initial=((1, 0),))
     system = replace(relay, variables=(relay.variables[0], fixed, relay.variables[2]))
     text = graph_dot(system, _edges(system), initial=Interpreter(system).initial_states())

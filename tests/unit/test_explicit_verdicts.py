@@ -81,7 +81,7 @@ def test_an_invariant_that_holds() -> None:
     """True in all states: no trace, and the number of states it was checked in."""
     finding = explore(dial(UP, small=(Kind.INVARIANT, b.less_eq(x, b.num(4))))).finding("small")
     assert (finding.verdict, finding.trace, finding.vacuous) == (Verdict.HOLDS, None, False)
-    assert finding.because == "true in every one of 5 reachable states"
+    assert finding.because == "true in all 5 reachable states; ranges and parameters alone decide it"
 
 
 def test_an_invariant_that_is_violated() -> None:
@@ -146,7 +146,7 @@ def test_reachability_that_fails() -> None:
     """What a complete search did not reach is violated, and there is no behaviour to show."""
     finding = explore(dial(STAY, top=(Kind.REACHABLE, equals(4)))).finding("top")
     assert (finding.verdict, finding.trace) == (Verdict.VIOLATED, None)
-    assert finding.because == "true in none of 1 reachable state"
+    assert finding.because == "false in the only reachable state"
 
 
 def test_deadlock() -> None:
@@ -158,7 +158,7 @@ def test_deadlock() -> None:
 
 
 def test_a_legal_end_is_not_a_deadlock() -> None:
-    """A declared end excuses exactly the states it describes."""
+    """A terminal state excuses exactly the states it describes."""
     free = (Kind.DEADLOCK, b.TRUE)
     assert explore(dial(UP, terminal=equals(4), free=free)).finding("free").verdict is Verdict.HOLDS
     assert explore(dial(UP, terminal=equals(3), free=free)).finding("free").verdict is Verdict.VIOLATED
@@ -169,7 +169,7 @@ def test_a_self_loop_is_no_deadlock() -> None:
     loop = when("loop", equals(4), b.num(4))
     result = explore(dial(UP, loop, free=(Kind.DEADLOCK, b.TRUE)))
     assert result.finding("free").verdict is Verdict.HOLDS
-    assert result.finding("free").because == "every one of 5 reachable states has a step or is a declared end"
+    assert result.finding("free").because == "all 5 reachable states have a successor or are terminal"
 
 
 def test_termination_holds_without_a_cycle() -> None:
@@ -185,7 +185,7 @@ def test_a_self_loop_does_not_terminate() -> None:
     assert finding.trace is not None
     assert (finding.trace.states, finding.trace.loop) == (((0,), (1,), (2,)), 2)
     assert [step.label for step in finding.trace.steps] == ["up()", "up()", "stay()"]
-    assert finding.because == "after 2 steps, 1 step repeats for ever"
+    assert finding.because == "lasso: stem of 2 steps, cycle of 1"
 
 
 def test_a_longer_cycle_is_shown_as_a_lasso() -> None:
@@ -324,7 +324,7 @@ def test_a_vacuous_invariant_is_marked() -> None:
     stuck = when("up", b.less(x, b.num(2)), b.add(x, b.num(1)))
     result = explore(dial(stuck, never=(Kind.INVARIANT, never), sometimes=(Kind.INVARIANT, sometimes)))
     assert [(f.verdict, f.vacuous) for f in result.findings] == [(Verdict.HOLDS, True), (Verdict.HOLDS, False)]
-    because = "vacuous: what it takes for granted is true in none of 3 reachable states"
+    because = "vacuous: its antecedent is false in all 3 reachable states"
     assert result.finding("never").because == because
 
 

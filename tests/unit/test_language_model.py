@@ -134,7 +134,7 @@ def test_the_system_has_what_the_model_declares() -> None:
     assert [(p.name, p.kind, p.doc) for p in system.properties] == [
         ("bounded", Kind.INVARIANT, "Nothing overflows."),
         ("one_at_a_time", Kind.STEP, "A step changes one tank at most."),
-        ("deadlock", Kind.DEADLOCK, "Every reachable state has a successor or is a declared legal end."),
+        ("deadlock", Kind.DEADLOCK, "Every reachable state has a successor or is terminal."),
     ]
     assert [p.name for p in system.lemmas] == ["marked"]
     assert [i.label for i in system.action("fill").instances] == ["fill(t=0)", "fill(t=1)"]

@@ -250,7 +250,7 @@ def test_counterexamples_are_behaviours_of_the_model() -> None:
         assert referee.take(taken, before) == after
     assert (
         reduced.finding("holder_asked").because
-        == f"true in every one of {reduced.counts.distinct:,} reachable states up to symmetry"
+        == f"true in all {reduced.counts.distinct:,} reachable states up to symmetry"
     )
 
 

@@ -43,7 +43,7 @@ def test_deadlock(relay: System, stuck: Trace) -> None:
     assert render_text(relay, relay.property("deadlock_free"), stuck, about=about, width=80) == (
         """\
 Counterexample: deadlock_free is violated: nothing can happen any more
-  property    Every stop is a declared end. (deadlock)
+  property    Every stop is a terminal state. (deadlock)
   model       relay, variant lossy
   parameters  channels=2
   length      2 steps, no shorter one exists
@@ -68,7 +68,7 @@ No action is enabled in state 2:
              2 conditions that are false)
   receive()[lost=False], receive()[lost=True]   relay.py:20
       needs  len(s.wire) > 0   because  s.wire = <> (step 2)
-  The state is no declared end   because  backlog[0] = 1 (initially)
+  The state is not terminal   because  backlog[0] = 1 (initially)
 
   reproduce   streamproof check relay --variant lossy
   trace       relay/lossy/deadlock.itf.json
@@ -125,7 +125,7 @@ def test_lasso(toggle: System) -> None:
     trace = replay_labels(toggle, ["flip", "flip", "flip"], loop=1)
     assert render_text(toggle, toggle.property("ends"), trace) == (
         """\
-Counterexample: ends is violated: the protocol can go on for ever
+Counterexample: ends is violated: an infinite execution exists
   property    Every run ends. (termination)
   model       toggle
   length      3 steps, a loop from state 1 on

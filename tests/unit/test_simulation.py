@@ -76,7 +76,7 @@ def test_every_kind_of_property_is_decided_on_the_way(guided: bool) -> None:
 
 
 def test_a_state_without_a_step_is_a_deadlock_unless_it_is_an_end() -> None:
-    """Going up only ends at 9; as a declared end that is no deadlock, and nothing is claimed to hold."""
+    """Going up only ends at 9; as a terminal state that is no deadlock, and nothing is claimed to hold."""
     dead = simulate(ring(UP, deadlock=(Kind.DEADLOCK, b.TRUE)), seed=0)
     assert (dead.findings[0].verdict, dead.findings[0].because) == (
         Verdict.VIOLATED,

@@ -111,7 +111,7 @@ def test_a_reachable_state_is_reached_with_a_witness() -> None:
 
 
 def test_a_deadlock_is_where_nothing_is_enabled() -> None:
-    """The counter that stops at 3 deadlocks there, unless that is a declared end."""
+    """The counter that stops at 3 deadlocks there, unless that is a terminal state."""
     finding = only(counter(prop(Kind.DEADLOCK), guard=BELOW_3), 5)
     assert (finding.verdict, values_of(finding)) == (Verdict.VIOLATED, [0, 1, 2, 3])
     assert finding.because == "nothing is enabled after 3 steps"

@@ -213,7 +213,7 @@ def test_stuttering_is_not_ignored() -> None:
     finding = explore(dial(move("turn", NONE, *round_), comes=Eventually(at(2)))).finding("comes")
     assert finding.verdict is Verdict.VIOLATED
     assert values(finding.trace) == ((0,), 0, True)
-    assert finding.because == "after 0 steps, nothing happens any more, which is fair"
+    assert finding.because == "fair lasso: stem of 0 steps, then stuttering"
     assert verdicts(explore(dial(move("turn", WEAK, *round_), comes=Eventually(at(2))))) == {"comes": "holds"}
 
 
@@ -337,7 +337,7 @@ def test_limits_count_for_the_second_pass(stop: Stop, because: str, monkeypatch:
     monkeypatch.setattr(Search, "_levels", lambda search, level: monkeypatch.setattr(Budget, "spent", lambda b: stop))
     finding = explore(dial(move("turn", WEAK, (0, 1)), ends=Eventually(at(1)))).finding("ends")
     assert finding.verdict is Verdict.INCONCLUSIVE
-    assert finding.because.startswith(f"all states were found, but not what becomes of them: {because}")
+    assert finding.because.startswith(f"state space explored, temporal check not finished: {because}")
 
 
 def test_what_holds_vacuously() -> None:

@@ -373,7 +373,7 @@ def test_reachability_is_an_invariant_in_a_configuration_of_its_own() -> None:
 
 
 def test_a_deadlock_is_a_state_without_an_enabled_instance_that_is_no_end() -> None:
-    """One invariant, of guards and the declared ends; TLC does not look for deadlocks by itself."""
+    """One invariant, of guards and the terminal states; TLC does not look for deadlocks by itself."""
     made = system(
         go((b.less(N, b.num(2)),), b.num(1)),
         properties=(Property("deadlock", Kind.DEADLOCK, b.TRUE),),
@@ -498,7 +498,7 @@ def test_comments_are_plain(relay: System) -> None:
     lines = text(replace(relay, actions=(action, *relay.actions[1:]))).splitlines()
     at = lines.index("\\* Sends ? at once.")
     assert lines[at + 1 : at + 3] == ["\\* More.", "can_send(c) =="]
-    assert "\\* Every stop is a declared end." in lines
+    assert "\\* Every stop is a terminal state." in lines
 
 
 def test_only_what_is_used_is_extended() -> None:

@@ -52,7 +52,7 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
         reject("it does not begin as a certificate of this version does")
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
         reject("its checksum is another one: it was changed, or is incomplete")
-    header, evidence = (parsed(part, reject) for part in parts_of(rest, most))
+    header, evidence = (parsed(part.decode()) for part in parts_of(rest, most))
     if not isinstance(header, dict) or {*header} != HEADER or not isinstance(evidence, dict) or {*evidence} != parts:
         reject("its parts are not those of a certificate")
     if type(header["claims"]) is not dict or not header["claims"]:
@@ -111,9 +111,8 @@ class Verifier:
                 endless = Endless(self, prop.name, prop.formula)
                 endless.end(endless.reachable(), ranks[prop.name])
             elif prop.kind is Kind.TERMINATION:
-                rank = ranks[prop.name]
                 for at, followers in enumerate(self.follow):
-                    if any(rank[to] >= rank[at] for to in followers):
+                    if any(ranks[prop.name][to] >= ranks[prop.name][at] for to in followers):
                         reject(f"the rank for {prop.name} does not fall from {self.shown(at)}")
         for proof in proofs:
             from streamproof.certify.verifier_induction import Induction  # Z3 takes long to load

@@ -63,7 +63,7 @@ def run_agree(selection: Selection, limits: Limits, json_to: str | None, *, quie
     from streamproof.agree.telling import agreement_json, agreement_lines, heading_lines, opinion_line
     from streamproof.report.console import print_lines
 
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, "streamproof.agree/1")
     system = selection.system()
     if selection.properties is not None:
         system = replace(system, properties=tuple(p for p in system.properties if p.name in selection.properties))

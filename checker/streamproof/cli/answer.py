@@ -208,4 +208,4 @@ def trace_folder(out: Path | None, selection: Selection) -> Folder | None:
 def tell_left_out(names: Sequence[str], json_to: str | None) -> None:
     """Say which properties an engine was not asked about, because it could never decide them."""
     if names:
-        people(json_to).write(f"not by this engine: {', '.join(names)} (streamproof check decides them)\n")
+        people(json_to).write(f"not supported by this engine: {', '.join(names)}; use streamproof check\n")

@@ -11,8 +11,8 @@ import click
 
 from streamproof import __version__, interrupts
 from streamproof.cli.verbs import TRACEBACK, Verbs, complaint
-from streamproof.system.errors import Exit, StreamproofError, text_of
-from streamproof.system.foreign import visible_output
+from streamproof.system.errors import Exit, Loc, ModelError, StreamproofError, text_of
+from streamproof.system.foreign import code_of_others, visible_output
 
 NAME = "streamproof"
 COMPLETE = "_STREAMPROOF_COMPLETE"
@@ -70,6 +70,7 @@ def run(arguments: Sequence[str]) -> int:
     if os.environ.get(COMPLETE):
         cli.main(list(arguments), prog_name=NAME, complete_var=COMPLETE)
     context: click.Context | None = None
+    code_of_others.clear()
     try:
         try:
             with cli.make_context(NAME, list(arguments)) as context:
@@ -84,10 +85,18 @@ def run(arguments: Sequence[str]) -> int:
         return int(code or 0)
     except BaseException as error:
         if context is not None and context.meta.get(TRACEBACK):
-            raise
+            import traceback
+
+            traceback.print_exception(error)
         if interrupts.requested() and isinstance(error, Exception):  # what an interrupt becomes in somebody else's code
             error = KeyboardInterrupt()
-        return int(_explain(error))
+        try:
+            return int(_explain(error))
+        except Exception:
+            if not code_of_others:
+                raise
+            os.write(2, b"streamproof: error: the model has changed Python itself: no message could be made\n")
+            return Exit.MALFORMED
 
 
 def _explain(error: BaseException) -> int:
@@ -119,12 +128,30 @@ def _explain(error: BaseException) -> int:
             at = f"{error.filename}: " if error.filename else ""
             _complain(f"{at}{error.strerror or error}", "check the disk and the permissions")
             return Exit.SYSTEM
+        case ImportError() if "failed to map segment" in text_of(error):
+            return _explain(MemoryError())
+        case _ if code_of_others:
+            what = f"unexpected {type(error).__name__}: {text_of(error)}".rstrip(": ")
+            remedy = (
+                f"either the model changes Python for the whole program, or this is a defect of {NAME}; see --traceback"
+            )
+            return _explain(ModelError(what, loc=_last_line(error), remedy=remedy))
         case _:
             _complain(
                 f"internal error: {type(error).__name__}: {text_of(error)}",
                 f"this is a defect of {NAME}; please report it with what --traceback shows",
             )
             return Exit.SYSTEM
+
+
+def _last_line(error: BaseException) -> Loc | None:
+    """The innermost line of a user's file in the traceback of an exception."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        found = Loc(file, trace.tb_lineno) if file in code_of_others else found
+        trace = trace.tb_next
+    return found
 
 
 def message_of(error: StreamproofError) -> str:

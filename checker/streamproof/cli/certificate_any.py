@@ -90,7 +90,7 @@ def tell_written(
 def is_for_any(data: bytes) -> bool:
     """Whether the header of a certificate, which nothing has checked yet, names free parameters."""
     try:
-        return ANY in parsed(data.split(b"\n", 2)[1])["options"]
+        return ANY in parsed(data.split(b"\n", 2)[1].decode())["options"]
     except (ValueError, IndexError, KeyError, TypeError, RecursionError):
         return False
 

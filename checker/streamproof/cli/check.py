@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from streamproof import interrupts
 from streamproof.cli.agree import agree_options, limits_of, run_agree
 from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
 from streamproof.cli.certificate import (
@@ -22,7 +23,6 @@ from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.resources import Resources, resource_options
 from streamproof.cli.selection import (
-    Selection,
     json_option,
     limited_by,
     model_options,
@@ -33,7 +33,7 @@ from streamproof.cli.selection import (
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
-from streamproof.system.measure import Measured
+from streamproof.system.measure import Measure, Measured
 
 
 @click.command(
@@ -127,7 +127,7 @@ def command(
         raise UsageError("--first is --max-violations 1", remedy="leave out one of the two")
     most = 1 if first else max_violations
     limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources, most)
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, "streamproof.check/1")
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
     if coverage and engine == BMC:
@@ -146,7 +146,7 @@ def command(
     ending = () if most is None else ("--first",) if most == 1 else ("--max-violations", str(most))
     request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, coverage, ending)
     try:
-        system = selection.system()
+        system, quantities = selection.system(), selection.measures()
         outcome = run_engine(
             limits,
             system,
@@ -156,12 +156,13 @@ def command(
             when_decided=selection.properties is not None and not coverage and dot is None,
             on_violation=lambda finding: request.report(system, finding),
         )
-        decided = {finding.property for finding in outcome.findings}
-        left_out = [p.name for p in selection.listed() if p.name not in decided]
-        written = None if certificate is None else certify(certificate, selection, system, outcome)
-        more = {} if certificate is None else {"certificate": certificate_json(written)}
-        measures = _measured(selection, outcome)
-        code = request.answer(system, outcome, {"not_for_this_engine": left_out, **more}, measures)
+        with interrupts.unlimited():  # what the search has found is reported even if it used up the time
+            decided = {finding.property for finding in outcome.findings}
+            left_out = [p.name for p in selection.listed() if p.name not in decided]
+            written = None if certificate is None else certify(certificate, selection, system, outcome)
+            more = {} if certificate is None else {"certificate": certificate_json(written)}
+            found = _measured(quantities, outcome)
+            code = request.answer(system, outcome, {"not_for_this_engine": left_out, **more}, found)
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -191,12 +192,9 @@ def _expect_no_more() -> None:
             )
 
 
-def _measured(selection: Selection, outcome: Outcome) -> tuple[Measured, ...]:
+def _measured(measures: Sequence[Measure], outcome: Outcome) -> tuple[Measured, ...]:
     """The largest values of the model's quantities, where states were visited and nobody is in a hurry."""
-    if outcome.explored is None or outcome.interrupted:
-        return ()
-    measures = selection.measures()
-    if not measures:
+    if outcome.explored is None or outcome.interrupted or not measures:
         return ()
     from streamproof.explicit.measuring import measured
 

@@ -28,7 +28,7 @@ def command(model: str, max_states: int | None, json_to: str | None) -> int:
     Which designs, settings and claims there are is part of the model's specification. The exit code is 0 when every
     question was decided, whatever the answers are, and 160 otherwise.
     """
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, "streamproof.compare/1")
     target = find(model)
     if target.spec.comparison is None:
         raise UsageError(

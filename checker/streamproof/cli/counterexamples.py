@@ -23,7 +23,7 @@ from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
-from streamproof.system.records import dataclass
+from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Verdict
 
 REFERENCE = "reference."
@@ -54,10 +54,11 @@ MODEL_ITSELF = "model"
 def command(out: Path, checking: bool, json_to: str | None) -> int:
     """Find each expected violation of each bundled protocol again, and write MODEL/VARIANT/PROPERTY.itf.json and .txt.
 
-    The same specifications give the same bytes. With --check, every file that is there must replay, show its violation,
-    be as short as possible, and none may be missing or left over; otherwise the exit code is 161.
+    The same specifications give the same bytes. With --check, every trace that is there must replay, show its violation
+    and be as short as possible, its text must be current, and none may be missing or left over; otherwise the exit code
+    is 161.
     """
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, SCHEMA)
     if checking and not out.is_dir():
         why = "is a file" if out.exists() else "does not exist"
         raise InputError(f"the folder {out} {why}", remedy="name the one that streamproof counterexamples has written")
@@ -146,6 +147,8 @@ class Entry:
         found, least = len(trace.steps), len(self.evidence.trace.steps)
         if found != least:
             yield f"{path}: {found} steps, the shortest found now has {least}"
+        elif text.is_file() and text.read_text(encoding="utf-8") != replace(self.evidence, trace=trace).text():
+            yield f"{text}: differs from the text of the trace beside it; run streamproof counterexamples again"
 
 
 def _entries(status: Status, problems: list[str]) -> Iterator[Entry]:

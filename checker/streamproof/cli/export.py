@@ -112,7 +112,7 @@ def command(
         raise UsageError(
             f"--format {form} writes the whole model and searches nothing", remedy=f"leave out {rest} and --timeout"
         )
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, SCHEMA)
     place = Place(out, FORMS[form], svg)
     if form == "tla" and place.single:
         raise UsageError(f"{out} is one file, and --format tla writes several", remedy="name a folder")

@@ -10,12 +10,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO
 
+from streamproof.system.errors import InputError
 from streamproof.system.files import (
     FOLDER_LIST,
-    JSON,
     SUFFIXES,
     Content,
     Form,
+    answer_form,
     expect_writable,
     form_of,
     is_plain,
@@ -24,6 +25,7 @@ from streamproof.system.files import (
     write,
 )
 from streamproof.system.foreign import inner
+from streamproof.system.reading import read_json
 from streamproof.system.records import dataclass
 
 STANDARD = "-"
@@ -48,13 +50,13 @@ def standard_output() -> TextIO:
     return _reserved[-1] if _reserved else sys.stdout
 
 
-def write_json(document: Any, where: str, form: Form = JSON) -> None:
-    """Write JSON data to the file `where`, or to standard output for ``-``."""
+def write_json(document: Any, where: str, form: Form | None = None) -> None:
+    """Write JSON data to the file `where`, or to standard output for ``-``; the form is that of its ``schema``."""
     text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     if where == STANDARD:
         inner(standard_output()).write(text)
     else:
-        write(Path(where), text, form)
+        write(Path(where), text, form or answer_form(document["schema"]))
 
 
 def people(json_to: str | None) -> TextIO:
@@ -62,10 +64,13 @@ def people(json_to: str | None) -> TextIO:
     return sys.stderr if json_to == STANDARD else standard_output()
 
 
-def expect_json_writable(where: str | None, form: Form = JSON) -> None:
-    """Raise `SystemFailure` now when ``--json`` names a file that could not be written after hours of work."""
+def expect_json_writable(where: str | None, form: Form | str) -> None:
+    """Raise `SystemFailure` now when ``--json`` names a file that could not be written after hours of work.
+
+    `form` is the form of the answer, or its schema.
+    """
     if where is not None and where != STANDARD:
-        expect_writable(Path(where), form)
+        expect_writable(Path(where), answer_form(form) if isinstance(form, str) else form)
 
 
 @dataclass
@@ -112,12 +117,10 @@ class Folder:
     def _ours(self) -> dict[str, str]:
         """The files listed; the list may be anybody's, so names that lead elsewhere are passed over."""
         try:
-            found = json.loads((self.path / self.LIST).read_text(encoding="utf-8"))["files"]
-        except (OSError, ValueError, KeyError, TypeError):
+            found = read_json(self.path / self.LIST, {"files": {str: str}})["files"]
+        except InputError:
             return {}
-        if not isinstance(found, Mapping):
-            return {}
-        return {n: str(shows) for n, shows in found.items() if is_plain(n) and n.endswith((*SUFFIXES,))}
+        return {n: shows for n, shows in found.items() if is_plain(n) and n.endswith((*SUFFIXES,))}
 
     def _note(self, files: Mapping[str, str]) -> None:
         document = {"about": "files that streamproof wrote here and may replace", "files": dict(sorted(files.items()))}

@@ -146,7 +146,7 @@ def command(
             f"{selection.target.name} has no invariant, step property or deadlock to prove",
             remedy=f"streamproof check decides the others: {', '.join(left_out) or 'none'}",
         )
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, "streamproof.prove/1")
     if certificate is not None:
         expect_writable(certificate, CERTIFICATE)
     names = tuple(name for text in free for name in text.split(",") if name)

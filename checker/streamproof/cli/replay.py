@@ -55,7 +55,7 @@ def command(
     Ends with 0 when every step is one of the model's and the trace violates (or reaches) the property it names, and
     with 161 when it is not.
     """
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, SCHEMA)
     from streamproof.exchange.itf import load
 
     loaded = load(trace)

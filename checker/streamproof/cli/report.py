@@ -38,7 +38,7 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     from streamproof.cli.progress import Status
     from streamproof.pipeline.report import build_report
 
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, SCHEMA)
     with Status() as status:
         result = build_report(inputs, out, master, title, status)
     if json_to is not None:

@@ -99,7 +99,7 @@ def command(
             f"{selection.target.name} has no property that a walk could violate or reach",
             remedy=f"streamproof check decides the others: {', '.join(left_out) or 'none'}",
         )
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, "streamproof.simulate/1")
     seed = random.SystemRandom().randrange(SEEDS) if seed is None else seed
     folder = trace_folder(out, selection)
     request = Request("simulate", "simulation", selection, (), folder, json_to, full, quiet, begun)

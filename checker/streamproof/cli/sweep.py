@@ -139,7 +139,7 @@ def command(
     asked = {name: value for name, value in bounds.items() if value is not None}
     plan = plan_of(model, variants, size, parameters, properties, asked)
     kinds = properties_of(plan)
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, "streamproof.sweep/1")
     folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")
     folder.expect_writable([POINTS, *FILES.values()])
     limits = {"max_states": max_states, "timeout": timeout}

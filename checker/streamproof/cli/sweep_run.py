@@ -55,7 +55,8 @@ class Run:
         path = self.folder.path / POINTS
         kept = Found({}) if self.again else read_kept(path, about)
         if kept.because is not None:
-            stream.write(f"{path}: the points kept there are not used: {kept.because}\n")
+            which = "not all of" if kept.records else "none of"
+            stream.write(f"{path}: {which} the points kept there are used: {kept.because}\n")
         source = source_of(self.plan.target)
         known = {point.key: self._usable(kept.records.get(point.key)) for point in self.plan.points()}
         tally = _Tally(known, source, len(known), self.status)

@@ -40,7 +40,7 @@ LONGEST = 240
 @click.command(
     "validate",
     cls=Verb,
-    short_help="Hold recorded runs against a model.",
+    short_help="Check recorded runs against a model.",
     example="streamproof validate runs/*/ --json verdicts.json --events events",
 )
 @click.argument("paths", nargs=-1, required=True, type=_Runs(path_type=Path, exists=True))
@@ -80,7 +80,7 @@ def command(
     source = click.get_current_context().get_parameter_source("form")
     if events is None and source is ParameterSource.COMMANDLINE:
         raise UsageError("--format is the format of the files that --events writes", remedy="add --events DIR")
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, SCHEMA)
     if events is not None:
         expect_writable(events, None)
     one = partial(_one, model=model, job_graph=job_graph, events_dir=events, events_format=form)

@@ -71,7 +71,7 @@ def command(
     from streamproof.certify.verifier import Rejected, verify
 
     begun = time.perf_counter()
-    expect_json_writable(json_to)
+    expect_json_writable(json_to, "streamproof.verify-certificate/1")
     if smt is not None:
         expect_writable(smt, None)
     most = MOST if most is None else most

@@ -1,7 +1,7 @@
 """Graphviz: a trace, or the graph of reachable states, as DOT text; and as SVG where Graphviz is installed.
 
 Nodes show leaf values (``status[A] = FAILED``). In a trace, each state shows what the step before it changed. In a graph,
-every state shows the leaves that are not the same everywhere. Initial states have a double border, declared ends are
+every state shows the leaves that are not the same everywhere. Initial states have a double border, terminal states are
 grey, violating states red.
 """
 

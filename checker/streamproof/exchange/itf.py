@@ -19,14 +19,13 @@ from pathlib import Path
 from types import UnionType
 from typing import Any
 
-from streamproof.exchange.files import read_text
 from streamproof.exchange.itf_values import Malformed, canonical, compact, decode, encode, encode_plain, some, type_text
 from streamproof.system.errors import EvaluationError, Exit, InputError, StreamproofError
 from streamproof.system.files import ITF, write
 from streamproof.system.foreign import visible_json
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State, System
-from streamproof.system.reading import parse_json
+from streamproof.system.reading import parse_json, read_text
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace
 

@@ -21,7 +21,7 @@ from streamproof.system.model import Kind, Property
 from streamproof.system.records import dataclass
 from streamproof.system.sizes import bytes_about
 from streamproof.system.verdict import Finding, Trace, Verdict
-from streamproof.system.wording import number_of
+from streamproof.system.wording import lasso_text, number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,7 @@ class _Judge:
                 return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
             if cycle is not None:
                 trace = self.witnesses.round(cycle)
-                repeat = "repeats" if len(cycle) == 1 else "repeat"
-                way = f"after {number_of(len(trace) - len(cycle), 'step')}, {number_of(len(cycle), 'step')} {repeat} for ever"
-                return _violated(prop, trace, way)
+                return _violated(prop, trace, lasso_text(len(trace) - len(cycle), len(cycle), fair=False))
         if mistake is not None:
             return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.told)
         if self.search.stopped is not None:
@@ -160,26 +158,28 @@ class _Judge:
     def _covered(self, prop: Property) -> Finding:
         """The verdict on a property that a complete search did not decide on its way."""
         states = self.plan.count(self.search.known)
-        constant = "" if variables(prop.expr) else "; it reads no variable"
+        every = f"all {states}" if self.search.known != 1 else f"the only {states.removeprefix('1 ')}"
+        have, are = ("have", "are") if self.search.known != 1 else ("has", "is")
+        constant = "" if variables(prop.expr) else "; ranges and parameters alone decide it"
         match prop.kind:
             case Kind.INVARIANT:
                 # A reduction may leave out the only states in which what is taken for granted is true.
                 whole = not self.plan.reduces
                 assumed = antecedents(self.search.scalarised.system.property(prop.name)) if whole else ()
                 if assumed and not any(self.search.ever_true(assumed)):
-                    because = f"vacuous: what it takes for granted is true in none of {states}"
+                    because = f"vacuous: its antecedent is false in {every}"
                     return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-                return _holds(prop, f"true in every one of {states}{constant}")
+                return _holds(prop, f"true in {every}{constant}")
             case Kind.STEP:
                 taken = self.search.total - self.search.initial
                 return _holds(prop, f"true of {number_of(taken, 'step')} between {states}{constant}")
             case Kind.REACHABLE:
-                return Finding(prop.name, prop.kind, Verdict.VIOLATED, None, f"true in none of {states}")
+                return Finding(prop.name, prop.kind, Verdict.VIOLATED, None, f"false in {every}")
             case Kind.DEADLOCK:
                 if self.search.system.terminal is b.TRUE:
-                    because = f"vacuous: each of {states} is a declared end, so none can be stuck"
+                    because = f"vacuous: {every} {are} terminal, so none is a deadlock"
                     return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-                return _holds(prop, f"every one of {states} has a step or is a declared end")
+                return _holds(prop, f"{every} {have} a successor or {are} terminal")
             case Kind.TERMINATION:
                 return _holds(prop, f"no cycle among {states}")
             case Kind.TEMPORAL:

@@ -30,7 +30,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.timely import timely
 from streamproof.system.verdict import Coverage, Finding, Trace, Verdict
-from streamproof.system.wording import number_of
+from streamproof.system.wording import lasso_text, number_of
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
 """What a walk can show to be violated, or reached."""
@@ -196,14 +196,9 @@ def _lasso(run: Walks, event: Event) -> tuple[Trace, str]:
     cycle = event.path[event.loop :]
     states = [*stem, *cycle[1:]]
     trace = _witnesses(run, states).round([len(stem) - 1 + at for at in range(len(cycle))])
-    before, repeated = number_of(len(stem) - 1, "step"), number_of(len(cycle), "step")
-    return trace, f"after {before}, {repeated} {_repeat(len(cycle))} for ever"
+    return trace, lasso_text(len(stem) - 1, len(cycle), fair=False)
 
 
 def _witnesses(run: Walks, way: Sequence[State]) -> Witnesses:
     """Turns positions on the way into traces."""
     return Witnesses(run.scalarised, lambda number: way[number], lambda number: number - 1)
-
-
-def _repeat(count: int) -> str:
-    return "repeats" if count == 1 else "repeat"

@@ -277,10 +277,10 @@ class Reader:
             )
             unchanged.check(function)
         if self.model.check_deadlock and not self.bare:
-            doc = "Every reachable state has a successor or is a declared legal end."
+            doc = "Every reachable state has a successor or is terminal."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
         if termination:
-            props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="No behaviour goes on for ever."))
+            props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="Every behaviour is finite."))
         return System(
             name=type(self.model).title(),
             variables=self._variables(),
@@ -342,6 +342,12 @@ class Reader:
             raise ModelError(
                 f"action {name} takes no state", loc=place(function), remedy=f"write def {name}(self, s, ...)"
             )
+        if function.__code__.co_kwonlyargcount:
+            raise ModelError(
+                f"action {name} has parameters behind a *",
+                loc=place(function),
+                remedy=f"write def {name}(self, s, ...)",
+            )
         given, declared = names[1:], dict(mark.domains)
         for p in given:
             if p not in declared:
@@ -370,7 +376,7 @@ class Reader:
                 self.outside.asked = True
             if at == 0 and outside.asked and made[:READ_AGAIN] != self._again(name, function, args):
                 raise ModelError(
-                    f"action {name} is another one each time it is read",
+                    f"action {name} is not deterministic: two evaluations gave different rules",
                     loc=place(function),
                     remedy="nondeterminism comes from choose(...), not from random numbers or the clock",
                 )
@@ -510,7 +516,7 @@ class Reader:
             self.outside.asked = True
             if self._condition(function, args, outside) != found:
                 raise ModelError(
-                    f"{name} is another one each time it is read",
+                    f"{name} is not deterministic: two evaluations gave different results",
                     loc=place(function),
                     remedy="a property says of the same states the same each time",
                 )

@@ -34,10 +34,10 @@ class CompositeReader:
         system = self.read(self.whole, extra, self.carries)
         props = list(system.properties)
         if self.model.check_deadlock and not self.bare:
-            doc = "Every reachable state has a successor or is a declared legal end."
+            doc = "Every reachable state has a successor or is terminal."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
         if termination:
-            props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="No behaviour goes on for ever."))
+            props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="Every behaviour is finite."))
         return replace(
             system,
             name=type(self.model).title(),

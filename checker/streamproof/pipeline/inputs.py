@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError, Loc
+from streamproof.system.reading import expect_unicode
 from streamproof.system.records import dataclass
 
 Kind = Literal["events", "verdicts"]
@@ -73,23 +74,31 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
     """Find and classify every file that `inputs` (files, folders, glob patterns) name, each once.
 
     Files under `without` (the folder that the report goes to) are not inputs. A file named one by one must be usable;
-    in folders and patterns, what is something else is skipped. Raises `InputError` for a path that does not exist, a
-    file that cannot be read or is of a version unknown here, and when nothing usable is left.
+    in folders and patterns, what is something else, cannot be read, or is of a version unknown here is skipped. Raises
+    `InputError` for a path that does not exist, for such a file named by itself, and when nothing usable is left.
     """
     if not inputs:
         raise InputError("no inputs given", remedy="name event logs, verdict files, or folders that hold them")
     sources: dict[str, Source] = {}
     skipped: dict[str, Skipped] = {}
+    damaged: list[InputError] = []
     for given in inputs:
         empty = True
         for path, explicit in _files(given, without):
             empty = False
-            if not _is_unicode(path):
-                raise InputError(f"{path!r}: this file name is not valid UTF-8", remedy="rename the file")
             key = os.path.realpath(path)
             if key in sources or key in skipped:
                 continue
-            found = _classify(path)
+            try:
+                expect_unicode(path)
+                found = _classify(path)
+            except InputError as problem:
+                if explicit:
+                    raise
+                damaged.append(problem)
+                at = f"line {problem.loc.line}: " if problem.loc else ""
+                shown = path.encode(errors="backslashreplace").decode()
+                found = Skipped(shown, at + problem.message.removeprefix(f"{path}: "))
             if isinstance(found, Source):
                 sources[key] = found
             elif explicit and found.reason != _EMPTY:
@@ -98,6 +107,8 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
                 skipped[key] = found
         if empty:
             raise InputError(f"{given}: there is no file in this folder", remedy=_EXPECTED)
+    if damaged and not sources:
+        raise damaged[0]
     if not sources:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in list(skipped.values())[:3])
         raise InputError(
@@ -116,15 +127,6 @@ _EXPECTED = (
 def opened(path: str, compressed: bool) -> BinaryIO:
     """The bytes of a file, decompressed when it is gzip."""
     return cast(BinaryIO, gzip.open(path, "rb")) if compressed else open(path, "rb")
-
-
-def _is_unicode(path: str) -> bool:
-    """Whether tables and pages, which are UTF-8, can name this file."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _files(given: Path, without: Path | None) -> Iterator[tuple[str, bool]]:

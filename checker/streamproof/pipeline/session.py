@@ -37,6 +37,8 @@ _FEW_CORES = 4
 ATTEMPTS = 3
 """How often a task is run whose worker dies."""
 CONNECT_SECONDS = 5.0
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The environment variable that keeps the working folder, which Spark's helpers start in, off Python's path."""
 _LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 
 
@@ -141,6 +143,20 @@ def _own_interrupts() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Have processes started in the block, and all that these start, import no modules from the working folder."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
+
+
 def _not_py4j(record: logging.LogRecord) -> bool:
     return Path(record.pathname).parent.name != "py4j"
 
@@ -177,7 +193,8 @@ def _start(master: str, app: str) -> SparkSession:
     # The JVM writes start-up notices to stderr whatever its logging says; they are kept for the failure message only.
     notices: Any = tempfile.TemporaryFile()  # noqa: SIM115 (the JVM holds it for its whole life)
     try:
-        gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": notices})  # type: ignore[no-untyped-call]
+        with _safe_path():  # for the helpers that the JVM starts on its own account
+            gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": notices})  # type: ignore[no-untyped-call]
         with _own_interrupts():
             return _with_sql_settings(SparkSession(SparkContext(conf=conf, gateway=gateway)))
     except Exception as failure:
@@ -234,6 +251,7 @@ def _settings(master: str, app: str) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": java,
+        f"spark.executorEnv.{SAFE_PATH}": "1",
     }
     if _is_local(master):
         # Nothing outside this machine needs to reach an embedded Spark, and host names often do not resolve.

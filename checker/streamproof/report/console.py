@@ -249,7 +249,7 @@ def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
         names = Span(", ".join(never), "failed")
         yield line(f"{taken} of {len(coverage.generated)} actions were taken; never enabled: ", names)
     else:
-        yield line(f"every action was taken ({taken})" if taken > 1 else "the action was taken")
+        yield line(f"all {taken} actions were taken" if taken > 1 else "the action was taken")
     for name, conditions in coverage.never_true.items():
         for written in conditions:
             yield line(Span(f"never true in {name}: ", "failed"), written, indent=2)
@@ -272,7 +272,7 @@ def _overall(report: CheckReport) -> Line:
     names = [r.finding.property for r in report.properties if r.finding.verdict is verdict]
     what = ", ".join(names)
     if verdict is Verdict.HOLDS:
-        what = f"all {len(names)} properties" if len(names) > 1 else what or "no property was given"
+        what = f"{len(names)} of {len(names)} properties" if len(names) > 1 else what or "no property was given"
     code = "" if verdict is Verdict.HOLDS else f" (exit code {int(report.exit_code)})"
     return line(Span(verdict.value, _VERDICTS[verdict]), f": {what}{code}")
 

@@ -126,7 +126,7 @@ class Encoding:
 
     @cached_property
     def stuck(self) -> Term:
-        """No instance can be taken, and the current state is not a declared legal end."""
+        """No instance can be taken, and the current state is not terminal."""
         enabled = self.any_of(self._guard(i) for i in self.system.instances)
         legal = [] if self.system.terminal is None else [self.no(self.term(self.system.terminal))]
         return self.all_of([self.no(enabled), *legal])

@@ -84,10 +84,10 @@ def finding(prop: Property, verdict: Verdict, because: str) -> Finding:
 
 
 def candid(system: System, found: Finding) -> Finding:
-    """The finding, said to hold vacuously where no behaviour could violate it: every state is a declared end."""
+    """The finding, said to hold vacuously where no behaviour could violate it: every state is terminal."""
     if found.kind is not Kind.DEADLOCK or found.verdict is not Verdict.HOLDS or system.terminal is not b.TRUE:
         return found
-    return replace(found, because="vacuous: every state is a declared end, so none can be stuck", vacuous=True)
+    return replace(found, because="vacuous: every state is terminal, so none is a deadlock", vacuous=True)
 
 
 ENDLESS = {

@@ -14,6 +14,7 @@ from streamproof.system.model import Kind, Property, System
 from streamproof.system.safety import Safety, to_safety
 from streamproof.system.temporal import fairness_of
 from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.wording import lasso_text
 
 
 def prove_temporal(
@@ -131,14 +132,7 @@ def _of_behaviours(safety: Safety, found: Finding) -> Finding:
             except AssertionError as wrong:
                 raise ReplayFailure(f"{wrong}, says the engine, and it is not so") from wrong
             assert lasso.loop is not None, "a lasso"
-            after = f"after {lasso.loop:,} step{'' if lasso.loop == 1 else 's'}"
-            repeats = len(lasso.steps) - lasso.loop
-            cycle = (
-                "nothing happens any more"
-                if lasso.stutters
-                else f"{repeats:,} step{'' if repeats == 1 else 's'} repeat for ever"
-            )
-            because = f"{after}, {cycle}, which is fair"
+            because = lasso_text(lasso.loop, 0 if lasso.stutters else len(lasso.steps) - lasso.loop, fair=True)
             return Finding(
                 prop.name, prop.kind, found.verdict, lasso, because, fair=fairness_of(safety.original, lasso)
             )

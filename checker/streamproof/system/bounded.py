@@ -1,4 +1,4 @@
-"""Reading what somebody else wrote within bounds: how much is read and unpacked, how deep it nests, how long numbers are.
+"""Reading what somebody else may have written within bounds: what is read and unpacked, its nesting, the length of numbers.
 
 What is behind a bound is not looked at: a small file may unpack to more than the memory, and a few bytes of JSON may nest
 deeper than the stack.
@@ -11,7 +11,7 @@ import lzma
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,12 +29,15 @@ DIGITS = 300
 LINE = 1 << 24
 """Bytes of one line of a log."""
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
-_LONG = re.compile(rb"(?<![0-9])[0-9]{%d}" % (DIGITS + 1))
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]|[0-9]{' + str(DIGITS + 1) + "}", re.DOTALL)
 
 
 class Excess(ValueError):
-    """Something that goes beyond a bound."""
+    """Something that goes beyond a bound, or that no JSON text may have; `at`: where in the text, if that is known."""
+
+    def __init__(self, message: str, at: int | None = None) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 def read_regular(path: Path, most: int) -> bytes:
@@ -75,22 +78,51 @@ def parts_of(data: bytes, most: int) -> tuple[bytes, bytes]:
     return head, unpacked(packed, most)
 
 
-def parsed(text: bytes, constant: Callable[[str], Any] | None = None) -> Any:
-    """The value of a JSON text; `constant` is called for ``NaN`` and its like. Raises `Excess` and other `ValueError`."""
+def parsed(text: str) -> Any:
+    """The value of a JSON text, in which no object has a key twice. Raises `Excess` and other `ValueError`."""
     depth = containers = 0
     for token in _TOKEN.finditer(text):
-        first = token[0][0]
-        if first in b"[{":
-            depth, containers = depth + 1, containers + 1
-            if depth > NESTING:
-                raise Excess(f"lists and objects are nested deeper than {NESTING}, which is the limit")
-        elif first in b"]}":
-            depth -= 1
+        match token[0][0]:
+            case "[" | "{":
+                depth, containers = depth + 1, containers + 1
+                if depth > NESTING:
+                    raise Excess(
+                        f"lists and objects are nested deeper than {NESTING}, which is the limit", token.start()
+                    )
+            case "]" | "}":
+                depth -= 1
+            case '"':
+                pass
+            case _:
+                raise Excess(f"a number has more than {DIGITS} digits, which is the limit", token.start())
     if containers > CONTAINERS:
         raise Excess(f"it has more than {CONTAINERS:,} lists and objects, which is the limit")
-    if _LONG.search(text):
-        raise Excess(f"a number has more than {DIGITS} digits, which is the limit")
-    return json.loads(text, parse_constant=constant)
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except _Twice as twice:
+        places = [found.start() for found in re.finditer(rf"{re.escape(json.dumps(twice.key))}\s*:", text)]
+        # Where there are more, it is not clear which one is meant.
+        raise Excess(str(twice), places[-1] if len(places) == 2 else None) from None
+
+
+class _Twice(Exception):
+    """A key that occurs twice in one object."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {key!r} occurs twice in one object")
+        self.key = key
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(next(name for at, name in enumerate(names) if name in names[:at]))
+    return found
+
+
+def _refuse(constant: str) -> None:
+    raise Excess(f"{constant} is no number of JSON")
 
 
 def malformed(error: Exception) -> str:

@@ -23,7 +23,7 @@ HEAD = 1 << 14
 """Bytes at the start of a file in which its mark is looked for."""
 GENERATOR = "written by streamproof"
 """The mark of the forms that have comments."""
-_SAID = rb"(?s).*" + GENERATOR.encode()
+_SAID = GENERATOR.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,15 @@ class Form:
     mark: bytes
 
 
-JSON = Form("JSON", rb'\{\s*"schema": "streamproof\.')
+_NONE = Form("a file of this name", rb"(?!)")
+
+
+def answer_form(schema: str) -> Form:
+    """JSON that begins with a schema, in any version: the answer of one verb does not replace that of another."""
+    name = schema.partition("/")[0]
+    return Form(f"JSON of {name}", rb'\{\s*"schema": "' + re.escape(name).encode() + b"/")
+
+
 LISTING = Form("JSON", rb'\[\s*\{\s*"name": "[^\n]*",\s*"doc": "[^\n]*",\s*"parameters": \{')
 SCRIPTS = Form("JSON", rb'\[\s*\{\s*"file": "obligation-0001\.smt2",\s*"claim": ')
 FOLDER_LIST = Form("JSON", rb'\{\s*"about": "files that streamproof wrote here ')
@@ -56,11 +64,10 @@ EVENTS = Form(
 POINTS = Form("a list of points", rb'\{"schema": "streamproof\.sweep-points/')
 PARQUET = Form("a Parquet table", rb"(?s).*streamproof\.")
 DOT = Form("DOT", rb"digraph [^\n]* \{\n  graph \[rankdir=(LR|TB), fontname=Helvetica, labelloc=t\];\n")
-PROMELA = Form("Promela", _SAID)
-TLA = Form("TLA+", _SAID)
-SMTLIB = Form("SMT-LIB", _SAID)
-HORN = Form("Horn clauses", _SAID)
-DRAWING = Form("SVG", _SAID)
+PROMELA = Form("Promela", rb"/\* [^\n]*, " + _SAID + rb" export\n")
+TLA = Form("TLA+", rb"(-+ MODULE \w+ -+\n)?\\\* ([^\n]*, |[^\n]*\n\\\* )" + _SAID + rb" export\n")
+SMTLIB = Form("SMT-LIB", rb"; ([^\n]*, )?" + _SAID + rb" (export|verify-certificate)\n")
+DRAWING = Form("SVG", rb"(?s)(<svg [^\n]*\n|<\?xml .{0,2000}?-->\n)<!-- " + _SAID + rb" -->\n")
 PAGE = Form("HTML", rb'(?s).*<meta name="generator" content="streamproof')
 
 SUFFIXES: dict[str, Form] = {
@@ -76,7 +83,7 @@ SUFFIXES: dict[str, Form] = {
     ".smt2": SMTLIB,
     ".html": PAGE,
     "obligations.json": SCRIPTS,
-    ".json": JSON,
+    "sweep.json": answer_form("streamproof.sweep/1"),
 }
 """The form of a generated file by how its name ends."""
 
@@ -85,8 +92,8 @@ Content: TypeAlias = str | bytes | Callable[[BinaryIO], object]
 
 
 def form_of(name: str) -> Form:
-    """The form of a generated file by its name."""
-    return next(form for suffix, form in SUFFIXES.items() if name.endswith(suffix))
+    """The form of a generated file by its name; for other names one that no file has."""
+    return next((form for suffix, form in SUFFIXES.items() if name.endswith(suffix)), _NONE)
 
 
 def plain_name(name: str) -> str:
@@ -144,6 +151,8 @@ def write_all(files: Sequence[tuple[Path, Content, Form]], mode: int = 0o666) ->
                 waiting.append((_beside(path), path, form))
                 with _failures(path):
                     _fill(waiting[-1][0], content, mode)
+                    if path.exists():
+                        waiting[-1][0].chmod(stat.S_IMODE(path.stat().st_mode))
             for name, path, form in waiting:
                 _expect_ours(path, form)
                 with _failures(path):

@@ -17,6 +17,10 @@ _SUSPECT = re.compile(r"[^ -~]|(?<!\S)(?:::(?=[A-Za-z])|##(?=\[|vso\[))")
 """What may have to be escaped: control characters, all that is not ASCII, and what begins a command of a CI service."""
 
 
+code_of_others: list[str] = []
+"""Files and modules of users that this process has begun to run: what happens afterwards may be their doing."""
+
+
 def visible(text: str, *, lines: bool = False) -> str:
     """`text` with everything that does not print as it stands written as an escape; `lines` keeps line breaks and tabs.
 

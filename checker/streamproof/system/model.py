@@ -46,7 +46,7 @@ class Kind(Enum):
     REACHABLE = "reachable"
     """True in at least one reachable state; holds with a witness."""
     DEADLOCK = "deadlock"
-    """Every reachable state has an enabled instance or is a declared legal end (`System.terminal`)."""
+    """Every reachable state has an enabled instance or is terminal (`System.terminal`)."""
     TERMINATION = "termination"
     """No infinite behaviour: the graph of reachable states has no cycle, self-loops included."""
     TEMPORAL = "temporal"

@@ -83,7 +83,7 @@ class Blocked:
 class Explanation:
     """Why the last state (or step, or loop) of a trace breaks a property.
 
-    `reasons`: the false conjunct of an invariant or step property; for a deadlock, why the state is no declared end.
+    `reasons`: the false conjunct of an invariant or step property; for a deadlock, why the state is not terminal.
     `blocked`: for a deadlock, what stops each action, nearest to being enabled first.
     `steps`: the steps, counted from 1, that the values read above depend on (a backward slice); empty when unknown.
     """
@@ -144,7 +144,7 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
             ends: tuple[Reason, ...] = ()
             if system.terminal is not None:
                 found = _readings(interpreter, system.terminal, "", trace.states[-1], None, past)
-                ends = (Reason("a declared end", None, found),)
+                ends = (Reason("a terminal state", None, found),)
             return Explanation(ends, stopped, _slice(interpreter, past))
         case Kind.TERMINATION | Kind.TEMPORAL:
             return Explanation()

@@ -100,7 +100,7 @@ def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
         case Kind.DEADLOCK:
             return "Counterexample", f"{prop.name} is violated: nothing can happen any more", "failed"
         case Kind.TERMINATION:
-            return "Counterexample", f"{prop.name} is violated: the protocol can go on for ever", "failed"
+            return "Counterexample", f"{prop.name} is violated: an infinite execution exists", "failed"
         case Kind.TEMPORAL:
             return "Counterexample", f"{prop.name} is violated by a fair behaviour", "failed"
         case Kind.STEP:
@@ -269,9 +269,9 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
             yield from _blocked(system, explanation.blocked)
             for reason in explanation.reasons:
                 tail = f"   because  {reason.because}" if reason.readings else ""
-                yield line(f"The state is no declared end{tail}", indent=2)
+                yield line(f"The state is not terminal{tail}", indent=2)
             if system.terminal is None:
-                yield line("The model declares no legal end.", indent=2)
+                yield line("The model has no terminal states.", indent=2)
         case Kind.TEMPORAL:
             yield from _fairness(system, trace)
         case Kind.TERMINATION | Kind.REACHABLE:

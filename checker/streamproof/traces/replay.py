@@ -70,7 +70,7 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
     """Check that `trace` is a behaviour of `system` and shows what a counterexample (or witness) of `prop` must show.
 
     Invariant: false in the last state. Step property: false of the last step. Deadlock: the last state has no enabled
-    instance and is no declared end. Termination: the trace ends in a loop of steps. Reachability: true in the last state.
+    instance and is not terminal. Termination: the trace ends in a loop of steps. Reachability: true in the last state.
     Temporal: the formula is false of the behaviour, and the behaviour is fair.
     Raises `ReplayError` otherwise, and `UsageError` for a property that the system does not have.
     """
@@ -100,7 +100,7 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
             if enabled is not None:
                 raise ReplayError(f"the last state is no deadlock: {enabled.label} is enabled there")
             if interpreter.terminal(last):
-                raise ReplayError("the last state is no deadlock: it is a declared end")
+                raise ReplayError("the last state is no deadlock: it is terminal")
         case Kind.TERMINATION:
             if trace.loop is None or trace.stutters:
                 raise ReplayError(f"{prop.name} is violated by an endless behaviour only, and the trace has no loop")

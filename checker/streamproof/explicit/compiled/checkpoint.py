@@ -21,6 +21,7 @@ from streamproof.explicit.found import Event
 from streamproof.system.errors import InputError, SystemFailure, UsageError
 from streamproof.system.files import CHECKPOINT, expect_writable, open_own, write
 from streamproof.system.fingerprint import fingerprint
+from streamproof.system.reading import Shape, misfit, read_json, why_no_file
 
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search import CompiledSearch
@@ -29,6 +30,29 @@ FORMAT = "streamproof.checkpoint/2"
 MANIFEST = "checkpoint.json"
 FILES = ("states.bin", "predecessors.bin")
 LOCK = "lock"
+_ANEW = "start anew with --checkpoint"
+_NUMBER, _WORD = range(1 << 53), range(1 << 64)
+_SHAPE: Shape = {
+    "format": str,
+    "version": str,
+    "model": str,
+    "fingerprint": str,
+    "states": _NUMBER,
+    "checksums": [_NUMBER, _NUMBER],
+    "mark": (
+        None,
+        {
+            "levels": [_NUMBER],
+            "initial": _NUMBER,
+            "stuck": range(-1, 1 << 53),
+            "facts": [_WORD],
+            "news": [_WORD],
+            "events": {str: {"state": _NUMBER, "instance": (None, _NUMBER), "mistake": bool}},
+            "next": _NUMBER,
+        },
+    ),
+}
+"""The shape of the small file."""
 PIECE = 1 << 24
 """Bytes that are written or read at once."""
 
@@ -120,8 +144,8 @@ class Checkpoints:
                     expect_writable(self._folder / name, CHECKPOINT)
             self._replace(None)
             for name in FILES:
-                with open_own(self._folder / name, create=True) as file:
-                    file.truncate(0)
+                (self._folder / name).unlink(missing_ok=True)  # a hard link of it stays as it is
+                open_own(self._folder / name, create=True).close()
         except OSError as error:
             raise SystemFailure(
                 f"{self._folder} cannot be written: {error.strerror}", remedy="name another folder"
@@ -155,9 +179,11 @@ class Checkpoints:
                 remedy="start anew with --checkpoint and another folder",
             )
         if document["mark"] is None:
-            raise InputError(f"the run in {self._folder} had no checkpoint yet", remedy="start anew with --checkpoint")
-        mark = _mark(document["mark"])
+            raise InputError(f"the run in {self._folder} had no checkpoint yet", remedy=_ANEW)
+        mark = self._mark(document["mark"])
         table, count = self._search.worker.table, mark.known
+        for kind, name in enumerate(FILES):
+            self._expect_long(self._folder / name, table.stored_size(kind) * count)
         table.reserve(count, self._search.fixed)
         for kind, name in enumerate(FILES):
             self._sums[kind] = self._read(kind, self._folder / name, count, document["checksums"][kind])
@@ -167,19 +193,50 @@ class Checkpoints:
 
     def _manifest(self) -> dict[str, Any]:
         path = self._folder / MANIFEST
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise InputError(
-                f"there is no checkpoint in {self._folder}", remedy="start one with --checkpoint"
-            ) from None
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path} is no checkpoint: {error}", remedy="start anew with --checkpoint") from None
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise InputError(f"{path} is no checkpoint of this kind", remedy="start anew with --checkpoint")
+        if not os.path.lexists(path):
+            raise InputError(f"there is no checkpoint in {self._folder}", remedy="start one with --checkpoint")
+        document: dict[str, Any] = read_json(path, {"format": str}, _ANEW)
+        if document["format"] != FORMAT:
+            raise InputError(f"{path} is no checkpoint of this kind", remedy=_ANEW)
         if document.pop("checksum", None) != _sum(document):
-            raise InputError(f"{path} is damaged", remedy="start anew with --checkpoint")
+            raise InputError(f"{path} is damaged", remedy=_ANEW)
+        why = misfit(document, _SHAPE)
+        if why:
+            raise InputError(f"{path}: {why}", remedy=_ANEW)
         return document
+
+    def _mark(self, data: Mapping[str, Any]) -> Mark:
+        """The state of the search that the small file tells of. Raises `InputError` for one that no search was in."""
+        search, names = self._search, {str(at): at for at in range(len(self._search.properties))}
+        mark = Mark(
+            levels=tuple(data["levels"]),
+            initial=data["initial"],
+            stuck=data["stuck"],
+            facts=tuple(data["facts"]),
+            news=tuple(data["news"]),
+            events={
+                names.get(k, -1): Event(v["state"], v["instance"], v["mistake"]) for k, v in data["events"].items()
+            },
+            next=data["next"],
+        )
+        events, instances = mark.events.values(), len(search.system.instances)
+        fits = (
+            mark.initial == sum(mark.levels[:1])
+            and max(mark.stuck, mark.next - 1, *(event.state for event in events)) < mark.known
+            and max(0, *(event.instance or 0 for event in events)) < max(instances, 1)
+            and (len(mark.facts), len(mark.news)) == (search.facts_size, instances)
+            and -1 not in mark.events
+        )
+        if not fits:
+            raise InputError(f"{self._folder / MANIFEST}: a number in it is out of range", remedy=_ANEW)
+        return mark
+
+    def _expect_long(self, path: Path, size: int) -> None:
+        """Raises `InputError` for a file that is shorter than `size`."""
+        if why := why_no_file(path):
+            raise InputError(f"{path} {why}", remedy="start anew")
+        if path.stat().st_size < size:
+            raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
 
     def _read(self, kind: int, path: Path, count: int, checksum: int) -> int:
         """Read the records of `count` states into memory, and cut off what the checkpoint does not cover.
@@ -189,8 +246,6 @@ class Checkpoints:
         table, total = self._search.worker.table, 0
         try:
             with open_own(path) as file:
-                if path.stat().st_size < table.stored_size(kind) * count:
-                    raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
                 for start in range(0, count, PIECE // 64):
                     piece = table.stored(kind, start, min(count, start + PIECE // 64))
                     file.readinto(piece)  # type: ignore[attr-defined]
@@ -207,15 +262,3 @@ class Checkpoints:
 def _sum(document: Mapping[str, Any]) -> int:
     """The checksum of the small file, itself left out."""
     return zlib.crc32(json.dumps(json.loads(json.dumps(document)), sort_keys=True).encode())
-
-
-def _mark(data: Mapping[str, Any]) -> Mark:
-    return Mark(
-        levels=tuple(data["levels"]),
-        initial=data["initial"],
-        stuck=data["stuck"],
-        facts=tuple(data["facts"]),
-        news=tuple(data["news"]),
-        events={int(k): Event(v["state"], v["instance"], v["mistake"]) for k, v in data["events"].items()},
-        next=data["next"],
-    )

@@ -295,6 +295,11 @@ class CompiledSearch:
             self.checkpoints.write(self._marked)
             self._written = time.monotonic()
 
+    @property
+    def facts_size(self) -> int:
+        """How many words the facts of a `Mark` are."""
+        return self._facts.size
+
     def restore(self, mark: Mark) -> None:
         """Go back to the end of a level; the table holds the states up to there."""
         self.levels = list(mark.levels)

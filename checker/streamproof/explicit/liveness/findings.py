@@ -33,7 +33,7 @@ _ENDED = {
 
 def ended(spent: Stop) -> str:
     """What is said of a property of endless behaviours where the search was complete and the time for this one was not."""
-    return f"all states were found, but not what becomes of them: {_ENDED.get(spent, spent.value)}"
+    return f"state space explored, temporal check not finished: {_ENDED.get(spent, spent.value)}"
 
 
 class Temporal:

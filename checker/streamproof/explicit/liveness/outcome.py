@@ -7,7 +7,7 @@ from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.verdict import Finding, Owed, Trace, Verdict
-from streamproof.system.wording import number_of
+from streamproof.system.wording import lasso_text
 
 MOST_OBLIGATIONS = (1 << 15) - 1
 
@@ -47,9 +47,5 @@ def without_stutter(states: list[int]) -> list[int]:
 def violated(prop: Property, trace: Trace, fair: tuple[Owed, ...]) -> Finding:
     """The finding for a property that a lasso, fair as told, makes false."""
     assert trace.loop is not None, "a lasso"
-    before = f"after {number_of(trace.loop, 'step')}"
-    if trace.stutters:
-        because = f"{before}, nothing happens any more, which is fair"
-    else:
-        because = f"{before}, {number_of(len(trace.steps) - trace.loop, 'step')} repeat for ever, which is fair"
+    because = lasso_text(trace.loop, 0 if trace.stutters else len(trace.steps) - trace.loop, fair=True)
     return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, fair=fair)

@@ -14,6 +14,7 @@ from streamproof.registry import Target, find, stated_by
 from streamproof.system.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.model import Kind, System
+from streamproof.system.reading import Shape
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.version import VERSION
 
@@ -27,6 +28,29 @@ Record = dict[str, Any]
 ``limits``; ``asked``, names; ``states``; ``seconds``; and ``properties``, by name ``kind``, ``verdict``, ``because``,
 ``length``, ``vacuous``.
 """
+
+_TEXT, _COUNT = (None, str), range(1 << 63)
+SHAPE: Shape = {
+    "schema": frozenset({SCHEMA}),
+    "key": str,
+    "outcome": frozenset({"decided", "refused", "interrupted", "lost"}),
+    "because": _TEXT,
+    "fingerprint": _TEXT,
+    "limits": {str: (None, float)},
+    "asked": [str],
+    "states": (None, {"distinct": _COUNT, "generated": _COUNT, "depth": _COUNT}),
+    "properties": {
+        str: {
+            "kind": frozenset(kind.value for kind in Kind),
+            "verdict": frozenset(verdict.value for verdict in Verdict),
+            "because": _TEXT,
+            "length": (None, _COUNT),
+            "vacuous": bool,
+        }
+    },
+    "seconds": float,
+}
+"""The shape of a record that is kept."""
 
 
 def decide(job: Job) -> Record:

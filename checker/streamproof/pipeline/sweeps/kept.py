@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from streamproof.pipeline.sweeps.deciding import SCHEMA, Record
+from streamproof.pipeline.sweeps.deciding import SHAPE, Record
+from streamproof.system.bounded import parsed, read_regular
 from streamproof.system.errors import SystemFailure
 from streamproof.system.files import open_own
+from streamproof.system.reading import MOST, Shape, json_problem, misfit
 from streamproof.system.records import dataclass
 
 HEAD = "streamproof.sweep-points/1"
@@ -26,33 +27,34 @@ class Found:
 
 
 def read_kept(path: Path, about: Mapping[str, Any]) -> Found:
-    """The records in a file whose first line is `about`. Raises `SystemFailure` when it cannot be read."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
+    """The records in a file whose first line is `about`. Raises `InputError` when it cannot be read."""
+    if not os.path.lexists(path):
         return Found({})
-    except OSError as failure:
-        raise SystemFailure(f"{path} cannot be read: {failure.strerror or failure}") from failure
-    head = _object(lines[0])
-    if head is None or head.get("schema") != HEAD:
-        return Found({}, "they are not readable")
+    lines = read_regular(path, MOST).split(b"\n")
+    head, why = _object(lines[0], {"schema": frozenset({HEAD})})
+    if why:
+        return Found({}, f"they are not readable: {why}")
     for name, value in about.items():
         if head.get(name) != value:
             return Found({}, f"they are of {name} {head.get(name)}, this is {name} {value}")
     records: dict[str, Record] = {}
     # What follows the last line break was cut off when the process died.
-    for line in lines[1:-1]:
-        record = _object(line)
-        if record is not None and record.get("schema") == SCHEMA:
+    for number, line in enumerate(lines[1:-1], 2):
+        record, wrong = _object(line, SHAPE)
+        if wrong:
+            why = why or f"the one on line {number} is damaged: {wrong}"
+        else:
             records[record["key"]] = record
-    return Found(records)
+    return Found(records, why or None)
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
-    with suppress(ValueError):
-        found = json.loads(line)
-        return found if isinstance(found, dict) else None
-    return None
+def _object(line: bytes, shape: Shape) -> tuple[dict[str, Any], str]:
+    """An object of this shape, and why a line is none."""
+    try:
+        found = parsed(line.decode())
+    except ValueError as error:
+        return {}, json_problem(error)
+    return found, misfit(found, shape)
 
 
 def kept_text(about: Mapping[str, Any], records: Iterable[Record]) -> str:

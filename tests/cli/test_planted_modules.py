@@ -1,0 +1,64 @@
+"""Nothing in the working folder is run as a module of Python, by the program or by what it starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+RUN = "a-taskfail-1"
+OTHERS = (
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "py4j",
+    "pyspark",
+    "sitecustomize",
+    "streamproof",
+    "usercustomize",
+    "z3",
+    "zstandard",
+)
+OWNED = "owned"
+
+
+@pytest.fixture
+def planted(folder: Path) -> Path:
+    """The working folder with recorded logs, and a file for each module that Python, Spark or streamproof may load.
+
+    The model is elsewhere: whoever names a model trusts what lies beside it, which it may import.
+    """
+    (folder / "models").mkdir()
+    (folder / "counter.py").rename(folder / "models" / "counter.py")
+    for name in {*sys.stdlib_module_names, *OTHERS}:
+        (folder / f"{name}.py").write_text(
+            f"open({str(folder / OWNED)!r}, 'a').write('{name}\\n')\nraise ImportError\n"
+        )
+    with tarfile.open(Path(__file__).parents[1] / "data" / "flink" / "logs.tar.xz") as packed:
+        for member in packed.getmembers():
+            if f"/{RUN}/" in f"/{member.name}" and member.isfile():
+                member.name = f"{RUN}/{Path(member.name).name}"
+                packed.extract(member, folder, filter="data")
+    return folder
+
+
+def streamproof(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The program as its users start it, in this folder."""
+    command = [sys.executable, "-P", "-m", "streamproof", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.spark
+def test_spark_runs_nothing_of_the_working_folder(planted: Path) -> None:
+    """Not in its daemon and workers, and not in the processes that plan a read, of logs, events and points."""
+    for words in (
+        ("validate", RUN, "--master", "local[1]", "--events", "events", "--json", "verdicts.json"),
+        ("report", "verdicts.json", "events", "--out", "report"),
+        ("sweep", "models/counter.py", "-p", "limit=1..2", "-q", "--spark", "--master", "local[1]"),
+    ):
+        done = streamproof(planted, *words)
+        assert done.returncode in (0, 12), done.stderr
+        assert not (planted / OWNED).exists(), (words, (planted / OWNED).read_text())
