@@ -370,14 +370,15 @@ def overlap(copy: Copy, rng: random.Random) -> str:
 
 
 def shuffle(copy: Copy, rng: random.Random) -> str:
-    """A store of logs has lost the order of records with the same time."""
-    seed = rng.random()
+    """A store of logs has lost the order of records with the same time: it gives the newest first, or of large logs any."""
+    seed, newest = rng.random(), rng.random() < 0.5 or sum(map(len, copy.logs.values())) < 1000
 
     def shuffled() -> None:
         own = random.Random(seed)
         for name, parts in copy.logs.items():
-            timed = [(head[0] if (head := HEAD.match(part)) else b"", own.random(), part) for part in parts]
-            copy.logs[name] = [part for _, _, part in sorted(timed)]
+            times = [head[0] if (head := HEAD.match(part)) else b"" for part in parts]
+            places = [(time, -at if newest else own.random(), at) for at, time in enumerate(times)]
+            copy.logs[name] = [parts[at] for _, _, at in sorted(places)]
 
     copy.last.append(shuffled)
     return "shuffle records of a millisecond"

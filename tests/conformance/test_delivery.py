@@ -146,9 +146,13 @@ def test_one_line_that_is_there_twice(later: bool, expected: str, run: Path) -> 
     assert later or "it was delivered twice, or Flink did this twice" in reason
 
 
-def test_credit_records_are_read_once_and_in_the_order_of_their_numbers(flink_credit: Path, tmp_path: Path) -> None:
-    """Each has a number of its own."""
-    run = Path(shutil.copytree(flink_credit / "k-2x2-e2-f3-batch", tmp_path / "run"))
+@pytest.mark.parametrize("outline", [False, True])
+def test_credit_records_are_read_once_and_in_the_order_of_their_numbers(
+    outline: bool, flink_credit: Path, flink_logs: Path, tmp_path: Path
+) -> None:
+    """Each has a number of its own, in either form of traces."""
+    source = flink_logs / "x-agent-credit-1" if outline else flink_credit / "k-2x2-e2-f3-batch"
+    run = Path(shutil.copytree(source, tmp_path / "run"))
     whole = verdicts(run)
     originals = {file: file.read_bytes().splitlines(keepends=True) for file in run.glob("*.jsonl")}
     for edit in (doubled, lambda lines: lines[::-1]):

@@ -112,6 +112,8 @@ def outlines(files: Sequence[Path]) -> tuple[list[Case], list[Event], list[Probl
 def _read(file: Path, problems: list[Problem], numbers: dict[str, range]) -> Iterator[Recorded]:
     """The calls of a file. `numbers` gets those of all its lines, between which no other file of the process has any."""
     process = file.name.partition(".")[0]
+    seen: set[bytes] = set()
+    repeated = 0
     with closing(read_lines(file, problems.append)) as lines:
         for number, raw in enumerate(lines, 1):
             try:
@@ -121,6 +123,11 @@ def _read(file: Path, problems: list[Problem], numbers: dict[str, range]) -> Ite
             except (ValueError, TypeError, KeyError, RecursionError):
                 problems.append(Problem(str(file), number, "the line is not a record of a call"))
                 continue
+            # A record has its number in it, so an equal one was delivered twice.
+            if raw.strip() in seen:
+                repeated += 1
+                continue
+            seen.add(raw.strip())
             before = numbers.get(process, range(seq, seq))
             numbers[process] = range(min(before.start, seq), max(before.stop, seq + 1))
             if is_outline(line):
@@ -135,6 +142,9 @@ def _read(file: Path, problems: list[Problem], numbers: dict[str, range]) -> Ite
                     args["task"] = task[1]
                 event = Event(channel, process, seq, line["ev"], args, file=str(file), line=number)
                 yield Recorded(event, channel, "", 2 * seq, seq, at)
+    if repeated:
+        text = f"{repeated:,} of its records are there more than once; they are read once"
+        problems.append(Problem(str(file), 0, text))
 
 
 def _accounts(records: Sequence[Recorded], numbers: Mapping[str, range]) -> list[list[Recorded]]:

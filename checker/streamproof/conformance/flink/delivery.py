@@ -48,6 +48,13 @@ _ADJACENT: Final = 3
 MISPLACED: Final = 2
 """Attempts of a run with lines in an impossible order within one moment that show that the order was lost."""
 
+_ATTEMPT_RANK: Final = {"exec.deploy": 2, "tm.submit": 0, "tm.final": 7}
+_OTHER_RANK: Final = {
+    "slot.logical.request": ("lreq", 0), "slot.logical.alloc": ("lreq", 1),
+    "slot.tm.request": ("alloc", 0), "slot.tm.alloc": ("alloc", 1),
+    "part.releasing": ("producer", 0), "part.released": ("producer", 1),
+}  # fmt: skip
+"""Events of one thread about one thing, with what it is, in the order of writing."""
 _ANY_THREAD: Final = ("tm.transition", "FAILED")
 _RANK: Final = {
     "SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 3, "RUNNING": 4, "FINISHED": 6, "FAILED": 6, "CANCELED": 6,
@@ -64,6 +71,8 @@ class Repetitions:
     overlapping: bool = False
     """Whether the line that is repeated is in another part of the log."""
     _seen: dict[tuple[str, str, int], tuple[int, str, int]] = field(default_factory=dict)
+    _states: dict[str, str] = field(default_factory=dict)
+    _time: str = ""
     _events: int = 0
     _latest: int = -_ADJACENT - 1
 
@@ -75,7 +84,9 @@ class Repetitions:
         text = hash((head.level, head.logger, head.thread, head.message, tuple(record.detail)))
         self._events += 1
         known = self._seen.setdefault((family, head.ts, text), (self._events, record.file, record.line))
-        if known[0] == self._events:
+        back, self._time = head.ts < self._time, head.ts
+        if known[0] == self._events or (not back and self._happens_again(family, args, known[0])):
+            self._states |= {args["job"]: args["new"]} if family == "job.transition" else {}
             return False
         if family == "gate.created" and self._events - self._latest > _ADJACENT:
             return False
@@ -87,6 +98,13 @@ class Repetitions:
         self.first = self.first or (record.file, record.line, known[2])
         self.overlapping |= known[1] != record.file
         return True
+
+    def _happens_again(self, family: str, args: dict[str, Any], known: int) -> bool:
+        """Whether Flink may have written an equal line itself: a job can restart several times in a millisecond, where the
+        state of its tasks cannot be restored."""
+        if family == "job.transition":
+            return bool(self._states.get(args["job"]) == args["old"])
+        return family.startswith("failover.global") and self._events - known > _ADJACENT
 
     @property
     def unclear(self) -> bool:
@@ -136,15 +154,21 @@ def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
     """What an event is about; its place among the events about it, or -1 with the state that the event ends."""
     args = draft.args
     new = str(args.get("new", ""))
+    if draft.family == "failover.restart":
+        return ("ex", args["attempt"]), 7, ""
+    if draft.family == "exec.transition" and new == "CANCELING":
+        return ("ex", args["attempt"]), 5, ""
     if draft.family == "job.transition":
         return ("job", args["job"]), -1, str(args["old"])
     # Any thread may log that a task has failed.
     if draft.family in ("exec.transition", "tm.transition") and new in _RANK and (draft.family, new) != _ANY_THREAD:
         return (draft.family[:2], args["attempt"]), _RANK[new], ""
-    ranks = {"exec.deploy": 2, "failover.restart": 7, "tm.submit": 0, "tm.final": 7}
-    if draft.family in ranks:
-        side = "tm" if draft.family.startswith("tm.") else "ex"
-        return (side, args["attempt"]), ranks[draft.family], ""
+    if draft.family in _ATTEMPT_RANK:
+        return (draft.family[:2], args["attempt"]), _ATTEMPT_RANK[draft.family], ""
+    if draft.family in _OTHER_RANK:
+        key, rank = _OTHER_RANK[draft.family]
+        about = args[key] if key != "producer" else f"{args['dataset']}#{args['pnum']}@{args['producer']}"
+        return (draft.family[:7], about), rank, ""
     return None
 
 
