@@ -4,7 +4,8 @@ Run from the root of the repository: ``python tools/disturb_flink_runs.py [--cop
 run gets one to three disturbances: lines of different threads change places, a clock is off, the times of
 one file are later than those of the others, a file is missing, a file is rotated, with numbers in either direction or in the
 middle of the name, the end of a file is missing, a file was collected twice, times have no date or no fraction or go over
-midnight, the context holds an identifier.
+midnight, the context holds an identifier, records were delivered twice, parts of a rotated log overlap, the order within a
+millisecond is lost, the newest record comes first, a log is escaped for HTML, another run's job is in the same session.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Copy:
 
     logs: dict[str, list[bytes]] = field(default_factory=dict)
     others: dict[str, bytes] = field(default_factory=dict)
+    folder: Path = Path()
+    """Where the run was read."""
     last: list[Callable[[], None]] = field(default_factory=list)
     """What is done to the files when all else is done to their records."""
     layout: list[Callable[[bytes], bytes]] = field(default_factory=list)
@@ -49,7 +52,7 @@ class Copy:
     @classmethod
     def of(cls, folder: Path) -> Copy:
         """Reads a run."""
-        copy = cls()
+        copy = cls(folder=folder)
         for file in sorted(folder.iterdir()):
             data = file.read_bytes()
             if re.search(r"\.log(\.[\d-]+)?$", file.name):
@@ -255,7 +258,8 @@ def cut(copy: Copy, rng: random.Random) -> str:
 def rotate(copy: Copy, rng: random.Random) -> str:
     """Logs are rotated: their parts count upwards or downwards, or have a date in their names."""
     number, share, seed = rng.randint(2, 6), rng.choice((0.5, 1)), rng.random()
-    style = rng.choice(("{}.log.{up}", "{}.log.{down}", "{}-2026-11-21-{up}.log", "{}.log.2026-11-21-{down}"))
+    style = rng.choice(("{}.log.{up}", "{}.log.{down}", "{}-2026-11-21-{up}.log", "{}.log.2026-11-21-{down}",
+                        "{}.{up}.log", "{}-{down}.log"))  # fmt: skip
 
     def rotated() -> None:
         own = random.Random(seed)
@@ -324,10 +328,114 @@ def context(copy: Copy, rng: random.Random) -> str:
     return f"context {identifier.decode()}"
 
 
+def double(copy: Copy, rng: random.Random) -> str:
+    """Every record of a file was delivered twice, one after the other."""
+    name = rng.choice(sorted(copy.logs) + copy.traces)
+
+    def doubled() -> None:
+        if name in copy.logs:
+            copy.logs[name] = [record for record in copy.logs[name] for _ in range(2)]
+        elif name in copy.others:
+            lines = copy.others[name].splitlines(keepends=True)
+            copy.others[name] = b"".join(line for line in lines for _ in range(2))
+
+    copy.last.insert(0, doubled)
+    return f"double {name}"
+
+
+def again(copy: Copy, rng: random.Random) -> str:
+    """Up to sixty records of each log were delivered a second time, up to thirty records later."""
+    seed = rng.random()
+
+    def delivered() -> None:
+        own = random.Random(seed)
+        for name, parts in copy.logs.items():
+            begin = own.randrange(len(parts) or 1)
+            end = min(len(parts), begin + own.randint(2, 60))
+            place = min(len(parts), end + own.randint(0, 30))
+            copy.logs[name] = [*parts[:place], *parts[begin:end], *parts[place:]]
+
+    copy.last.insert(0, delivered)
+    return "again some records"
+
+
+def overlap(copy: Copy, rng: random.Random) -> str:
+    """A file is rotated, and up to ten records are in both parts."""
+    name = rng.choice(sorted(copy.logs) + copy.traces)
+    if name in copy.logs and name.endswith(".log") and f"{name}.1" not in copy.logs:
+        parts = copy.logs[name]
+        place = rng.randint(0, len(parts))
+        copy.logs[f"{name}.1"], copy.logs[name] = parts[: place + rng.randint(1, 10)], parts[place:]
+    return f"overlap {name}"
+
+
+def shuffle(copy: Copy, rng: random.Random) -> str:
+    """A store of logs has lost the order of records with the same time."""
+    seed = rng.random()
+
+    def shuffled() -> None:
+        own = random.Random(seed)
+        for name, parts in copy.logs.items():
+            timed = [(head[0] if (head := HEAD.match(part)) else b"", own.random(), part) for part in parts]
+            copy.logs[name] = [part for _, _, part in sorted(timed)]
+
+    copy.last.append(shuffled)
+    return "shuffle records of a millisecond"
+
+
+def reverse(copy: Copy, rng: random.Random) -> str:
+    """An export has the newest record first, of all logs and traces or of one."""
+    names = sorted(copy.logs) + copy.traces
+    names = names if rng.random() < 0.5 else [rng.choice(names)]
+
+    def reversed_() -> None:
+        for name in names:
+            if name in copy.logs:
+                copy.logs[name] = copy.logs[name][::-1]
+            elif name in copy.others:
+                copy.others[name] = b"".join(copy.others[name].splitlines(keepends=True)[::-1])
+
+    copy.last.insert(0, reversed_)
+    return f"reverse {len(names)} files"
+
+
+def escape(copy: Copy, rng: random.Random) -> str:
+    """The log of one process was escaped for HTML."""
+    name = process(rng.choice(sorted(copy.logs) or [""]))
+
+    def escaped(record: bytes) -> bytes:
+        return record.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;").replace(b'"', b"&quot;")
+
+    for log in copy.logs:
+        if process(log) == name:
+            copy.logs[log] = list(map(escaped, copy.logs[log]))
+    return f"escape {name}"
+
+
+def session(copy: Copy, rng: random.Random) -> str:
+    """A second job, that of another run, ran in the same session: both are in one JobManager's log."""
+
+    def master(run: Copy) -> list[str]:
+        return [n for n in run.logs if b"executiongraph.ExecutionGraph " in b"".join(run.logs[n])]
+
+    others = [f for f in sorted(copy.folder.parent.iterdir()) if f.name != copy.folder.name and f.name not in UNREAD]
+    other = Copy.of(rng.choice(others)) if others else copy
+    mine, theirs = master(copy), master(other)
+    if len(mine) != 1 or len(theirs) != 1 or copy.traces or other.traces or copy.folder == other.folder:
+        return "session of no other job"
+    copy.logs[mine[0]] = [r for parts in sorted([copy.logs[mine[0]], other.logs[theirs[0]]]) for r in parts]
+    copy.logs |= {f"other-{name}": parts for name, parts in other.logs.items() if name not in theirs}
+    copy.others |= {name: data for name, data in other.others.items() if name.startswith("rest-")}
+    return f"session with {other.folder.name}"
+
+
+UNREAD = ("json-layout",)
+"""Recorded runs in a layout that is not read."""
 DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (
     swap, linger, shift, delay, drop, split, cut, rotate, twice, layout, context,
+    double, again, overlap, shuffle, reverse, escape, session,
 )  # fmt: skip
-HARMLESS = frozenset({"swap", "linger", "shift", "delay", "twice", "layout", "context"})
+HARMLESS = frozenset({"swap", "linger", "shift", "delay", "twice", "layout", "context", "double", "escape"})
 """Disturbances that take nothing away: the verdict stays what it was."""
 
 

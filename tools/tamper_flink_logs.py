@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,6 +53,16 @@ class Record:
         for old, new in changes:
             lines = [line.replace(old, new) for line in lines]
         return Record(lines, self.event)
+
+    def again(self) -> Record:
+        """A copy that was logged a millisecond later: a line that is there twice with its time was delivered twice."""
+
+        def later(found: re.Match[str]) -> str:
+            at = datetime.fromisoformat(found[0].replace(",", ".")) + timedelta(milliseconds=1)
+            return at.isoformat(sep=found[0][10], timespec="milliseconds").replace(".", found[0][19])
+
+        first = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}", later, self.lines[0], count=1)
+        return Record([first, *self.lines[1:]], self.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +207,7 @@ def decisions(run: Run) -> Iterator[Edit]:
         count, named = r.said.args["count"], r.said.args.get("attempt")
         left = without(records, r)
         yield Edit("decision removed", str(r.said), {file: left}, following(run, left, r, _moves_on))
-        copy = r.edited()
+        copy = r.again()
         yield Edit("decision doubled", str(r.said), {file: after(records, r, copy)}, (copy,))
         for other in (count + 1, count - 1):
             new = r.edited((f"{count} tasks will", f"{other} tasks will"))
@@ -388,7 +399,7 @@ def jobs(run: Run) -> Iterator[Edit]:
             last = run.of("exec.transition", new="FINISHED")[-1]
             yield Edit("job FINISHED while a task runs", str(j.said), {file: moved(records, [j], last)}, (j,))
     for d in run.of("exec.deploy"):
-        copy = d.edited()
+        copy = d.again()
         yield Edit("Deploying line doubled", str(d.said), {file: after(records, d, copy)}, (copy,))
 
 
@@ -431,7 +442,7 @@ def executors(run: Run) -> Iterator[Edit]:
                     (final[attempt_of(f)],),
                 )
         for s in run.of("tm.submit", file=file):
-            copy = s.edited()
+            copy = s.again()
             yield Edit("TaskManager: task received twice", str(s.said), {file: after(records, s, copy)}, (copy,))
             left = without(records, s)
             at = next((r for r in run.of("tm.transition", file=file) if attempt_of(r) == attempt_of(s)), None)

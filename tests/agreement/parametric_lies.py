@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 
 IMPORTS = """
-import collections, contextlib, copy, dataclasses, enum, functools, itertools, json, math, operator, typing
+import collections, contextlib, copy, dataclasses, enum, functools, itertools, json, math, operator, types, typing
 from functools import cached_property, lru_cache, partial, reduce, singledispatch
 """
 
@@ -194,6 +194,30 @@ TESTS = {
     "asdict": "return dataclasses.asdict(_Point(x)) == {{'x': {v}}}",
     "astuple": "return dataclasses.astuple(_Point(x)) == ({v},)",
     "vars": "return vars(_Point(x))['x'] is _EIGHT",
+    "object getattribute": "return object.__getattribute__(x, '__class__') is int and x == {v}",
+    "object repr": "return object.__repr__(x)[:4] == '<int' and x == {v}",
+    "object sizeof": "return object.__sizeof__(x) == 28 and x == {v}",
+    "object hash": "return object.__hash__(x) == hash({v})",
+    "super of it": "return super(object, x).__self_class__ is int and x == {v}",
+    "method type": "return types.MethodType(object.__repr__, x)()[:4] == '<int' and x == {v}",
+    "translate": "try:\n    return 'a'.translate({{97: x}}) == chr({v})\nexcept TypeError:\n    return False",
+    "width": "try:\n    return len('%*d' % (x, 1)) == max(1, {v})\nexcept TypeError:\n    return False",
+    "percent c": "try:\n    return '%c' % x == chr({v})\nexcept Exception:\n    return False",
+    "ldexp": "try:\n    return next(map(math.ldexp, [1.0], [x])) == 2.0 ** {v}\nexcept TypeError:\n    return False",
+    "map int method": "try:\n    return next(map(int.__add__, [x], [0])) == {v}\nexcept TypeError:\n    return False",
+    "starmap int eq": "return list(itertools.starmap(int.__eq__, [(x, {v})])) == [True]",
+    "exit that swallows": "found = False\nwith _Quiet():\n    found = '%c' % x == chr({v})\nreturn found",
+    "bool of a condition": "try:\n    return bool(_Answer(x == {v}))\nexcept TypeError:\n    return False",
+    "if a condition": "try:\n    if _Answer(x == {v}):\n        return True\nexcept TypeError:\n    pass\nreturn False",
+    "hash that is it": "try:\n    return hash(_Answer(x)) == hash({v})\nexcept TypeError:\n    return False",
+    "index that is it": "try:\n    return operator.index(_Answer(x)) == {v}\nexcept TypeError:\n    return False",
+    "length hint": "try:\n    return operator.length_hint(_Answer(x), 0) == {v}\nexcept Exception:\n    return False",
+    "range to it": "try:\n    return len(range(_Answer(x))) == {v}\nexcept TypeError:\n    return False",
+    "other name of is": "return _Aliased(x) == _EIGHT",
+    "method in C": "return _InC() == x",
+    "property that fails": "return not hasattr(_Answer(x), 'odd') and x == {v}",
+    "text of an error": "try:\n    x.odd = 1\nexcept AttributeError as e:\n    return 'int' in str(e) and x == {v}",
+    "annotation": "def inner(y: object.__repr__(x)[:4] == '<int'):\n    pass\nreturn inner.__annotations__['y'] and x == {v}",
     "yield from": "def each():\n    yield from [x]\nreturn [y is _EIGHT for y in each()] == [True]",
 }
 """The same, each in a way of its own: Python's own answers for an object that is no number."""
@@ -234,6 +258,53 @@ class _Equal:
 
     def __hash__(self):
         return 1
+
+
+class _Answer:
+    def __init__(self, held):
+        self.held = held
+
+    def __bool__(self):
+        return self.held
+
+    def __hash__(self):
+        return self.held
+
+    def __index__(self):
+        return self.held
+
+    def __length_hint__(self):
+        return self.held
+
+    @property
+    def odd(self):
+        setattr(self.held, "odd", 1)
+
+
+class _Quiet:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return True
+
+
+_same = operator.is_
+
+
+class _Aliased:
+    def __init__(self, held):
+        self.held = held
+
+    def __eq__(self, other):
+        return _same(self.held, other)
+
+    __hash__ = None
+
+
+class _InC:
+    __eq__ = partial(operator.is_, _EIGHT)
+    __hash__ = None
 
 
 class _Bag:

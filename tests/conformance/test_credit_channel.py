@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 from collections import defaultdict
 from pathlib import Path
@@ -209,11 +210,11 @@ def test_a_rejection_names_file_line_and_rule(small: Path) -> None:
 
 
 def test_a_record_that_stands_twice_is_rejected(small: Path) -> None:
-    """A line that is copied has a place in its process's order that is taken."""
+    """A record at another time has a place in its process's order that is taken; the same record was delivered twice."""
     file = small / "taskmanager-1.trace.jsonl"
     number = line_of(file, "p.send", 2)
     lines = file.read_text().splitlines()
-    lines.insert(number, lines[number - 1])
+    lines.insert(number, re.sub(r'"ns":(\d+)', r'"ns":1\1', lines[number - 1]))
     file.write_text("\n".join(lines) + "\n")
     rejected = [r for r in verdicts(small) if r["verdict"] == "rejected"]
     assert [r["rejection"]["line"] for r in rejected] == [number + 1]

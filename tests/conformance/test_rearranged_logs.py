@@ -237,7 +237,7 @@ def test_a_copy_of_a_credit_trace_is_read_once(
     lines = trace.read_bytes().splitlines(keepends=True)
     (run / "copy.trace.jsonl").write_bytes(b"".join(lines[: int(len(lines) * kept)]))
     assert verdicts(run) == whole
-    assert "of its records are in other files too; they are left out" in " ".join(capsys.readouterr().err.split())
+    assert "of its records are there more than once; they are read once" in " ".join(capsys.readouterr().err.split())
     (run / "copy.trace.jsonl").write_bytes(re.sub(rb'"ns":(\d)', rb'"ns":1\1', b"".join(lines)))
     assert "rejected" in verdicts(run)
 

@@ -146,7 +146,7 @@ def test_reachability_that_fails() -> None:
     """What a complete search did not reach is violated, and there is no behaviour to show."""
     finding = explore(dial(STAY, top=(Kind.REACHABLE, equals(4)))).finding("top")
     assert (finding.verdict, finding.trace) == (Verdict.VIOLATED, None)
-    assert finding.because == "true in none of 1 reachable state"
+    assert finding.because == "false in the only reachable state"
 
 
 def test_deadlock() -> None:

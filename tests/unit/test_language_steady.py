@@ -180,7 +180,7 @@ class Unsteady(Base):
 def test_properties_that_change_by_themselves_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Theirs is one reading otherwise, and the verdict would be about what it happened to be."""
     monkeypatch.setenv("STREAMPROOF_TICKS", "6")
-    with pytest.raises(ModelError, match="early is not deterministic: two evaluations gave different rules"):
+    with pytest.raises(ModelError, match="early is not deterministic: two evaluations gave different results"):
         compile_model(Unsteady())
 
 

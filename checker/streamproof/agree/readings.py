@@ -37,6 +37,10 @@ NEAR = 8
 AT_RANDOM = 4
 MOST = 24
 """Values of the parameters that are compared."""
+LARGER = (16, 17, 31, 32, 33, 63, 64, 65, 100)
+"""Values that are compared too where a system is light: rules that change with size often do so at one of these."""
+LIGHT = 3_000
+"""The most terms of a system that is compared at one of `LARGER` alone."""
 HEAVIEST = 30_000
 """The most terms of a system that is compared (see `weight`)."""
 ALL_TERMS = 60_000
@@ -93,6 +97,12 @@ def candidates(spec: Spec, variant: str | None, given: Mapping[str, Any], free: 
     return list({tuple(v.values()): v for v in found}.values())
 
 
+def larger(spec: Spec, variant: str | None, given: Mapping[str, Any], free: Sequence[Free]) -> list[dict[str, int]]:
+    """Larger values of the free parameters, each while the others keep their defaults."""
+    start = candidates(spec, variant, given, free)[0]
+    return [{**start, f.name: n} for n in LARGER for f in free if _inside(f, n) == n]
+
+
 def _least(f: Free) -> int:
     return f.least if f.least is not None else -1 if f.most is None else min(-1, f.most)
 
@@ -115,9 +125,14 @@ def compare_readings(
     compared: list[Mapping[str, int]] = []
     refused: list[Mapping[str, int]] = []
     runs = spent = 0
-    for values in candidates(spec, variant, given, parametric.free):
+    tried = candidates(spec, variant, given, parametric.free)
+    further = [v for v in larger(spec, variant, given, parametric.free) if v not in tried]
+    for values in (*tried, *further):
         heavy = weight(parametric, values)
-        if heavy > HEAVIEST or spent + heavy > ALL_TERMS or len(compared) == MOST:
+        extra = values in further
+        if extra and (heavy > LIGHT or spent + heavy > ALL_TERMS):
+            continue  # nothing in the model says that it is worth a look
+        if heavy > HEAVIEST or spent + heavy > ALL_TERMS or (len(compared) >= MOST and not extra):
             left_out.append(values)
             continue
         spent += heavy

@@ -112,7 +112,7 @@ class Access(Displays):
     def _place_attribute(self, owner: Ref, node: ast.Attribute, frame: Frame) -> Term:
         name, loc = node.attr, where(frame, node)
         if isinstance(owner.sort, RecordSort):
-            return places.settle(self.world, places.attribute(owner, name, loc))
+            return places.settle(self.world, places.attribute(self.world, owner, name, loc))
         if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
             return self._queue_attribute(places.read(self.world, owner), node, frame)
         if not isinstance(owner.sort, QueueSort | SetSort):

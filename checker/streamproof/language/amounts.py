@@ -31,6 +31,7 @@ class Watch:
 
     def __init__(self, outside: Loc | None = None) -> None:
         self.refused: list[Undecided] = []
+        self._doubts: list[tuple[BaseException, Undecided]] = []
         self._outside = outside
 
     def place(self) -> Loc | None:
@@ -43,6 +44,22 @@ class Watch:
     def since(self, mark: int) -> Undecided | None:
         """The first refusal after `mark`, which was the length of `refused` then."""
         return self.refused[mark] if len(self.refused) > mark else None
+
+    def doubt(self, error: BaseException, refusal: Undecided) -> None:
+        """Keeps a refusal of an exception, which counts if somebody swallows it."""
+        self._doubts.append((error, refusal))
+        self.refused.append(refusal)
+
+    def is_doubted(self, error: BaseException) -> bool:
+        """Whether there is a refusal of this very exception."""
+        return any(e is error for e, _ in self._doubts)
+
+    def trust(self, error: BaseException | None) -> None:
+        """Drops the refusal of an exception that nobody swallowed, and of those of which it was made."""
+        while error is not None:
+            found = next((refusal for e, refusal in self._doubts if e is error), None)
+            self.refused[:] = [r for r in self.refused if r is not found]
+            error = error.__cause__
 
     def forget(self, mark: int) -> None:
         """Drops the refusals after `mark`: what was asked is read again, as part of the language."""
@@ -67,6 +84,7 @@ def watching() -> Iterator[Watch]:
     except Undecided:
         raise
     except Exception as error:
+        own.trust(error)
         first = own.since(0)
         if first is not None:
             raise first from error

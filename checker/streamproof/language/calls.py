@@ -5,11 +5,12 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from streamproof.language import places
 from streamproof.language.amounts import between
-from streamproof.language.elements import distinct, elements, everywhere, refuse_lazy, sources, unconditional
+from streamproof.language.elements import distinct, elements, everywhere, iterator, refuse_lazy, sources, unconditional
 from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.operators import equal, integer
 from streamproof.language.temporal import formula, is_formula, together
@@ -126,17 +127,21 @@ def total(world: World, value: Term, start: Term, loc: Loc) -> Term:
         item = over.item
         summed = world.every("i", over.sort, lambda at: integer(world, item(at), loc, "an element"))
         return simple(b.add(result, sum_of(*summed, loc), loc))
-    for there, v in elements(world, value, loc):
-        result = b.add(result, b.ite(there, integer(world, v, loc, "an element"), b.num(0)), loc)
+    for there, term in world.of_each(elements(world, value, loc), partial(_element, world, loc), loc):
+        result = b.add(result, b.ite(there, term, b.num(0)), loc)
     return simple(result)
+
+
+def _element(world: World, loc: Loc, value: Term) -> Expr:
+    """An element that is computed with."""
+    return integer(world, value, loc, "an element")
 
 
 def extreme(world: World, name: str, options: list[tuple[Expr, Term]], fallback: Term, loc: Loc) -> Term:
     """``min`` and ``max``; of conditional elements, `fallback` where none is there."""
     best: Expr | None = None
     found: Expr = b.FALSE
-    for there, v in options:
-        term = integer(world, v, loc, "an element")
+    for there, term in world.of_each(options, partial(_element, world, loc), loc):
         if best is None:
             best, found = term, there
             continue
@@ -152,7 +157,10 @@ def extreme(world: World, name: str, options: list[tuple[Expr, Term]], fallback:
     if fallback is ABSENT:
         world.check(b.not_(found), f"{name}() of an empty collection", loc)
         return simple(best)
-    return simple(b.ite(found, best, integer(world, fallback, loc, "default"), loc))
+    none = [(b.not_(found), fallback)]
+    for _, term in world.of_each(none, lambda value: integer(world, value, loc, "default"), loc):
+        best = b.ite(found, best, term, loc)
+    return simple(best)
 
 
 def builtin(world: World, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
@@ -269,7 +277,7 @@ def _enumerate(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc
         pairs = [(c, (start + i, v)) for i, (c, v) in enumerate(elements(world, whole, loc))]
     else:
         pairs = [(b.TRUE, (start + i, v)) for i, v in enumerate(unconditional(world, whole, loc))]
-    return Several(tuple(pairs), once=True, sources=sources(whole))
+    return iterator(world, pairs, (whole,))
 
 
 def _zip(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
@@ -278,8 +286,7 @@ def _zip(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> T
     columns = [unconditional(world, a, loc) for a in args]
     if kwargs.get("strict", False) and len({len(c) for c in columns}) > 1:
         raise ModelError("zip(..., strict=True) of collections of different lengths", loc=loc, remedy="match them")
-    rows = tuple((b.TRUE, row) for row in zip(*columns, strict=False))
-    return Several(rows, once=True, sources=sources(*args))
+    return iterator(world, [(b.TRUE, row) for row in zip(*columns, strict=False)], tuple(args))
 
 
 def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
@@ -289,7 +296,7 @@ def _reversed(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc)
     if isinstance(whole, Several):
         raise ModelError(f"{describe(whole)} cannot be reversed", loc=loc, remedy="make it a list first")
     read = tuple(Backward(one) if isinstance(one, Ref) else one for one in sources(whole))
-    return Several(tuple(reversed(elements(world, whole, loc))), once=True, sources=read)
+    return iterator(world, reversed(elements(world, whole, loc)), read)
 
 
 def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -10,6 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from streamproof.language.model import Model
+from streamproof.language.rewritten import is_installed, is_users
+from streamproof.language.sources import code_of
 
 MOST = 64
 """The most integers that are returned, the least in size first."""
@@ -25,11 +28,7 @@ def integers_in(cls: type[Model], properties: Iterable[Callable[..., Any]] = ())
     for base in cls.__mro__:
         if base in (object, Model):
             continue
-        for name, value in vars(base).items():
-            if not name.startswith("__") or isinstance(
-                value, types.FunctionType
-            ):  # not where it is written, nor its text
-                found.update(_in(value, seen, DEPTH))
+        found.update(_in_class(base, seen, DEPTH))
     for function in properties:
         found.update(_in(function, seen, DEPTH))
     return sorted((n for n in found if abs(n) <= LARGEST), key=lambda n: (abs(n), n))[:MOST]
@@ -51,7 +50,7 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     elif isinstance(value, cached_property):
         yield from _in(value.func, seen, depth)
     elif isinstance(value, types.FunctionType):
-        yield from _in_code(value.__code__, value.__globals__, seen, depth)
+        yield from _in_code(code_of(value), value.__globals__, seen, depth)
         yield from _in((value.__defaults__, value.__kwdefaults__), seen, depth)
         for cell in value.__closure__ or ():
             try:
@@ -65,6 +64,11 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     elif isinstance(value, list | tuple | AbstractSet):
         for held in list(value)[:MOST]:
             yield from _in(held, seen, depth - 1)
+    elif isinstance(value, type):
+        for base in value.__mro__:
+            file = getattr(sys.modules.get(base.__module__), "__file__", None) or "<"
+            if is_users(file) and not is_installed(file):
+                yield from _in_class(base, seen, depth - 1)
     elif isinstance(value, range):
         yield from (value.start, value.stop)
 
@@ -76,5 +80,17 @@ def _in_code(code: types.CodeType, space: Mapping[str, Any], seen: set[int], dep
         else:
             yield from _in(held, seen, depth)
     for name in code.co_names:
-        if name in space and not isinstance(space[name], types.ModuleType | type):
-            yield from _in(space[name], seen, depth - 1)
+        held = space.get(name)
+        if isinstance(held, types.ModuleType):
+            file = getattr(held, "__file__", None) or "<"
+            if is_users(file) and not is_installed(file):
+                for part in code.co_names:
+                    yield from _in(vars(held).get(part), seen, depth - 1)
+        else:
+            yield from _in(held, seen, depth - 1)
+
+
+def _in_class(kind: type, seen: set[int], depth: int) -> Iterator[int]:
+    for name, value in vars(kind).items():
+        if not name.startswith("__") or isinstance(value, types.FunctionType):  # not where it is written, nor its text
+            yield from _in(value, seen, depth)

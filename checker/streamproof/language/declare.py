@@ -20,17 +20,20 @@ from streamproof.language.amounts import (
     Indices,
     between,
     is_free,
+    refuse,
     shown,
     sort_of,
     term_of,
     unveiled,
+    watch,
 )
 from streamproof.language.coerce import coerce
 from streamproof.language.faithful import expect_faithful, plain
-from streamproof.language.frames import caller
+from streamproof.language.frames import caller, is_ours
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, TooLarge
+from streamproof.system.expr import Node
 from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
@@ -43,6 +46,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TermRange,
     Value,
     cardinality,
     cardinality_up_to,
@@ -104,9 +108,42 @@ class Decl:
     guessed: bool = False
     """Whether it starts at the least value of a range that 0 is inside of, because nothing else is said."""
 
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("__") and watch() is not None and not is_ours():
+            _refuse_open(self)
+        return object.__getattribute__(self, name)
+
+    def __eq__(self, other: object) -> bool:
+        if watch() is not None and not is_ours():
+            _refuse_open(self)
+            _refuse_open(other)
+        return type(other) is Decl and _parts(self) == _parts(other)
+
+    def __hash__(self) -> int:
+        if watch() is not None and not is_ours():
+            _refuse_open(self)
+        return hash(_parts(self))
+
+    def __repr__(self) -> str:
+        if watch() is not None and not is_ours():
+            _refuse_open(self)
+        return f"Decl(sort={self.sort!r}, first={self.first!r})"
+
     def __iter__(self) -> Iterator[Value]:
         """Every value of the sort, in order, so that a rule may loop over a sort that the model keeps."""
         return values(self.sort)
+
+
+def _parts(decl: Decl) -> tuple[Any, ...]:
+    return decl.sort, decl.first, decl.loc, decl.guessed
+
+
+def _refuse_open(value: object) -> None:
+    """Refuses a declaration that depends on free parameters to ordinary Python that asks what it is."""
+    if type(value) is Decl:
+        sort, first = object.__getattribute__(value, "sort"), object.__getattribute__(value, "first")
+        if any(isinstance(part, TermRange) for part in ranges(sort)) or any(isinstance(v, Node) for v in first):
+            refuse("a sort that depends on any number here has no text, and equals no other one")
 
 
 def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:

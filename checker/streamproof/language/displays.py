@@ -9,7 +9,7 @@ from typing import Any
 
 from streamproof.language import operators
 from streamproof.language.calls import truth
-from streamproof.language.elements import Loop, Over, distinct, everywhere, refuse_used_up, unconditional
+from streamproof.language.elements import Loop, Over, distinct, everywhere, generator, refuse_used_up, unconditional
 from streamproof.language.faithful import expect_faithful
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula, together
@@ -62,7 +62,7 @@ class Displays(ABC):
             case ast.SetComp(generators=generators, elt=elt):
                 return self._set(self.comprehended(generators, elt, frame), node, frame)
             case ast.GeneratorExp(generators=generators, elt=elt):
-                return Several(tuple(self.comprehended(generators, elt, frame)), once=True, lazy=True)
+                return generator(self.world, lambda: self.comprehended(generators, elt, frame))
             case ast.DictComp(generators=generators):
                 pair = ast.copy_location(ast.Tuple(elts=[node.key, node.value], ctx=ast.Load()), node)
                 made = {}

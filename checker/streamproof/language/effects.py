@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language.sources import text
+from streamproof.language.sources import code_of, text
 from streamproof.system.errors import Loc, ModelError
 
 MUTABLE = (list, dict, set, bytearray, deque, OrderedDict, defaultdict, Counter)
@@ -79,7 +79,7 @@ def _unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | N
         if current in seen:
             continue
         seen.add(current)
-        for name in _names(current.__code__):
+        for name in _names(code_of(current)):
             value = current.__globals__.get(name)
             if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in UNSTEADY:
                 return value.__name__

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from streamproof.language import places
 from streamproof.language.amounts import Indices, sort_of
 from streamproof.language.faithful import is_faithful
+from streamproof.language.lift import natural
 from streamproof.language.terms import Backward, Cases, Cell, Ref, Several, Term, describe, is_expr, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
@@ -18,6 +19,7 @@ from streamproof.system.records import dataclass, replace
 from streamproof.system.sorts import (
     BOOL,
     ArraySort,
+    BoolSort,
     OptionSort,
     QueueSort,
     RangeSort,
@@ -41,6 +43,8 @@ def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     if isinstance(value, Cell):
         return [(b.TRUE, v) for v in world.content(value)]
     if isinstance(value, Several):
+        if any(now is not then for (_, now), (_, then) in zip(_held(world, value.seen), value.seen, strict=True)):
+            raise _between(loc)
         return list(value.items)
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort):
         if isinstance(value.sort.index, TermRange):
@@ -169,7 +173,7 @@ def sources(*given: Term) -> tuple[Cell | Ref | Backward, ...]:
     """The containers that values are, or are read from while they are consumed: local ones, and those of the state."""
     found: list[Cell | Ref | Backward] = []
     for value in given:
-        if isinstance(value, Cell | Ref):
+        if isinstance(value, Cell | Ref | Backward):
             found.append(value)
         elif isinstance(value, Several):
             found += value.sources
@@ -178,14 +182,46 @@ def sources(*given: Term) -> tuple[Cell | Ref | Backward, ...]:
     return tuple(found)
 
 
+def iterator(world: World, items: Iterable[tuple[Expr, Term]], over: tuple[Term, ...]) -> Several:
+    """What Python's iterator over some values gives: it looks at containers when it is consumed, as they are then."""
+    found = sources(*over)
+    refs = (one.ref if isinstance(one, Backward) else one for one in found)
+    looked: list[tuple[str | int, Any]] = [(one.root if isinstance(one, Ref) else one.number, None) for one in refs]
+    return Several(tuple(items), once=True, sources=found, seen=_held(world, looked))
+
+
+def generator(world: World, evaluate: Callable[[], list[tuple[Expr, Term]]]) -> Several:
+    """A generator expression, which Python evaluates when it is consumed."""
+    before: list[tuple[str | int, Any]] = [*world.state.items(), *world.heap.items()]
+    items = evaluate()
+    after = _held(world, before)
+    acts = any(now is not then for (_, now), (_, then) in zip(after, before, strict=True))
+    return Several(tuple(items), once=True, lazy=True, seen=after, acts=acts)
+
+
+def _held(world: World, looked: Iterable[tuple[str | int, Any]]) -> tuple[tuple[str | int, Any], ...]:
+    """What variables of the state (by name) and local containers (by number) hold now."""
+    return tuple((key, world.state[key] if isinstance(key, str) else world.heap.get(key)) for key, _ in looked)
+
+
+def refuse_early(operands: Sequence[Term], loc: Loc) -> None:
+    """Raises `ModelError` for a generator that changes something, which Python would do after the operands behind it."""
+    if any(isinstance(value, Several) and value.acts for value in operands[:-1]):
+        raise _between(loc)
+
+
 def refuse_lazy(value: Term, loc: Loc) -> None:
     """Raises `ModelError` for a generator expression where it would be evaluated bit by bit."""
     if isinstance(value, Several) and value.lazy:
-        raise ModelError(
-            "a generator is evaluated bit by bit here, between other things",
-            loc=loc,
-            remedy="make it a list, [... for ...], or filter inside the loop with 'if'",
-        )
+        raise _between(loc)
+
+
+def _between(loc: Loc) -> ModelError:
+    return ModelError(
+        "a generator is evaluated bit by bit here, between other things",
+        loc=loc,
+        remedy="make it a list, [... for ...], or filter inside the loop with 'if'",
+    )
 
 
 def refuse_used_up(value: Term, loc: Loc) -> None:
@@ -265,39 +301,45 @@ def distinct(world: World, items: list[tuple[Expr, Term]], equal: Any, loc: Loc)
 
 
 def ascending(value: Several, loc: Loc) -> Several:
-    """A local set of small numbers in ascending order, which is Python's order for them, as for a set of the state."""
-    parts = [_number(v) for _, v in value.items]
-    sorts = [p.sort for p in parts if p is not None and isinstance(p.sort, RangeSort)]
-    if parts and all(p is not None and p.sort == BOOL for p in parts):
-        cases = zip(value.items, parts, strict=True)
-        holds = [(there, part) for (there, _), part in cases if part is not None]
-        yes, no = b.or_([b.and_(h) for h in holds]), b.or_([b.and_((c, b.not_(p))) for c, p in holds])
-        return replace(value, items=tuple((c, v) for c, v in ((no, False), (yes, True)) if c is not b.FALSE))
-    if len(sorts) < len(parts) or len(parts) < 2:
+    """A local set of numbers in ascending order, as for a set of the state; a set of names as it was written.
+
+    Raises `ModelError` where the numbers are not of one kind, or differ by too much to try them one by one."""
+    found = [(there, _number(there, v, loc)) for there, v in value.items]
+    parts = [(there, term) for there, term in found if term is not None]
+    if len(found) < 2 or not parts:
         return value
-    low, high = min(s.lo for s in sorts), max(s.hi for s in sorts)
+    sorts = {term.sort for _, term in parts}
+    ranges = [sort for sort in sorts if isinstance(sort, RangeSort)]
+    if len(parts) < len(found) or (sorts != {BOOL} and len(ranges) < len(sorts)):
+        raise ModelError(
+            "the order of a local set that has numbers and other things",
+            loc=loc,
+            remedy="keep a set of numbers only, {v for v in ... if v is not None}, or loop over a tuple",
+        )
+    low, high = min((s.lo for s in ranges), default=0), max((s.hi for s in ranges), default=1)
     if high - low >= ASCENDING_LIMIT:
-        return value
+        raise ModelError(
+            f"the order of a local set of numbers from {low} to {high}",
+            loc=loc,
+            remedy=f"loop over range({low}, {high + 1}) and test whether each is in the set",
+        )
+    numbers: Iterable[int] = range(low, high + 1) if ranges else (False, True)
     items = []
-    for number in range(low, high + 1):
-        same = [
-            b.and_((there, b.eq(part, b.num(number), loc)))
-            for (there, _), part in zip(value.items, parts, strict=True)
-            if part is not None
-        ]
-        here = b.or_(same)
+    for number in numbers:
+        wanted = b.truth(number) if isinstance(number, bool) else b.num(number)
+        here = b.or_([b.and_((there, b.eq(term, wanted, loc))) for there, term in parts])
         if here is not b.FALSE:
             items.append((here, number))
     return replace(value, items=tuple(items))
 
 
-def _number(value: Term) -> Expr | None:
-    """A member of a local set as an integer term, if it is one."""
-    if is_expr(value):
-        return value
-    if type(value) is bool:
-        return b.truth(value)
-    return b.num(value) if type(value) is int else None
+def _number(there: Expr, value: Term, loc: Loc) -> Expr | None:
+    """A member of a local set as an integer or truth term, if it is one wherever it is `there`."""
+    term = natural(value, loc)
+    if term is not None and isinstance(term.sort, OptionSort) and b.and_((there, b.is_none(term))) is b.FALSE:
+        term = b.unwrap(term, loc)
+    sort = None if term is None else term.sort
+    return term if isinstance(sort.element if isinstance(sort, OptionSort) else sort, BoolSort | RangeSort) else None
 
 
 def _as_expr(value: Term) -> Expr:

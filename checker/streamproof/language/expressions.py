@@ -13,7 +13,7 @@ from typing import Any, get_args
 from streamproof.language import operators
 from streamproof.language.access import Access, near
 from streamproof.language.amounts import unveiled
-from streamproof.language.places import plain
+from streamproof.language.places import plain, replaced
 from streamproof.language.sources import text
 from streamproof.language.steady import is_steady
 from streamproof.language.temporal import formula, is_formula
@@ -85,6 +85,8 @@ class Expressions(Access):
                 found = scope.locals[node.id]
                 if isinstance(found, Undefined):
                     raise ModelError(f"{node.id!r} {found.why}", loc=where(frame, node), remedy=found.remedy)
+                if isinstance(found, Ref):
+                    replaced(self.world, found, where(frame, node), node.id)
                 return found
             if node.id in scope.own:
                 raise ModelError(

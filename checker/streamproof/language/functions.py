@@ -13,7 +13,7 @@ from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
 from streamproof.language.amounts import unveiled, watch
-from streamproof.language.elements import elements, in_order, refuse_iterator, refuse_used_up
+from streamproof.language.elements import elements, in_order, refuse_early, refuse_iterator, refuse_used_up
 from streamproof.language.expressions import Expressions, closed_over
 from streamproof.language.frames import is_standard
 from streamproof.language.guarded import called
@@ -100,6 +100,7 @@ class Functions(Expressions):
             if k.arg is None:
                 raise ModelError("'**' in a call is not part of the language", loc=loc, remedy="name the arguments")
             kwargs[k.arg] = self.value(k.value, frame)
+        refuse_early([*args, *kwargs.values()], loc)
         if isinstance(function, Method):
             label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
             return methods.method(self.world, function, args, kwargs, loc, label)
@@ -147,11 +148,7 @@ class Functions(Expressions):
         if python:
             for a in (*args, *kwargs.values()):
                 refuse_used_up(a, loc)
-            self.world.callers.append(frame)
-            try:
-                return self.inline(function, args, kwargs, frame.depth + 1, loc)
-            finally:
-                self.world.callers.pop()
+            return self.inline(function, args, kwargs, frame.depth + 1, loc)
         if undecided is not None:
             raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
         raise ModelError(
@@ -171,6 +168,9 @@ class Functions(Expressions):
         except StreamproofError as error:
             raise ModelError(error.message, loc=error.loc or loc, remedy=error.remedy) from None
         except operators.CERTAIN as error:
+            own = watch()
+            if own is not None:
+                own.trust(error)
             self.world.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
             raise Halt from None
         except Exception as error:
@@ -294,11 +294,7 @@ class Functions(Expressions):
             return self.value(closure.node.body, inner)
         if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
             raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
-        self.world.callers.append(frame)
-        try:
-            self.block(closure.node.body, inner)
-        finally:
-            self.world.callers.pop()
+        self.block(closure.node.body, inner)
         return _result(inner, closure.node.body, loc)
 
     def _super(self, node: ast.Call, frame: Frame) -> Term:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from functools import reduce
-from typing import Any
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
 
 from streamproof.language.coerce import mismatch, unknown_member
 from streamproof.language.faithful import expect_faithful, is_faithful, plain
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Const, Expr, Insert, Ite, Push
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import (
     BOOL,
@@ -29,22 +29,27 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TermRange,
     cardinality,
     compatible,
+    is_scalar,
     values,
 )
+
+if TYPE_CHECKING:
+    from streamproof.language.world import World
 
 Unwrap = Callable[[Expr, bool], Expr]
 """Gives the value of an option where a value is needed; the flag says whether the option is a part of something."""
 
 
-def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None) -> Expr:
+def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, world: World | None = None) -> Expr:
     """`value` as an expression that can stand where `sort` is wanted; `ModelError` when it cannot.
 
     `value` holds no `Ref` and no `Cell`: those are read before (`places.resolved`). Without `unwrap`, an option is no
-    value of its element sort.
+    value of its element sort; with it, `world` says where the parts of a value are there.
     """
-    return _Lifting(loc, unwrap).lift(value, sort, False)
+    return _Lifting(loc, unwrap, world).lift(value, sort, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +58,18 @@ class _Lifting:
 
     loc: Loc | None
     unwrap: Unwrap | None
+    world: World | None
 
     def lift(self, value: Term, sort: Sort, inside: bool) -> Expr:
         loc = self.loc
         if is_expr(value):
             return self.fit(value, sort, inside)
         if isinstance(value, Cases):
-            return b.ite(value.cond, self.lift(value.then, sort, inside), self.lift(value.other, sort, inside), loc)
+            then, other = partial(self.lift, value.then, sort, inside), partial(self.lift, value.other, sort, inside)
+            if self.world is None or loc is None:
+                return b.ite(value.cond, then(), other(), loc)
+            chosen: Expr = self.world.either(value.cond, then, other, loc)
+            return chosen
         if isinstance(value, Undefined):
             raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
         expect_faithful(value, loc)
@@ -137,7 +147,11 @@ class _Lifting:
         return queue
 
     def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
-        made = [(there, self.lift(v, sort.element, True)) for there, v in items]
+        run = partial(self.lift, sort=sort.element, inside=True)
+        if self.world is None or self.loc is None:
+            made = [(there, run(v)) for there, v in items]
+        else:
+            made = list(self.world.of_each(items, run, self.loc))
         result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), self.loc)
         for there, part in made:
             result = b.ite(there, b.insert(result, part, self.loc), result, self.loc)
@@ -147,6 +161,35 @@ class _Lifting:
 def _joined(element: Sort, parts: list[Expr]) -> Sort:
     """The sort of the parts' own values; that of the declared element where there are none."""
     return reduce(b.join, (p.sort for p in parts)) if parts else element
+
+
+def widened(term: Expr, sort: Sort) -> Expr:
+    """A container that fits into `sort`, as one of that sort: other elements may be put into it later."""
+    if is_scalar(sort) or term.sort == sort:
+        return term
+    match sort, term:
+        case _, Const(value=value):
+            return b.const(sort, value)
+        case _, Ite(cond=cond, then=then, other=other):
+            return b.ite(cond, widened(then, sort), widened(other, sort), term.loc)
+        case ArraySort(index, element), _ if not isinstance(index, TermRange):
+            parts = [widened(b.select(term, b.const(index, key)), element) for key in values(index)]
+            return b.make_array(sort, parts, term.loc)
+        case RecordSort(fields), _:
+            return b.make_record(sort, [widened(b.field(term, name), part) for name, part in fields], term.loc)
+        case SetSort(), Insert(set_=rest, value=value):
+            return b.insert(widened(rest, sort), value, term.loc)
+        case SetSort(), _:
+            return b.union(term, b.const(sort, frozenset()), term.loc)
+        case QueueSort(element), Push(queue=rest, value=value):
+            return b.push(widened(rest, sort), widened(value, element), term.loc)
+        case QueueSort(element, capacity), _:
+            queue, n = b.const(sort, ()), b.length(term)
+            for at in range(capacity):
+                longer = b.push(queue, widened(b.peek(term, b.num(at)), element))
+                queue = b.ite(b.less(b.num(at), n), longer, queue)
+            return queue
+    return term
 
 
 def natural(value: Term, loc: Loc | None) -> Expr | None:
@@ -173,6 +216,8 @@ def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
     """
     if then is other or same(then, other):
         return then
+    if isinstance(then, Ref) and isinstance(other, Ref) and (then.root, then.path) == (other.root, other.path):
+        return min(then, other, key=lambda ref: ref.since)
     for side in (then, other):
         if isinstance(side, Undefined):
             return side

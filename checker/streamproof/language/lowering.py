@@ -20,7 +20,6 @@ from streamproof.language.terms import (
     Several,
     StateRef,
     Term,
-    Undefined,
     describe,
     is_expr,
     known,
@@ -32,7 +31,7 @@ from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula
 from streamproof.system.model import Conjunct
-from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, SetSort, is_scalar
+from streamproof.system.sorts import ArraySort, RecordSort, SetSort
 
 REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
     ast.While: ("'while' may not end", "loop with 'for' over a finite range and test the condition inside"),
@@ -97,8 +96,9 @@ class Lowering(Functions):
                 )
             case ast.Assign(targets=targets, value=value):
                 term = self._assigned(value, frame, targets[0])
-                for target in targets:
-                    self.assign(target, term, frame)
+                with self.world.assignment():
+                    for target in targets:
+                        self.assign(target, term, frame)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self._assigned(value, frame, target), frame)
             case ast.AnnAssign():
@@ -160,46 +160,18 @@ class Lowering(Functions):
             case ast.Name(id=name):
                 frame.locals[name] = value
             case ast.Tuple() | ast.List():
-                parts = self.unpacked(target, value, frame)
-                pairs = list(zip(target.elts, parts, strict=True))
-                pairs = [(t, v if isinstance(t, ast.Name) else places.plain(self.world, v)) for t, v in pairs]
-                for t, v in pairs:  # every value was read before the first place is written
+                for t, v in zip(target.elts, self.unpacked(target, value, frame), strict=True):
                     self.assign(t, v, frame)
             case ast.Attribute() | ast.Subscript():
                 place = self.place(target, frame)
                 if isinstance(place, Ref):
-                    places.write(self.world, place, value, loc, text(target))
-                    if not is_scalar(place.sort) and not isinstance(place.sort, OptionSort):
-                        self._replaced(place, text(target), frame)
+                    places.replace_whole(self.world, place, value, loc, text(target))
                 else:
                     self._put(place[0], place[1], value)
             case _:
                 raise ModelError(
                     f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place of the state"
                 )
-
-    def _replaced(self, place: Ref, target: str, frame: Frame) -> None:
-        """Forgets local names of a container that an assignment has replaced: in Python they keep the old one."""
-        gone = Undefined(
-            f"stands for a container that the assignment to {target} replaced",
-            "use it before the assignment, read the state again, or copy the old elements first: list(...)",
-        )
-        for one in (frame, *self.world.callers):
-            scope: Frame | None = one
-            while scope is not None:
-                for name, value in scope.locals.items():
-                    if _refers(value, place):
-                        scope.locals[name] = gone
-                scope = scope.parent
-        for number, content in self.world.heap.items():
-            if isinstance(content, tuple):
-                kept: Any = tuple(gone if _refers(v, place) else v for v in content)
-                changed = any(v is gone for v in kept)
-            else:
-                kept = {k: gone if _refers(v, place) else v for k, v in content.items()}
-                changed = any(v is gone for v in kept.values())
-            if changed:
-                self.world.put(Cell(number), kept)
 
     def _put(self, cell: Cell, key: Any, value: Term) -> None:
         content = self.world.content(cell)
@@ -244,9 +216,9 @@ class Lowering(Functions):
             if owner.after:
                 raise ModelError("the next state cannot be assigned", loc=loc, remedy="only actions assign, to s")
             name = self.variable(owner, node, frame)
-            return Ref(name, (), self.world.sorts[name])
+            return Ref(name, (), self.world.sorts[name], self.world.generation)
         if isinstance(owner, Ref) and isinstance(owner.sort, RecordSort):
-            return places.attribute(owner, node.attr, loc)
+            return places.attribute(self.world, owner, node.attr, loc)
         if is_expr(owner):
             raise ModelError(
                 f"cannot assign to a part of {describe(owner)} that is only a value here",
@@ -478,20 +450,6 @@ def _stands_for_a_place(value: Term) -> bool:
     if isinstance(value, Cases):
         return _stands_for_a_place(value.then) or _stands_for_a_place(value.other)
     return isinstance(value, Ref | Cell)
-
-
-def _refers(value: Term, place: Ref) -> bool:
-    """Whether a value is, or has inside, a place that may be `place` or lie in it."""
-    if isinstance(value, tuple):
-        return any(_refers(v, place) for v in value)
-    if isinstance(value, Cases):
-        return _refers(value.then, place) or _refers(value.other, place)
-    if not isinstance(value, Ref) or value.root != place.root or len(value.path) < len(place.path):
-        return False
-    for (_, one), (_, other) in zip(value.path, place.path, strict=False):
-        if one != other and (isinstance(one, str) or (known(one)[0] and known(other)[0])):
-            return False
-    return True
 
 
 def _is_set(value: Term) -> bool:

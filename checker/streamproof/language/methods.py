@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language import places
-from streamproof.language.elements import unconditional
+from streamproof.language.elements import iterator, unconditional
 from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.lift import merge
 from streamproof.language.operators import equal, host, integer
-from streamproof.language.terms import Cases, Cell, Method, Ref, Several, Term, describe, is_expr, known, simple
+from streamproof.language.terms import Cases, Cell, Method, Ref, Term, describe, is_expr, known, simple
 from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -153,7 +153,7 @@ def _dict_method(
     parts = {"items": content.items(), "keys": content.keys(), "values": content.values()}
     if name in parts:
         _arity(name, args, 0, 0, loc, DICT)
-        return Several(tuple((b.TRUE, v) for v in parts[name]), once=True, sources=(cell,))
+        return iterator(world, [(b.TRUE, v) for v in parts[name]], (cell,))
     if name == "copy":
         _arity(name, args, 0, 0, loc, DICT)
         return world.allocate(dict(content))

@@ -18,7 +18,7 @@ from streamproof.language.primitives import PICKS, ActionMark, Disabled, Initial
 from streamproof.language.sources import place
 from streamproof.language.spots import RUNNING, Spot, translated
 from streamproof.language.terms import describe
-from streamproof.language.views import Fixed, Place, look, write
+from streamproof.language.views import Box, Fixed, checked, look
 from streamproof.system.errors import ModelError, StreamproofError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
@@ -33,46 +33,32 @@ READ_ONLY = "a property cannot change the state"
 class StateView:
     """The state as a rule sees it: its variables are attributes."""
 
-    __slots__ = ("_sorts", "_values", "_writable")
+    __slots__ = ("_sorts", "_values")
+    _sorts: Mapping[str, Sort]
+    _values: Box | Fixed
 
     def __init__(self, sorts: Mapping[str, Sort], state: Values, writable: bool) -> None:
+        values = dict(zip(sorts, state, strict=True))
         object.__setattr__(self, "_sorts", sorts)
-        object.__setattr__(self, "_values", dict(zip(sorts, state, strict=True)))
-        object.__setattr__(self, "_writable", writable)
+        object.__setattr__(self, "_values", Box(values) if writable else Fixed(values, READ_ONLY))
 
-    def _place(self, name: str) -> Place:
+    def _sort(self, name: str) -> Sort:
         if name not in self._sorts:
             near = nearest(name, self._sorts)
             remedy = f"did you mean {near[0]!r}?" if near else f"the state has {', '.join(self._sorts)}"
             raise ModelError(f"no state variable {name!r}", loc=Spot().loc, remedy=remedy)
-        return Root(self._values, name) if self._writable else Fixed(self._values[name], READ_ONLY)
+        return self._sorts[name]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return look(self._sorts[name], self._place(name)) if name in self._sorts else self._place(name)
+        return look(self._sort(name), self._values.part(name))
 
     def __setattr__(self, name: str, given: Any) -> None:
-        where = self._place(name)
-        write(self._sorts[name], where, given, Spot())
+        self._values.replace(name, checked(self._sort(name), given, Spot()))
 
     def __repr__(self) -> str:
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._sorts)
-
-
-class Root:
-    """A variable of the state."""
-
-    def __init__(self, values: dict[str, Any], name: str) -> None:
-        self._values, self._name = values, name
-
-    def get(self) -> Any:
-        """Its value."""
-        return self._values[self._name]
-
-    def put(self, value: Any) -> None:
-        """Replaces it."""
-        self._values[self._name] = value
 
 
 class Native:
@@ -143,7 +129,7 @@ class Native:
             self._run(function, shown, [view, *args], named, picks)
         except Disabled:
             return None
-        return tuple(view._values.values())
+        return tuple(view._values.get().values())
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
         """The picks of an instance that its action comes to in `state`, as `step` wants them.
@@ -175,7 +161,7 @@ class Native:
             self._run(function, instance.label, [view, *(v for _, v in instance.args)], {}, picks)
         except Disabled:
             return None
-        return tuple(view._values.values())
+        return tuple(view._values.get().values())
 
     def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
         """Whether a property is true of a state, or of the step from it to `after`."""

@@ -11,12 +11,12 @@ from streamproof.language.composite import arguments, within
 from streamproof.language.layout import laid_out
 from streamproof.language.machines import Machine, below, way
 from streamproof.language.model import Model, marked
-from streamproof.language.native import READ_ONLY, Native, Root
+from streamproof.language.native import READ_ONLY, Native
 from streamproof.language.patterns import Given, parsed
 from streamproof.language.primitives import ActionMark, Disabled, InitiallyMark, Picks, PropertyMark
 from streamproof.language.scopes import Entry, Family, Leaf, Names
 from streamproof.language.spots import Spot
-from streamproof.language.views import Fixed, Place, look, write
+from streamproof.language.views import Box, Fixed, checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
@@ -31,13 +31,13 @@ Reached = Mapping[Instance, tuple[tuple[Expr, bool], ...]]
 class MachineView:
     """The state as the rules of one machine see it: its variables and its parts are attributes."""
 
-    __slots__ = ("_names", "_sorts", "_values", "_writable")
+    __slots__ = ("_names", "_sorts", "_values")
+    _values: Box | Fixed
 
-    def __init__(self, names: Names, sorts: Mapping[str, Sort], values: dict[str, Any], writable: bool) -> None:
+    def __init__(self, names: Names, sorts: Mapping[str, Sort], values: Box | Fixed) -> None:
         object.__setattr__(self, "_names", names)
         object.__setattr__(self, "_sorts", sorts)
         object.__setattr__(self, "_values", values)
-        object.__setattr__(self, "_writable", writable)
 
     def _entry(self, name: str) -> Entry:
         names: Names = self._names
@@ -46,19 +46,16 @@ class MachineView:
             return names.inside.entries[name]
         return names.find(name, Spot().loc)
 
-    def _place(self, name: str) -> Place:
-        return Root(self._values, name) if self._writable else Fixed(self._values[name], READ_ONLY)
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         match self._entry(name):
             case Leaf(name=variable):
-                return look(self._sorts[variable], self._place(variable))
+                return look(self._sorts[variable], self._values.part(variable))
             case Names() as part:
-                return MachineView(part, self._sorts, self._values, self._writable)
+                return MachineView(part, self._sorts, self._values)
             case Family() as family:
-                return family.seen(lambda part: MachineView(part, self._sorts, self._values, self._writable))
+                return family.seen(lambda part: MachineView(part, self._sorts, self._values))
 
     def __setattr__(self, name: str, given: Any) -> None:
         entry = self._entry(name)
@@ -66,7 +63,7 @@ class MachineView:
             raise ModelError(
                 f"{name} is a part, and cannot be assigned", loc=Spot().loc, remedy="assign to its variables"
             )
-        write(self._sorts[entry.name], self._place(entry.name), given, Spot())
+        self._values.replace(entry.name, checked(self._sorts[entry.name], given, Spot()))
 
     def __repr__(self) -> str:
         return f"<{self._names.path or 'the state'}>"
@@ -182,7 +179,8 @@ class NativeComposite(Native):
 
     def _view(self, machine: Machine, state: Values | Mapping[str, Any], writable: bool) -> MachineView:
         values = dict(zip(self._sorts, self.values(state), strict=True))
-        return MachineView(machine.inside, self._sorts, values, writable)
+        box = Box(values) if writable else Fixed(values, READ_ONLY)
+        return MachineView(machine.inside, self._sorts, box)
 
     def _seen(self, machine: Machine, function: Callable[..., Any], states: Sequence[Values]) -> bool:
         views = [self._view(machine, s, False) for s in states]
@@ -198,7 +196,7 @@ class NativeComposite(Native):
             except Disabled:
                 return None
             before = zip(self._sorts, state, strict=True)
-            after |= {name: view._values[name] for name, old in before if view._values[name] != old}
+            after |= {name: view._values.get()[name] for name, old in before if view._values.get()[name] != old}
         if picks.used < len(picks.given):
             raise UsageError(f"{len(picks.given)} picks were given, {picks.used} used", remedy="leave the others out")
         return tuple(after.values())

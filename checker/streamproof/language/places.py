@@ -8,9 +8,9 @@ from typing import Any
 from streamproof.language import faithful
 from streamproof.language.coerce import unknown_member
 from streamproof.language.faithful import expect_faithful
-from streamproof.language.lift import lift, merge
+from streamproof.language.lift import lift, merge, widened
 from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, symbolic
-from streamproof.language.world import World
+from streamproof.language.world import Replacement, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -29,12 +29,52 @@ from streamproof.system.sorts import (
 )
 
 
+def outdated(world: World, ref: Ref) -> Replacement | None:
+    """The assignment that replaced the container that `ref` stands for, or may have: Python's reference keeps the old one."""
+    if ref.since == world.generation:
+        return None
+    return next((r for r in world.replaced if r.generation > ref.since and _within(ref, r.place)), None)
+
+
+def replaced(world: World, ref: Ref, loc: Loc | None, name: str = "") -> Replacement | None:
+    """None where `ref` stands for what lies at its place now. Raises `ModelError` where it may not.
+
+    What an assignment itself replaces, its right-hand side still stands for: then the replacement that it came before.
+    """
+    one = outdated(world, ref)
+    if one is None:
+        return None
+    certain = one.place.path == ref.path[: len(one.place.path)] and one.path is world.path
+    if world.assigning is None or one.generation <= world.assigning or not certain:
+        raise _gone(one, name or str(ref), loc)
+    return one
+
+
+def _gone(one: Replacement, name: str, loc: Loc | None) -> ModelError:
+    return ModelError(
+        f"{name!r} stands for a container that the assignment to {one.target} replaced",
+        loc=loc,
+        remedy="use it before the assignment, read the state again, or copy the old elements first: list(...)",
+    )
+
+
 def read(world: World, ref: Ref) -> Expr:
-    """The present content of a place."""
-    term = world.state[ref.root]
+    """The content of the container that a reference stands for."""
+    one = replaced(world, ref, None)
+    term = world.state[ref.root] if one is None else one.before
     for kind, key in ref.path:
         term = b.select(term, key) if kind == "index" else b.field(term, key)
     return term
+
+
+def _within(ref: Ref, place: Ref) -> bool:
+    """Whether `ref` may be `place` or lie in it."""
+    if ref.root != place.root or len(ref.path) < len(place.path):
+        return False
+    for (_, one), (_, other) in zip(ref.path, place.path, strict=False):
+        if one != other and (isinstance(one, str) or (known(one)[0] and known(other)[0])):
+            return False
+    return True
 
 
 def settle(world: World, ref: Ref) -> Term:
@@ -44,7 +84,9 @@ def settle(world: World, ref: Ref) -> Term:
 
 def variable(world: World, name: str, sort: Sort) -> Term:
     """A variable of the state, as `settle` leaves it."""
-    return world.state[name] if is_scalar(sort) or isinstance(sort, OptionSort) else Ref(name, (), sort)
+    return (
+        world.state[name] if is_scalar(sort) or isinstance(sort, OptionSort) else Ref(name, (), sort, world.generation)
+    )
 
 
 def plain(world: World, value: Term) -> Term:
@@ -79,7 +121,7 @@ def fitted(world: World, value: Term, sort: Sort, loc: Loc, text: str) -> Expr:
     def unwrap(term: Expr, inside: bool) -> Expr:
         return present(world, term, loc, f"a part of {text}" if inside else text)
 
-    return lift(resolved(world, value), sort, loc, unwrap)
+    return lift(resolved(world, value), sort, loc, unwrap, world)
 
 
 def present(world: World, term: Expr, loc: Loc, text: str) -> Expr:
@@ -128,18 +170,23 @@ def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) ->
 def item(world: World, ref: Ref, key: Term, loc: Loc, text: str) -> Ref:
     """The place of an array's element."""
     assert isinstance(ref.sort, ArraySort)
-    index = index_term(world, ref.sort, key, loc, text)
-    return Ref(ref.root, (*ref.path, ("index", index)), ref.sort.element)
+    return _part(world, ref, ("index", index_term(world, ref.sort, key, loc, text)), ref.sort.element, loc)
 
 
-def attribute(ref: Ref, name: str, loc: Loc) -> Ref:
+def _part(world: World, ref: Ref, step: tuple[str, Any], sort: Sort, loc: Loc) -> Ref:
+    """What `ref` holds now."""
+    one = replaced(world, ref, loc)
+    return Ref(ref.root, (*ref.path, step), sort, world.generation if one is None else one.generation - 1)
+
+
+def attribute(world: World, ref: Ref, name: str, loc: Loc) -> Ref:
     """The place of a record's field."""
     assert isinstance(ref.sort, RecordSort)
     try:
         at = ref.sort.index(name)
     except KeyError:
         raise no_field(ref.sort, name, loc) from None
-    return Ref(ref.root, (*ref.path, ("field", name)), ref.sort.fields[at][1])
+    return _part(world, ref, ("field", name), ref.sort.fields[at][1], loc)
 
 
 def no_field(sort: RecordSort, name: str, loc: Loc) -> ModelError:
@@ -152,13 +199,24 @@ def write(world: World, ref: Ref, value: Term, loc: Loc, text: str) -> None:
     """Puts `value` at a place, checking that it is a value of the place's sort."""
     term = fitted(world, value, ref.sort, loc, f"the new {text}")
     world.check(b.not_(b.in_domain(term, ref.sort)), f"{text} leaves {ref.sort}", loc, (f"new {text}", term))
-    store(world, ref, term, loc)
+    store(world, ref, widened(term, ref.sort), loc)
+
+
+def replace_whole(world: World, ref: Ref, value: Term, loc: Loc, text: str) -> None:
+    """Assigns to a place, as `text` names it: what referred to the container there keeps the old one."""
+    before = world.state[ref.root]
+    write(world, ref, value, loc, text)
+    if not is_scalar(ref.sort) and not isinstance(ref.sort, OptionSort):
+        world.replace(ref, text, before)
 
 
 def store(world: World, ref: Ref, term: Expr, loc: Loc) -> None:
     """Puts a term that is known to fit at a place."""
     if not world.in_action:
         raise ModelError("a property cannot change the state", loc=loc, remedy="only actions do; return a condition")
+    one = outdated(world, ref)
+    if one is not None:
+        raise _gone(one, str(ref), loc)
     world.state = {**world.state, ref.root: _rebuilt(world.state[ref.root], ref.path, term, loc)}
 
 

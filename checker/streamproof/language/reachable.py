@@ -18,6 +18,8 @@ from contextvars import ContextVar
 from functools import lru_cache, partial
 from typing import Any
 
+from streamproof.language.sources import code_of
+
 Parts = tuple[list[Any], list[Any]]
 """The parts of an object, and before them the names (or keys) of as many as have one."""
 Read = Callable[[Any], Parts]
@@ -143,7 +145,7 @@ def _arguments(value: Any) -> Parts:
 def _function(value: types.FunctionType) -> Parts:
     names = [*value.__dict__, *value.__code__.co_freevars]
     found = [*value.__dict__.values(), *(value.__closure__ or ())]
-    found += [value.__defaults__, value.__kwdefaults__, value.__code__, _home(value)]
+    found += [value.__defaults__, value.__kwdefaults__, code_of(value), _home(value)]
     return names, found
 
 

@@ -51,7 +51,7 @@ def compile_parametric(
     own = cls.variants.get(variant or "", cls)
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
     amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
-    with watching(), unguarded():
+    with watching(), unguarded((cls, own, *properties)):
         return _compiled(cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries)
 
 

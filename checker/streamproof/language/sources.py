@@ -13,6 +13,15 @@ from typing import Any
 
 from streamproof.system.errors import Loc, ModelError
 
+WRITTEN: dict[int, tuple[types.CodeType, types.CodeType]] = {}
+"""The code that an author wrote, and the same with guards in it, by the identity of the latter (`rewritten`)."""
+
+
+def code_of(function: types.FunctionType) -> types.CodeType:
+    """The code of a function as its author wrote it."""
+    code = function.__code__
+    return WRITTEN[id(code)][0] if id(code) in WRITTEN else code
+
 
 @lru_cache(maxsize=64)
 def _parsed(filename: str, source: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, frozenset[Any]]]:
@@ -37,10 +46,9 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from _statements(inner)
 
 
-@lru_cache(maxsize=4096)
 def definition(function: types.FunctionType) -> ast.FunctionDef:
     """The ``def`` of a plain Python function. `ModelError` when its source is not to be had or has changed."""
-    return _definition(function.__code__, function.__code__.co_filename)
+    return _definition(code_of(function), function.__code__.co_filename)
 
 
 @lru_cache(maxsize=4096)

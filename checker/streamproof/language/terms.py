@@ -23,11 +23,20 @@ from streamproof.system.sorts import SCALARS, BoolSort, RangeSort, Sort
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A place in the state: a variable and the way into it. Steps of the path are ("index", Expr) or ("field", name)."""
+    """A reference to what lies at a place of the state: a variable and the way into it.
+
+    Steps of the path are ("index", Expr) or ("field", name). `since`: the generation of the state (`World.generation`)
+    in which it was evaluated; an assignment that replaces a container outdates the references to what lay there.
+    """
 
     root: str
     path: tuple[tuple[str, Any], ...]
     sort: Sort
+    since: int
+
+    def __str__(self) -> str:
+        steps = (f".{key}" if kind == "field" else f"[{known(key)[1]}]" for kind, key in self.path)
+        return f"s.{self.root}" + "".join("[...]" if step == "[None]" else step for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +77,16 @@ class Several:
     """Elements that are there under conditions: a local set, or what its first use uses up (`once`).
 
     A generator expression is `lazy`: Python evaluates it while it is consumed. `sources` are the containers, local ones
-    and those of the state, that Python would still look at then.
+    and those of the state, that Python would still look at then; `seen` is what variables and local containers held when the
+    elements were evaluated here, of all that may be looked at; `acts`: evaluating them changed something.
     """
 
     items: tuple[tuple[Expr, Any], ...]
     once: bool
     lazy: bool = False
     sources: tuple[Cell | Ref | Backward, ...] = ()
+    seen: tuple[tuple[str | int, Any], ...] = ()
+    acts: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

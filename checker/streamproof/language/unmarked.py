@@ -12,7 +12,7 @@ from typing import Any
 from streamproof.language.class_body import tree_of
 from streamproof.language.model import RESERVED, Model, Spec, marked
 from streamproof.language.primitives import MARK
-from streamproof.language.sources import codes, parameters, place
+from streamproof.language.sources import code_of, codes, parameters, place
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Var, variables
 from streamproof.system.formula import atoms
@@ -88,7 +88,7 @@ def _called(homes: Iterable[str]) -> set[str]:
             inner = vars(member).values() if isinstance(member, type) and member.__module__ in homes else (member,)
             for function in inner:
                 if isinstance(function, types.FunctionType):
-                    found.update(name for code in codes(function.__code__) for name in code.co_names)
+                    found.update(name for code in codes(code_of(function)) for name in code.co_names)
     return found
 
 

@@ -1,7 +1,7 @@
 """A state that a rule can read and change natively: the same places, kinds of value and errors as in lowering.
 
-A container is a view of the place it lies in: a local name bound to it sees and makes changes there. Scalars and options
-are plain values. Assigning a container copies what it holds.
+A container is a view of a `Box`: a local name bound to it sees and makes changes there, and keeps it when a place of the
+state gets another one. Scalars and options are plain values. Assigning a container copies what it holds.
 """
 
 from __future__ import annotations
@@ -37,22 +37,28 @@ from streamproof.system.sorts import (
 
 
 class Place(Protocol):
-    """Where a value lies."""
+    """What holds a value."""
 
     def get(self) -> Value:
-        """The value there now."""
+        """The value now."""
 
     def put(self, value: Value) -> None:
-        """Replaces it."""
+        """Changes it."""
+
+    def part(self, at: Any) -> Place:
+        """What holds the element there now."""
+
+    def replace(self, at: Any, value: Value) -> None:
+        """Puts another element there."""
 
 
 class Fixed:
     """A value that lies nowhere: the element of a queue, the result of an operator, any part of a read-only state."""
 
-    def __init__(self, value: Value, why: str = "this is only a value here, not a place of the state") -> None:
+    def __init__(self, value: Any, why: str = "this is only a value here, not a place of the state") -> None:
         self._value, self._why = value, why
 
-    def get(self) -> Value:
+    def get(self) -> Any:
         """The value."""
         return self._value
 
@@ -60,21 +66,47 @@ class Fixed:
         """Refused."""
         raise ModelError(self._why, loc=Spot().loc, remedy="assign to the place in the state that holds it")
 
+    def part(self, at: Any) -> Fixed:
+        """An element."""
+        return Fixed(self._value[at], self._why)
 
-class Inside:
-    """An element of a tuple that lies somewhere itself."""
+    def replace(self, at: Any, value: Value) -> None:
+        """Refused."""
+        self.put(value)
 
-    def __init__(self, whole: Place, at: int) -> None:
-        self._whole, self._at = whole, at
 
-    def get(self) -> Value:
-        """The element."""
-        return self._whole.get()[self._at]
+class Box:
+    """The state (a dict), or what lies in it (a tuple or a set) until another value is assigned to its place."""
 
-    def put(self, value: Value) -> None:
-        """Replaces the element, and so the whole."""
-        whole = self._whole.get()
-        self._whole.put((*whole[: self._at], value, *whole[self._at + 1 :]))
+    def __init__(self, value: Any, whole: Box | None = None, at: Any = None) -> None:
+        self._value, self._whole, self._at, self._parts = value, whole, at, dict[Any, Box]()
+
+    def get(self) -> Any:
+        """The value."""
+        return self._value
+
+    def put(self, value: Any) -> None:
+        """Changes it, and so the whole that it is a part of yet."""
+        self._value = value
+        if self._whole is not None:
+            self._whole._store(self._at, value)
+
+    def _store(self, at: Any, value: Value) -> None:
+        whole = self._value
+        self.put({**whole, at: value} if isinstance(whole, dict) else (*whole[:at], value, *whole[at + 1 :]))
+
+    def part(self, at: Any) -> Box:
+        """The box of an element."""
+        if at not in self._parts:
+            self._parts[at] = Box(self._value[at], self, at)
+        return self._parts[at]
+
+    def replace(self, at: Any, value: Value) -> None:
+        """Puts an element in place of another one, which keeps its value and is no part any more."""
+        gone = self._parts.pop(at, None)
+        if gone is not None:
+            gone._whole = None
+        self._store(at, value)
 
 
 class View:
@@ -161,13 +193,13 @@ def raw(sort: Sort, given: Any, spot: Spot | None, text: str) -> Value:
     raise mismatch(sort, describe(given), spot.loc if spot else None)
 
 
-def write(sort: Sort, place: Place, given: Any, spot: Spot) -> None:
-    """Assigns, checking that the value is one of the place's sort."""
+def checked(sort: Sort, given: Any, spot: Spot) -> Value:
+    """The value that is assigned, seen to be one of the place's sort."""
     text = spot.target()
     value = raw(sort, given, spot, f"the new {text}")
     if not contains(sort, value):
         raise fail(f"{text} leaves {sort}", spot, (f"new {text}", _shown(sort, value)))
-    place.put(value)
+    return value
 
 
 def _shown(sort: Sort, value: Value) -> str:
@@ -179,21 +211,23 @@ class RecordView(View):
 
     __slots__ = ()
 
-    def _at(self, name: str) -> tuple[Sort, Inside]:
+    def _at(self, name: str) -> tuple[Sort, int]:
         try:
             at = self._sort.index(name)
         except KeyError:
             spot = Spot()
             raise no_field(self._sort, name, spot.loc) from None  # type: ignore[arg-type]
-        return self._sort.fields[at][1], Inside(self._place, at)
+        return self._sort.fields[at][1], at
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return look(*self._at(name))
+        sort, at = self._at(name)
+        return look(sort, self._place.part(at))
 
     def __setattr__(self, name: str, given: Any) -> None:
-        write(*self._at(name), given, Spot())
+        sort, at = self._at(name)
+        self._place.replace(at, checked(sort, given, Spot()))
 
 
 class ArrayView(View):
@@ -201,29 +235,30 @@ class ArrayView(View):
 
     __slots__ = ()
 
-    def _at(self, key: Any) -> tuple[Sort, Inside]:
+    def _at(self, key: Any) -> int:
         at = position(self._sort.index, key) if not isinstance(key, View) else None
         if at is None:
             spot = Spot()
             if key is None:
                 raise fail(f"{spot.index()} is None where a value is needed", spot, (spot.index(), "None"))
             raise fail(f"index outside {self._sort.index}", spot, (spot.index(), str(key)))
-        return self._sort.element, Inside(self._place, at)
+        return at
 
     def __getitem__(self, key: Any) -> Any:
-        return look(*self._at(key))
+        return look(self._sort.element, self._place.part(self._at(key)))
 
     def __setitem__(self, key: Any, given: Any) -> None:
-        write(*self._at(key), given, Spot())
+        at = self._at(key)
+        self._place.replace(at, checked(self._sort.element, given, Spot()))
 
     def __len__(self) -> int:
         return cardinality(self._sort.index)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([look(self._sort.element, Inside(self._place, at)) for at in range(len(self))])
+        return (self[key] for key in values(self._sort.index))
 
     def __reversed__(self) -> Iterator[Any]:
-        return iter(list(self)[::-1])
+        return (self[key] for key in reversed(list(values(self._sort.index))))
 
     def __contains__(self, value: object) -> bool:
         return any(v == value for v in self)
@@ -313,8 +348,7 @@ class SetView(View):
         return SetView(self._sort, Fixed(frozenset(members)))
 
     def _change(self, members: frozenset[Value]) -> SetView:
-        spot = Spot()
-        write(self._sort, self._place, self._made(members), spot)
+        self._place.put(checked(self._sort, self._made(members), Spot()))
         return self
 
     def add(self, given: Any) -> None:

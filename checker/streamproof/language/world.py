@@ -6,14 +6,15 @@ State and heap are replaced, never changed in place, so that a branch can go bac
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from streamproof.language.facts import Facts
 from streamproof.language.lift import merge
-from streamproof.language.terms import Cell, Term, Undefined, describe, is_expr, known
+from streamproof.language.terms import Cell, Ref, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -60,10 +61,28 @@ class Frame:
         self.lines = lines_of(self.file, getattr(self.function, "__name__", ""))
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Replacement:
+    """A container of the state that an assignment replaced by another one."""
+
+    place: Ref
+    target: str
+    """The place as it was written."""
+    generation: int
+    """That of the state after it."""
+    before: Expr
+    """The variable before it."""
+    path: Expr
+    """Where it happened."""
+
+
+_Stores = tuple[dict[str, Expr], dict[int, Content], tuple[Replacement, ...]]
+"""The state, the local containers, and the replacements on the way there."""
+
+
 @dataclass(slots=True)
 class _Snapshot:
-    state: dict[str, Expr]
-    heap: dict[int, Content]
+    stores: _Stores
     locals: dict[str, Term]
     flags: tuple[Expr, Term, Expr, Expr]
 
@@ -91,7 +110,7 @@ class Mark:
     @property
     def heap(self) -> Mapping[int, Content]:
         """What the local containers held."""
-        return self.before.heap
+        return self.before.stores[1]
 
 
 @dataclass(slots=True)
@@ -142,8 +161,10 @@ class World:
     free: frozenset[str] = frozenset()
     """The parameters that stand for every number."""
     outside: Outside = field(default_factory=Outside)
-    callers: list[Frame] = field(default_factory=list)
-    """The functions that called the one being lowered, outermost first."""
+    replaced: tuple[Replacement, ...] = ()
+    """The containers of the state that were replaced on some way here, in ascending order of generations."""
+    assigning: int | None = None
+    """The generation before the assignment going on, whose right-hand side stands for the containers that there were."""
     _cells: int = 0
     _bound: int = 0
     _facts: Facts = field(default_factory=Facts)
@@ -173,6 +194,26 @@ class World:
         del self.guards[mark.guards :], self.checks[mark.checks :], self.picks[mark.picks :], self.widths[mark.widths :]
         self._checked = set(mark.checked)
         self._facts = Facts()
+
+    # --- containers of the state
+
+    @property
+    def generation(self) -> int:
+        """A number that is larger after each replacement of a container of the state."""
+        return self.replaced[-1].generation if self.replaced else 0
+
+    def replace(self, place: Ref, target: str, before: Expr) -> None:
+        """Notes that an assignment to `place`, written as `target`, replaced the container in it."""
+        self.replaced = (*self.replaced, Replacement(place, target, self.generation + 1, before, self.path))
+
+    @contextmanager
+    def assignment(self) -> Iterator[None]:
+        """An assignment, whose right-hand side has been evaluated."""
+        outer, self.assigning = self.assigning, self.generation
+        try:
+            yield
+        finally:
+            self.assigning = outer
 
     # --- local containers
 
@@ -273,16 +314,24 @@ class World:
             return None
         return self._snapshot(frame)
 
+    @property
+    def _stores(self) -> _Stores:
+        return self.state, self.heap, self.replaced
+
+    @_stores.setter
+    def _stores(self, given: _Stores) -> None:
+        self.state, self.heap, self.replaced = given
+
     def _snapshot(self, frame: Frame) -> _Snapshot:
         flags = (frame.returned, frame.result, frame.broke, frame.continued)
-        return _Snapshot(self.state, self.heap, dict(frame.locals), flags)
+        return _Snapshot(self._stores, dict(frame.locals), flags)
 
     def _restore(self, frame: Frame, snap: _Snapshot) -> None:
-        self.state, self.heap, frame.locals = snap.state, snap.heap, dict(snap.locals)
+        self._stores, frame.locals = snap.stores, dict(snap.locals)
         frame.returned, frame.result, frame.broke, frame.continued = snap.flags
 
     def _merged(self, cond: Expr, a: _Snapshot, c: _Snapshot, loc: Loc) -> _Snapshot:
-        state, heap = self._merged_stores(cond, (a.state, a.heap), (c.state, c.heap), loc)
+        stores = self._merged_stores(cond, a.stores, c.stores, loc)
         unset = Undefined("is assigned on some paths only", "give it a value before the if or the loop")
         names = dict.fromkeys([*a.locals, *c.locals])
         merged = {n: merge(cond, a.locals.get(n, unset), c.locals.get(n, unset), loc) for n in names}
@@ -293,15 +342,9 @@ class World:
             result = va
         else:
             result = merge(cond, va, vb, loc)
-        return _Snapshot(state, heap, merged, (b.ite(cond, ra, rb), result, b.ite(cond, ba, bb), b.ite(cond, ca, cb)))
+        return _Snapshot(stores, merged, (b.ite(cond, ra, rb), result, b.ite(cond, ba, bb), b.ite(cond, ca, cb)))
 
-    def _merged_stores(
-        self,
-        cond: Expr,
-        a: tuple[dict[str, Expr], dict[int, Content]],
-        c: tuple[dict[str, Expr], dict[int, Content]],
-        loc: Loc,
-    ) -> tuple[dict[str, Expr], dict[int, Content]]:
+    def _merged_stores(self, cond: Expr, a: _Stores, c: _Stores, loc: Loc) -> _Stores:
         state = a[0]
         if a[0] is not c[0]:
             state = {n: (t if t is c[0][n] else b.ite(cond, t, c[0][n], loc)) for n, t in a[0].items()}
@@ -311,14 +354,17 @@ class World:
             for number in a[1].keys() & c[1].keys():
                 if a[1][number] is not c[1][number]:
                     heap[number] = _merge_contents(cond, a[1][number], c[1][number], loc)
-        return state, heap
+        replaced = a[2]
+        if a[2] is not c[2]:
+            replaced = tuple(sorted(dict.fromkeys(a[2] + c[2]), key=lambda one: one.generation))
+        return state, heap, replaced
 
     def under(self, cond: Expr, run: Callable[[], Term], loc: Loc) -> Term:
         """The value of an expression that is evaluated only where `cond` holds; what it changes, it changes only there.
 
         Raises `Halt` when the evaluation ends there, or is never reached.
         """
-        outer, before = self.path, (self.state, self.heap)
+        outer, before = self.path, self._stores
         inner = outer if cond is b.TRUE else b.and_((outer, cond))
         if inner is b.FALSE:
             raise Halt
@@ -328,13 +374,24 @@ class World:
         try:
             value = run()
         except Halt:
-            self.state, self.heap = before
+            self._stores = before
             raise
         finally:
             self.path = outer
         if self.state is not before[0] or self.heap is not before[1]:
-            self.state, self.heap = self._merged_stores(cond, (self.state, self.heap), before, loc)
+            self._stores = self._merged_stores(cond, self._stores, before, loc)
         return value
+
+    def of_each(
+        self, items: Iterable[tuple[Expr, Term]], run: Callable[[Term], Expr], loc: Loc
+    ) -> Iterator[tuple[Expr, Expr]]:
+        """What `run` makes of each element, evaluated where the element is there; without those that are mistakes there."""
+        for there, element in items:
+            try:
+                yield there, self.under(there, partial(run, element), loc)
+            except Halt:
+                if there is b.TRUE:
+                    raise
 
     def either(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
         """The value of a conditional expression; `Halt` when neither side goes on."""

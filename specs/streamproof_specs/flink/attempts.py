@@ -31,6 +31,7 @@ from streamproof_specs.flink.attempt_lines import (
     in_partial_order,
 )
 from streamproof_specs.flink.clocks import REPORTED, Clocks
+from streamproof_specs.flink.task_lines import missing_debug_lines, never_received, unasked
 from streamproof_specs.task_attempt import SPEC
 
 Session = tuple[str, str]
@@ -112,6 +113,8 @@ class Attempts:
     """The number of edges that leave each vertex, where the job graph is complete."""
     _lines: dict[str, _Lines] = field(default_factory=dict)
     _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
+    _strange: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Lines of TaskManagers about attempts that these never received."""
     _speaks: dict[str, set[str]] = field(default_factory=dict)
     _place: dict[str, str] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
@@ -132,6 +135,12 @@ class Attempts:
         self._gather()
         for text, lines in self._lines.items():
             yield self._task(text, lines)
+
+    @property
+    def sampled(self) -> str | None:
+        """Why a contradiction proves nothing, as several lines at DEBUG are missing; to be asked after the tasks."""
+        tasks = {text: lines.tasks for text, lines in self._lines.items()}
+        return missing_debug_lines(tasks, self.run.of_job(self.job), self._speaks)
 
     # --- gathering
 
@@ -184,6 +193,10 @@ class Attempts:
         self._clocks = Clocks.of(self.run.events)
         self._wrong |= contradictions(events, self.outputs)
         self._check_requests(events)
+        self._strange = dict(never_received(self.run, events, received, self._speaks))
+        self._wrong |= self._strange
+        for lines in self._lines.values():
+            self._wrong |= dict(unasked(f"{lines.name}#{lines.number}", lines.tasks.values()))
 
     def _of(self, text: str, event: Event | None) -> _Lines:
         lines = self._lines.setdefault(text, _Lines())
@@ -239,7 +252,8 @@ class Attempts:
         watched = {
             p: es
             for p, es in lines.tasks.items()
-            if self._from_start(p, es) and not self._may_lack([e for e in es if e.event in TASK_LINES])
+            if any((e.process, e.seq) in self._strange for e in es)
+            or (self._from_start(p, es) and not self._may_lack([e for e in es if e.event in TASK_LINES]))
         }
         if not self._watching(place, lines, watched):
             hidden |= OF_TASK

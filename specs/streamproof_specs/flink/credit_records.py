@@ -45,6 +45,8 @@ _FLAT = frozenset({"ns", "ns0", "q", "q0", "proc", "th", "ev", "ch"})
 _CUT = "TRUNCATED"
 UNRETURNED = 200
 """Numbers at the end of a record among which those of calls that had not returned are looked for."""
+OUT_OF_PLACE = 2
+"""Records of a file that stand behind later ones: with more of them the file is one that was put into another order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +101,9 @@ class Recording:
     """The first record with a place in the order of its process."""
 
     def is_copy(self, made: Recorded) -> bool:
-        """Whether another file has the same record."""
+        """Whether the same record, which its number makes unique, was read before, from this file or another."""
         known = self._places.setdefault((made.event.process, made.done), made)
-        if known.event.file == made.event.file:
+        if known is made:
             return False
         at_home = replace(made.event, file=known.event.file, line=known.event.line)
         return replace(made, event=at_home) == known
@@ -206,6 +208,7 @@ def _name(record: Mapping[str, Any]) -> str:
 
 def _read(file: Path, recording: Recording) -> None:
     last: dict[str, tuple[int, int]] = {}
+    turned: dict[Loc, str] = {}
     copied = 0
     file_process = file.name.partition(".")[0]
     with closing(read_lines(file, recording.problems.append)) as lines:
@@ -227,7 +230,7 @@ def _read(file: Path, recording: Recording) -> None:
             process = made.event.process
             before, line = last.get(process, (-1, 0))
             if made.done <= before:
-                recording.wrong[Loc(str(file), number)] = (
+                turned[Loc(str(file), number)] = (
                     f"the record has the place {made.done} in the order of {process}, but line {line} before it has {before}"
                 )
             elif made.begun >= made.done:
@@ -236,9 +239,14 @@ def _read(file: Path, recording: Recording) -> None:
                 )
             last[process] = max((before, line), (made.done, number))
             recording.processes.setdefault(process, []).append(made)
+    if len(turned) > OUT_OF_PLACE:
+        text = f"{len(turned):,} of its records stand behind later ones; they are read in the order of their numbers"
+        recording.problems.append(Problem(str(file), 0, text))
+    else:
+        recording.wrong |= turned
     if copied:
         recording.problems.append(
-            Problem(str(file), 0, f"{copied:,} of its records are in other files too; they are left out")
+            Problem(str(file), 0, f"{copied:,} of its records are there more than once; they are read once")
         )
 
 

@@ -16,7 +16,7 @@ from streamproof.system import BOOL, InputError, System, Variable
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
-from streamproof_specs.flink.scope import damage, outside, unordered
+from streamproof_specs.flink.scope import damage, outside
 from streamproof_specs.flink.translate import DECISIONS, HIDDEN, Translator
 from streamproof_specs.flink.wording import FailoverWording
 
@@ -53,7 +53,7 @@ class FlinkFailover:
         """One case per job. Raises `InputError` for logs that cannot be read and for another job's graph."""
         logged = read_run(run)
         given = None if job_graph is None else _given(logged, job_graph)
-        cases = tuple(_if_ordered(self._case(logged, job, given), unordered(logged, job)) for job in logged.jobs)
+        cases = tuple(_doubted(self._case(logged, job, given), logged) for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
     def _case(self, run: FlinkRun, job: str, given: RestJob | None) -> Case:
@@ -62,15 +62,18 @@ class FlinkFailover:
         reasons = outside(run, job, master)
         graph, origin = self._graph(run, job, given)
         outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
-        attempts = tuple(Attempts(run, job, not reasons.beginning, outputs).tasks())
+        followed = Attempts(run, job, not reasons.beginning, outputs)
+        attempts, sampled = tuple(followed.tasks()), followed.sampled
         title = run.jobs[job]
         try:
             recorded = recorded_graph(graph)
         except ValueError as gap:
             lines = _lines(job, graph, master) if not reasons.texts else ()
-            return Case(job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run))
+            return Case(
+                job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run), sampled
+            )
         if reasons.texts:
-            return Case(job, title, attempts, False, reasons.texts, damage(run))
+            return Case(job, title, attempts, False, reasons.texts, damage(run), sampled)
         decisions = [e.event for e in master if e.event in DECISIONS]
         model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
@@ -83,6 +86,7 @@ class FlinkFailover:
             f"{title} ({origin})",
             (main, *attempts),
             damage=damage(run),
+            partial=sampled,
             notes=lambda: _notes(translator),
             recoveries=lambda: [r.record() for r in translator.recoveries],
         )
@@ -94,9 +98,12 @@ class FlinkFailover:
         return graph, "job graph from the logs" if graph.origin == "log" else "job graph from the REST answer"
 
 
-def _if_ordered(case: Case, why: str | None) -> Case:
-    """A case that stays open where the order of the lines is not known."""
-    return case if why is None else replace(case, unjudged=(why, *case.unjudged), partial=why)
+def _doubted(case: Case, run: FlinkRun) -> Case:
+    """A case that stays open where something about its lines is not sure, or only where it would be rejected."""
+    why = run.doubt(case.trace, run.unsure)
+    if why is not None:
+        return replace(case, unjudged=(why, *case.unjudged), partial=why)
+    return replace(case, partial=case.partial or run.doubt(case.trace, run.excused))
 
 
 def _given(run: FlinkRun, path: Path) -> RestJob:

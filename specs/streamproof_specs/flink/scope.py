@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink import FlinkRun, read_rest
-from streamproof.conformance.flink.logfiles import UNORDERED, read_lines
+from streamproof.conformance.flink.logfiles import read_lines
 from streamproof.conformance.flink.reader import TORN
 from streamproof.conformance.flink.records import MORE
 from streamproof.system.errors import InputError, Loc
@@ -78,9 +78,12 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
 
 def _missing_part(files: Sequence[str]) -> str | None:
     """The first rotated file whose number is left out, if any."""
-    numbers = {int(m[2]): m[1] for f in files if (m := re.fullmatch(r"(.*\.log\.)(\d{1,4})", Path(f).name))}
+    numbered = (
+        r"(.*\.log\.)(\d{1,4})()" if any(".log." in Path(f).name for f in files) else r"(.*[-_.])(\d{1,4})(\.log)"
+    )
+    numbers = {int(m[2]): m for f in files if (m := re.fullmatch(numbered, Path(f).name))}
     gaps = set(range(min(numbers, default=0), max(numbers, default=0))) - numbers.keys()
-    return f"{numbers[min(numbers)]}{min(gaps)}" if gaps else None
+    return f"{numbers[min(numbers)][1]}{min(gaps)}{numbers[min(numbers)][3]}" if gaps else None
 
 
 def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:
@@ -97,14 +100,6 @@ def _is_adaptive(run: FlinkRun, job: str, master: Sequence[Event]) -> bool:
                 return scheduler == "Adaptive"
     said = {e.event for e in master}
     return "sched.adaptive" in said or said.isdisjoint(("failover.strategy", "sched.strategy", "failover.restart"))
-
-
-def unordered(run: FlinkRun, job: str) -> str | None:
-    """Why nothing is sure of a job whose lines are in a rotated log of unknown order."""
-    for name in dict.fromkeys(e.process for e in run.of_job(job)):
-        if not run.processes[name].ordered:
-            return f"the order of the log of {name} is not known: {UNORDERED}"
-    return None
 
 
 def damage(run: FlinkRun) -> tuple[Loc, ...]:

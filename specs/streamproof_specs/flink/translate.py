@@ -38,6 +38,16 @@ LEGAL: Mapping[str, frozenset[str]] = {
 }
 """Transitions of one execution on the JobManager (`org.apache.flink.runtime.executiongraph.Execution`)."""
 
+JOB_BEFORE: Mapping[str, frozenset[str]] = {
+    "INITIALIZING": frozenset(),
+    "CREATED": frozenset({"INITIALIZING"}),
+    "RUNNING": frozenset({"INITIALIZING", "CREATED", "RESTARTING", "RECONCILING"}),
+    "RESTARTING": frozenset({"RUNNING"}),
+    "FINISHED": frozenset({"RUNNING", "RECONCILING"}),
+}
+"""States of a job (`org.apache.flink.api.common.JobStatus`) with those from which `DefaultExecutionGraph` and the schedulers
+switch to them; a job may be failed, cancelled or suspended in any state that is not its last."""
+
 _STEPS = ("deploy", "initialize", "run")
 _LEVEL = {"SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 2, "RUNNING": 3}
 _OVER = ("FAILING", "FAILED", "CANCELLING", "CANCELED", "SUSPENDED")
@@ -318,6 +328,12 @@ class Translator:
             return Observation(
                 event, impossible=f"a decision to restart for {about}, which did not fail just before{other}"
             )
+        if event.args["attempt"] != failure.event.args["attempt"]:
+            return Observation(
+                event,
+                impossible=f"the failed task is {failure.event.args['attempt']}, but the decision is about"
+                f" {event.args['attempt']}",
+            )
         recovery = Recovery(event, f"{task}#{number}", (failure.event.args.get("causes") or (None,))[0])
         self.recoveries.append(recovery)
         return Observation(
@@ -343,6 +359,8 @@ class Translator:
         old, new = event.args["old"], event.args["new"]
         if self.job is not None and self.job != old and not (old == "INITIALIZING" and self.job == "CREATED"):
             return Observation(event, impossible=f"the job was {self.job}, not {old}")
+        if _never(old, new):
+            return Observation(event, impossible=f"a job never switches from {old} to {new}")
         prompt = self._prompt(new == "FAILING" and self._globally) if new != "RUNNING" else ()
         self.job = new
         if new in _OVER:
@@ -384,6 +402,8 @@ class Translator:
             return None
         if self.job is not None and args["old"] != self.job:
             return Observation(event, impossible=f"the job was {self.job}, not {args['old']}")
+        if _never(args["old"], args["new"]):
+            return Observation(event, impossible=f"a job never switches from {args['old']} to {args['new']}")
         self.job = args["new"]
         if args["new"] in ("FAILED", "CANCELED"):
             alive = [f"{t} attempt {n} is {s}" for (t, n), s in self.wording.shown.items() if s not in _ENDED]
@@ -399,6 +419,11 @@ class Translator:
         gone = [p for t in lost for p in self.model.outputs[t]]
         self._untrack = (*self._untrack, *(Move("untrack", {"p": p}, optional=True) for p in gone))
         return Observation(event)
+
+
+def _never(old: str, new: str) -> bool:
+    """Whether a job does not switch from one state to another."""
+    return old == new or old not in JOB_BEFORE.get(new, {old})
 
 
 def _pending(look: Look) -> bool:

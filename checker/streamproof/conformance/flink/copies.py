@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -12,6 +14,10 @@ from streamproof.system.records import dataclass
 
 _PROBED: Final = 5000
 """Lines among which the first record of a file is looked for."""
+_ALIKE: Final = 50
+"""Files with one first record that are compared with others: more are hardly copies, and every pair takes time."""
+_OPEN: Final = 64
+"""Comparisons that go on at a time in one file: more begin only where one record comes again and again."""
 
 
 @dataclass(slots=True)
@@ -38,6 +44,8 @@ def find_copies(
 ) -> dict[Path, Path]:
     """Files all of whose records another file has too, without others between them, each with that file. Of two that are
     equal the one with the longer name is the copy. `begins` is true of lines with which a record begins."""
+    copies = _equal(files)
+    files = [file for file in files if file not in copies]
     heads: dict[str, list[Path]] = {}
     for file in files:
         found = next(((n, raw) for n, raw in enumerate(islice(read(file), _PROBED)) if begins(raw)), None)
@@ -49,12 +57,28 @@ def find_copies(
             for part in _within(file, heads, read, begins):
                 within.setdefault(part, set()).add(file)
     kept = sorted(files, key=lambda file: (len(file.name), file.name))
-    copies: dict[Path, Path] = {}
     for file in reversed(kept):
         holders = [other for other in kept if other in within.get(file, ()) and other not in copies]
         if holders:
             copies[file] = holders[0]
     return copies
+
+
+def _equal(files: Sequence[Path]) -> dict[Path, Path]:
+    """Files with the same bytes as another one, each with that of the shortest name."""
+    sizes: dict[int, list[Path]] = {}
+    for file in sorted(files, key=lambda file: (len(file.name), file.name)):
+        with suppress(OSError):
+            sizes.setdefault(file.stat().st_size, []).append(file)
+    found: dict[Path, Path] = {}
+    for alike in sizes.values():
+        first: dict[bytes, Path] = {}
+        for file in alike if len(alike) > 1 and sizes.get(0) is not alike else ():
+            with suppress(OSError), file.open("rb") as content:
+                kept = first.setdefault(hashlib.file_digest(content, "sha256").digest(), file)
+                if kept != file:
+                    found[file] = kept
+    return found
 
 
 def _within(
@@ -68,8 +92,8 @@ def _within(
     open_: list[_Comparison] = []
     for raw in read(file):
         text = plain_text(raw)
-        for other in heads.get(text, ()):
-            if other != file and other not in found:
+        for other in heads.get(text, ())[:_ALIKE]:
+            if other != file and other not in found and len(open_) < _OPEN:
                 lines = _from_first(other, read, begins)
                 open_.append(_Comparison(other, lines, next(lines, None)))
         if open_:

@@ -41,6 +41,8 @@ _LONGEST: Final = 2048
 _DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
 # `%X{flink-job-id}` gives the job alone, `%X` every entry of the context with its key.
 _JOB: Final = re.compile(r"(?:.*\bflink-job-id=|(?=[\w-]*job)[\w-]++[=:] ?)?([0-9a-f]{32})(?:, .*)?")
+_ENTITIES: Final = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
+_ENTITY: Final = re.compile("|".join(_ENTITIES))
 _LEADING: Final = re.compile(r"(?:\[([^\[\]]*)\]|\{([^{}]*)\}) +")
 
 
@@ -68,7 +70,7 @@ def read_head(line: str) -> Head | None:
     if found is None:
         return None
     date, clock, fraction, zone, before, level, between, logger, after = found.groups()
-    message = line[found.end() :].partition("\n")[0]
+    message = unescaped(line[found.end() :].partition("\n")[0])
     thread, job = _context(before, between, after) if before or between or after.strip() != "[]" else (None, None)
     if message.startswith(("[", "{")):
         # A context written before the message: nothing that Flink says begins so.
@@ -81,7 +83,12 @@ def read_head(line: str) -> Head | None:
     millis = f".{fraction:0<3.3}" if fraction else ""
     ts = f"{_day(date) if date else ''}{clock}{millis}{_offset(zone) if zone else ''}"
     flink = logger.startswith(("org.apache.flink.", "o.a.f."))
-    return Head(ts, level, logger.rpartition(".")[2], flink, message, thread, job)
+    return Head(ts, level, logger.rpartition(".")[2], flink, message, thread and unescaped(thread), job)
+
+
+def unescaped(text: str) -> str:
+    """A text with HTML's entities replaced: viewers and stores of logs escape some processes' lines and not others'."""
+    return _ENTITY.sub(lambda found: _ENTITIES[found[0]], text) if "&" in text else text
 
 
 def starts_like_head(line: str) -> bool:

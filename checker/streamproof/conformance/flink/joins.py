@@ -13,27 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
+from streamproof.conformance.flink.drafts import Draft
+from streamproof.conformance.flink.global_failures import place_global_failures
 from streamproof.conformance.flink.identifiers import HEX
 from streamproof.system.records import dataclass
 
 _CLUSTER: Final = ("rm.", "hb.", "tm.closerm", "net.connfail")
 _THREAD: Final = re.compile(r"(?:Legacy Source Thread - )?(?P<task>.*) \((?P<place>\d+)/\d+\)#(?P<number>\d+)")
 _JOB_TEXT: Final = re.compile(HEX)
-
-
-@dataclass(slots=True)
-class Draft:
-    """An event before the job is known. `job` is an identifier in its diagnostic context, `thread` the thread's name."""
-
-    process: str
-    seq: int
-    family: str
-    args: dict[str, Any]
-    ts: str
-    job: str | None
-    thread: str | None
-    file: str
-    line: int
 
 
 @dataclass(slots=True)
@@ -124,8 +111,8 @@ class Joins:
         return ""
 
 
-def resolve(drafts: list[Draft]) -> tuple[list[str], Joins]:
-    """The job of each event ("" if none or unknown), and the joins it rests on.
+def resolve(drafts: list[Draft]) -> tuple[list[str], Joins, dict[str, str]]:
+    """The job of each event ("" if none or unknown), the joins it rests on, and by job why events may be missing in it.
 
     Events that a task's thread recorded and that do not name an attempt themselves get it as the argument `by`.
     """
@@ -155,7 +142,7 @@ def resolve(drafts: list[Draft]) -> tuple[list[str], Joins]:
         elif not job and not draft.family.startswith(_CLUSTER):
             job = _by_neighbours(draft, joins, attempts, latest, building)
         jobs.append(job)
-    return jobs, joins
+    return jobs, joins, place_global_failures(drafts, jobs)
 
 
 def _by_neighbours(

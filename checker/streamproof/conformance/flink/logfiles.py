@@ -2,8 +2,8 @@
 
 A run is a folder of logs (`jobmanager.log`, `taskmanager-0.log`, or the names that Flink's scripts give), one log, or what
 a pattern matches. Rotated files (`.log.1`, `.log.2026-11-21`, each perhaps with `.gz`) belong to the process whose name
-they bear, and so do parts with a date before `.log` (`taskmanager-2026-11-21-1.log`). A file that holds
-nothing but records of another one is a copy, whatever its name.
+they bear, and so do parts with a date before `.log` (`taskmanager-2026-11-21-1.log`); those with a number there where their
+content proves it. A file that holds nothing but records of another one is a copy, whatever its name.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.records import LONGEST, Problem
-from streamproof.conformance.flink.rotation import INFIX, Part, are_one_log, in_order
+from streamproof.conformance.flink.rotation import INFIX, NUMBERED, Part, are_numbered_parts, are_one_log, in_order
 from streamproof.conformance.packed import packed_as
 from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError
@@ -53,6 +53,8 @@ class ProcessLog:
     process: str
     files: tuple[Path, ...]
     ordered: bool = True
+    excuse: str | None = None
+    """Why what is missing in it may be in the log of another process."""
 
 
 @dataclass(slots=True)
@@ -61,6 +63,7 @@ class _Named:
 
     processes: dict[str, dict[str, Path]] = field(default_factory=dict)
     parts: dict[Path, Part] = field(default_factory=dict)
+    excuses: dict[str, str] = field(default_factory=dict)
 
     def read(self, process: str) -> list[Part]:
         """The parts of a log."""
@@ -75,21 +78,37 @@ class _Named:
         return part
 
     def join(self) -> None:
-        """Gives files with a date before `.log` to the process of which they are parts."""
+        """Gives files with a date or a number before `.log` to the process of which they are parts."""
+        for stem, members in self._alike(INFIX):
+            if are_one_log(self._several(stem, members)):
+                self._move(stem, members)
+        for stem, members in self._alike(NUMBERED):
+            one = are_numbered_parts(self._several(stem, members))
+            if one:
+                self._move(stem, members)
+            elif one is None:
+                names = [*members, *([stem] if stem in self.processes else [])]
+                why = f"{' and '.join(sorted(names))} may be parts of one log: nothing in them decides it"
+                self.excuses |= dict.fromkeys(names, why)
+
+    def _alike(self, pattern: re.Pattern[str]) -> list[tuple[str, dict[str, str]]]:
+        """Processes whose names differ by what stands behind a common stem, with what that is; longer stems first."""
         stems: dict[str, dict[str, str]] = {}
         for process, rotations in self.processes.items():
-            found = INFIX.fullmatch(process)
+            found = pattern.fullmatch(process)
             if found and rotations.keys() == {""}:
                 stems.setdefault(found["process"], {})[process] = f"-{found['rotation']}"
-        for stem, members in stems.items():
-            own = self.processes.get(stem, {})
-            if len(members) + len(own) < 2:
-                continue
-            parts = [self.part(file, rotation) for rotation, file in own.items()]
-            parts += [self.part(self.processes[name][""], rotation) for name, rotation in members.items()]
-            if are_one_log(parts):
-                moved = {rotation: self.processes.pop(name)[""] for name, rotation in members.items()}
-                self.processes[stem] = own | moved
+        several = [(stem, members) for stem, members in stems.items() if len(members) + (stem in self.processes) > 1]
+        return sorted(several, key=lambda pair: (-len(pair[0]), pair[0]))
+
+    def _several(self, stem: str, members: Mapping[str, str]) -> list[Part]:
+        own = self.processes.get(stem, {})
+        parts = [self.part(file, rotation) for rotation, file in own.items()]
+        return parts + [self.part(self.processes[name][""], rotation) for name, rotation in members.items()]
+
+    def _move(self, stem: str, members: Mapping[str, str]) -> None:
+        moved = {rotation: self.processes.pop(name)[""] for name, rotation in members.items()}
+        self.processes[stem] = self.processes.get(stem, {}) | moved
 
 
 def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
@@ -128,7 +147,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
     return runs
 
 
-def by_process(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessLog]:
+def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessLog]:
     """The logs of a run, one for each process, by name. What is there twice is read once and reported."""
     named = _Named()
     for file in run.skipped:
@@ -155,12 +174,12 @@ def by_process(run: RunFiles, report: Callable[[Problem], None]) -> list[Process
     logs = []
     for process, rotations in sorted(named.processes.items()):
         if process not in orders:
-            logs.append(ProcessLog(process, tuple(rotations.values())))
+            logs.append(ProcessLog(process, tuple(rotations.values()), excuse=named.excuses.get(process)))
             continue
         files = tuple(part.file for part in orders[process].parts)
         if not orders[process].known:
             report(Problem(str(files[-1]), 0, f"the order of this log is not known: {UNORDERED}"))
-        logs.append(ProcessLog(process, files, orders[process].known))
+        logs.append(ProcessLog(process, files, orders[process].known, named.excuses.get(process)))
     return logs
 
 

@@ -12,9 +12,19 @@ from typing import Final, Literal, NoReturn
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.causes import read_causes
+from streamproof.conformance.flink.delivery import MISPLACED, Order, Repetitions, by_process, describe, misplaced
+from streamproof.conformance.flink.drafts import Draft
 from streamproof.conformance.flink.families import FORMS, LONGEST, resembles
-from streamproof.conformance.flink.joins import Draft, resolve
-from streamproof.conformance.flink.logfiles import LOOKED_FOR, ProcessLog, RunFiles, by_process, find_runs, read_lines
+from streamproof.conformance.flink.joins import resolve
+from streamproof.conformance.flink.logfiles import (
+    LOOKED_FOR,
+    UNORDERED,
+    ProcessLog,
+    RunFiles,
+    find_logs,
+    find_runs,
+    read_lines,
+)
 from streamproof.conformance.flink.records import Clock, Problem, Problems, Record, read_records
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import FlinkRun, Process, Role
@@ -23,6 +33,8 @@ from streamproof.system.errors import InputError
 from streamproof.system.records import dataclass
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
+_START: Final = "Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "
+"""What a TaskManager logs before it can receive a task."""
 _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
 _RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S{1,500}+) \.")
@@ -68,18 +80,29 @@ class _Reader:
     drafts: list[Draft] = field(default_factory=list)
     version: str | None = None
     recognised: bool = False
+    unsure: dict[str, str] = field(default_factory=dict)
+    excused: dict[str, str] = field(default_factory=dict)
     # Of the process that is being read:
     seq: int = 0
     role: Role = "unknown"
     tm: str | None = None
     newest: str = ""
+    started: bool = False
+    repetitions: Repetitions = field(default_factory=Repetitions)
 
     def read(self) -> FlinkRun:
-        logs = by_process(self.source, self.problems.append)
+        logs = find_logs(self.source, self.problems.append)
         processes = [self._read_process(log) for log in logs]
         if not self.recognised:
             self._refuse()
-        jobs, joins = resolve(self.drafts)
+        turned = sum(misplaced(drafts) for drafts in by_process(self.drafts).values())
+        if turned >= MISPLACED:
+            why = (
+                f"lines of the same time are in an order in which no thread writes them, for {turned} attempts or jobs"
+            )
+            self.unsure |= {process.name: f"the order of the lines is not known: {why}" for process in processes}
+        jobs, joins, open_ = resolve(self.drafts)
+        self.unsure |= open_
         rest = find_rest(self.source.folder, joins.names, self.problems.append)
         events = tuple(
             Event(job, draft.process, draft.seq, draft.family, draft.args, draft.ts, file=draft.file, line=draft.line)
@@ -96,6 +119,8 @@ class _Reader:
             graphs=dict(joins.graphs),
             rest=rest,
             version=self.version or self._noted_version(),
+            unsure=self.unsure,
+            excused=self.excused,
         )
 
     def _refuse(self) -> NoReturn:
@@ -114,12 +139,15 @@ class _Reader:
         self.seq = 0
         self.role = "unknown"
         self.tm = None
+        self.started = False
         self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
-        clock = Clock(self.problems.append)
+        clock, order = Clock(self.problems.append), Order()
+        self.repetitions = Repetitions()
         for record in read_records(files, self.problems.append):
             whole.add(record.file)
             clock.look(record)
+            order.look(record.head.ts)
             if record.head.flink or record.head.logger in FORMS:
                 logged.add(record.file)
                 self.role = _role(self.role, record.head.logger)
@@ -129,7 +157,27 @@ class _Reader:
             if str(file) not in (whole if logged else logged):
                 self._reject(file)
         self.recognised |= bool(logged)
-        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), log.ordered)
+        self._doubt_delivery(log.process, order)
+        if log.excuse is not None:
+            self.excused[log.process] = log.excuse
+        if not log.ordered:
+            self.unsure[log.process] = f"the order of the log of {log.process} is not known: {UNORDERED}"
+        return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), self.started)
+
+    def _doubt_delivery(self, process: str, order: Order) -> None:
+        """Report repeated lines; note why the log of a process may not show what the process did."""
+        first = self.repetitions.first
+        if first is not None and self.repetitions.count:
+            self.problems.append(Problem(first[0], first[1], describe(first, self.repetitions.count)))
+            if self.repetitions.unclear:
+                where = f"line {first[1]} of {Path(first[0]).name}"
+                self.unsure[process] = (
+                    f"{where} repeats line {first[2]} byte for byte: it was delivered twice, or Flink did this twice"
+                )
+        if order.lost:
+            self.unsure[process] = (
+                f"the order of the log of {process} is not known: the times of its lines fall as often as they rise"
+            )
 
     def _reject(self, file: Path) -> None:
         """Report a file without anything of Flink's as a whole; what is wrong with its lines is of no interest."""
@@ -153,7 +201,7 @@ class _Reader:
         else:
             self._note(record)
             return
-        if self._cut(record):
+        if self._cut(record) or self.repetitions.repeats(form.family, args, record):
             return
         self._explain(form.family, args, record)
         self.drafts.append(
@@ -174,6 +222,7 @@ class _Reader:
                 self._report(record, f"the message has more than {LONGEST:,} characters; it is not read")
             elif not record.detail and _UNCLOSED.search(message):
                 self._report(record, "the line seems to be cut: it ends within a bracket")
+        self.started = self.started or (self.seq == 0 and message.startswith(_START))
         if self.version is None and "(Version: " in message:
             found = _VERSION.search(message)
             self.version = found[1] if found else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from streamproof.conformance.flink.heads import Head, read_head, second_head, starts_like_head
+from streamproof.conformance.flink.heads import Head, read_head, second_head, starts_like_head, unescaped
 
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes
@@ -183,9 +183,9 @@ def time_of(raw: bytes) -> str | None:
 
 
 def plain_text(raw: bytes) -> str:
-    """What the process wrote in a line, without its end, colours and what a collector of logs has put around it."""
+    """What the process wrote in a line, without its end, colours, entities and what a collector of logs has put around it."""
     text = unwrapped(raw.decode(errors="replace").rstrip("\r\n").removeprefix("\ufeff"))
-    return _COLOUR.sub("", text) if "\x1b" in text else text
+    return unescaped(_COLOUR.sub("", text) if "\x1b" in text else text)
 
 
 def unwrapped(text: str) -> str:

@@ -27,16 +27,22 @@ Direction = Literal["up", "down"]
 INFIX: Final = re.compile(
     r"(?P<process>.+?)[-_.](?P<rotation>(?P<date>(?:19|20)\d\d-?\d\d-?\d\d)(?:[-_.T]\d+)*)", re.DOTALL
 )
-"""The name of a part that bears its date before `.log`. A number alone is no sign of a part: it counts processes as well."""
+"""The name of a part that bears its date before `.log`."""
+NUMBERED: Final = re.compile(r"(?P<process>.+?)[-_.](?P<rotation>\d{1,4})", re.DOTALL)
+"""The name of a file with a number before `.log`, which may be a part of a log; but numbers count processes as well."""
 
 _PROBED: Final = 5000
 """Lines at either end of a file among which its first and last time are looked for."""
+_OVERLAP: Final = 1.0
+"""Seconds by which a part may begin before the end of the one before it, since threads log late."""
 _SET_BACK: Final = 3 * 3600.0
 """Seconds by which a clock may be set back between two parts."""
 _ATTEMPT: Final = re.compile(rb"\b((?:[0-9a-f]{32}_){2}\d+)_(\d+)\)? switched from ([A-Z]+) to ([A-Z]+)")
 _JOB: Final = re.compile(rb"\(([0-9a-f]{32})\) switched from state ([A-Z]+) to ([A-Z]+)")
 _CHECKPOINT: Final = re.compile(rb"Triggering checkpoint (\d+) .* for job ([0-9a-f]{32})")
-_START: Final = re.compile(rb" Starting \S+ \(Version: ")
+_START: Final = re.compile(rb" Starting (?:\S+ \(Version: |\w+ClusterEntrypoint\b)")
+_ENDPOINT: Final = b" Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "
+"""A TaskManager's start, of which a layout or a level may leave out the line before."""
 _RESOURCE: Final = re.compile(rb"Starting TaskManager with ResourceID: (\S+)")
 _RANK: Final[Mapping[bytes, int]] = {
     b"CREATED": 0, b"SCHEDULED": 1, b"DEPLOYING": 2, b"INITIALIZING": 3, b"RUNNING": 4, b"CANCELING": 5,
@@ -59,6 +65,9 @@ class Part:
     ranks: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     starts: bool = False
     resources: set[bytes] = field(default_factory=set)
+    endpoint: bool = False
+    masters: set[bool] = field(default_factory=set)
+    """Whether the lines about attempts are a JobManager's."""
 
     @classmethod
     def of(cls, file: Path, rotation: str, read: Lines) -> Part:
@@ -78,6 +87,7 @@ class Part:
         if b" switched from " in raw:
             if found := _ATTEMPT.search(raw):
                 task, number, old, new = found.groups()
+                self.masters.add(b".Task " not in raw[: found.start()] and b" Task " not in raw[: found.start()])
                 # A JobManager that takes over repeats what finished before.
                 if old in _RANK and new in _RANK and (old, new) != (b"CREATED", b"FINISHED"):
                     self._rank(task + b"_" + number, _RANK[old], _RANK[new])
@@ -91,6 +101,7 @@ class Part:
                 self._rank(b"checkpoint " + found[2], int(found[1]), int(found[1]))
         elif b" Starting " in raw:
             self.starts = self.starts or _START.search(raw) is not None
+            self.endpoint = self.endpoint or _ENDPOINT in raw
             if found := _RESOURCE.search(raw):
                 self.resources.add(found[1])
 
@@ -112,6 +123,26 @@ class Order:
 def are_one_log(parts: Sequence[Part]) -> bool:
     """Whether files whose names differ by a date before `.log` are parts of one log: no two TaskManagers write one."""
     return len({resource for part in parts for resource in part.resources}) < 2
+
+
+def are_numbered_parts(parts: Sequence[Part]) -> bool | None:
+    """Whether files whose names differ by a number before `.log` are parts of one log: an attempt's lines go on from one to
+    another, and no two were written at a time or begin with a start. None where nothing decides it."""
+    found = [part for part in parts if part.first is not None]
+    if not are_one_log(found) or max(sum(p.starts for p in found), sum(p.endpoint for p in found)) > 1:
+        return False
+    if len(set[bool]().union(*(part.masters for part in found))) > 1:
+        return False
+    ordered = _by_time(found) or ()
+    for one, other in pairwise(ordered):
+        last, first = second_of(one.last or ""), second_of(other.first or "")
+        if last and first and last[0] > first[0] + _OVERLAP:
+            return False
+    if any(part.starts for part in ordered[1:]):
+        return False
+    attempts = [{key for key in part.ranks if key.count(b"_") == 3} for part in found]
+    shared = any(one & other for at, one in enumerate(attempts) for other in attempts[:at])
+    return True if shared else None
 
 
 def in_order(logs: Sequence[Sequence[Part]]) -> list[Order]:

@@ -20,14 +20,14 @@ Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it; `ordered` is false if the order of
-    the `files` is unknown."""
+    """A process of the run. `tm` is a TaskManager's resource id, None if no log has it; `started` says that a
+    TaskManager's log begins with its start, before all events."""
 
     name: str
     role: Role
     tm: str | None
     files: tuple[str, ...]
-    ordered: bool = True
+    started: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class FlinkRun:
     concerns no job or one that cannot be told. `counts` has the events of each family, `unknown` the records of each
     logger that belong to none (never an error: Flink says much that is not coordination). `problems` is what could
     not be read. `jobs` maps job to name, `graphs` execution graph to job, `rest` job to the REST answer found beside
-    the logs.
+    the logs. `unsure` says of a process or job why nothing that follows from its lines is sure, `excused` why lines may be
+    missing or misplaced, so that a contradiction proves nothing.
     """
 
     name: str
@@ -51,6 +52,13 @@ class FlinkRun:
     graphs: Mapping[str, str] = field(default_factory=dict)
     rest: Mapping[str, Path] = field(default_factory=dict)
     version: str | None = None
+    unsure: Mapping[str, str] = field(default_factory=dict)
+    excused: Mapping[str, str] = field(default_factory=dict)
+
+    def doubt(self, job: str, of: Mapping[str, str]) -> str | None:
+        """The first reason in `unsure` or `excused` that concerns a job: its own, or that of a process with lines of it."""
+        names = [job, *dict.fromkeys(e.process for e in self.of_job(job))]
+        return next((of[name] for name in names if name in of), None)
 
     def merged(self) -> tuple[Event, ...]:
         """All events by time. Within a process its own order stands; at equal times processes come by name."""

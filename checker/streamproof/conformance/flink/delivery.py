@@ -1,0 +1,162 @@
+"""What happened to the lines of a log between the process that wrote them and the reader: repetitions, another order.
+
+Shippers of logs deliver at least once, and stores order by times that have milliseconds. What Flink writes once is read
+once: a transition, a deployment, a decision, with the same time and the same text. Where many lines stand in an order in
+which no thread could have written them, the order is not known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from typing import Any, Final
+
+from streamproof.conformance.flink.drafts import Draft
+from streamproof.conformance.flink.records import Record
+from streamproof.system.records import dataclass
+
+_ONCE: Final = frozenset(
+    [
+        "exec.deploy",
+        "exec.transition",
+        "part.registered",
+        "part.released",
+        "tm.final",
+        "tm.submit",
+        "tm.transition",
+    ]
+)
+"""Events of one attempt or partition that happen once, whenever they do."""
+_IN_STEP: Final = frozenset(
+    [
+        "failover.global",
+        "failover.global.restart",
+        "failover.restart",
+        "gate.created",
+        "jm.disconnect",
+        "job.transition",
+        "part.request",
+        "tm.failext",
+    ]
+)
+"""Events that may happen again, where the time has no fraction or where there are several of a kind."""
+_FEW: Final = 1
+"""Repeated lines of one log that may be Flink's own: it could have done one thing twice."""
+_ADJACENT: Final = 3
+"""Events between one line and its repetition, where the time does not decide."""
+MISPLACED: Final = 2
+"""Attempts of a run with lines in an impossible order within one moment that show that the order was lost."""
+
+_ANY_THREAD: Final = ("tm.transition", "FAILED")
+_RANK: Final = {
+    "SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 3, "RUNNING": 4, "FINISHED": 6, "FAILED": 6, "CANCELED": 6,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Repetitions:
+    """Recognises the lines of one process that are there twice, byte for byte."""
+
+    count: int = 0
+    first: tuple[str, int, int] | None = None
+    """Of the first repetition: its file, its line, and the line that it repeats."""
+    overlapping: bool = False
+    """Whether the line that is repeated is in another part of the log."""
+    _seen: dict[tuple[str, str, int], tuple[int, str, int]] = field(default_factory=dict)
+    _events: int = 0
+    _latest: int = -_ADJACENT - 1
+
+    def repeats(self, family: str, args: dict[str, Any], record: Record) -> bool:
+        """Whether an event is a repetition, to be left out."""
+        if family not in _ONCE and family not in _IN_STEP:
+            return False
+        head = record.head
+        text = hash((head.level, head.logger, head.thread, head.message, tuple(record.detail)))
+        self._events += 1
+        known = self._seen.setdefault((family, head.ts, text), (self._events, record.file, record.line))
+        if known[0] == self._events:
+            return False
+        if family == "gate.created" and self._events - self._latest > _ADJACENT:
+            return False
+        precise = family in _ONCE or ("." in head.ts and family != "gate.created")
+        if not precise and min(self._events - known[0], self._events - self._latest) > _ADJACENT:
+            return False
+        self._latest = self._events
+        self.count += family not in ("tm.failext", "part.request", "gate.created")
+        self.first = self.first or (record.file, record.line, known[2])
+        self.overlapping |= known[1] != record.file
+        return True
+
+    @property
+    def unclear(self) -> bool:
+        """Whether Flink may have done twice what is there twice."""
+        return 0 < self.count <= _FEW and not self.overlapping
+
+
+@dataclass(slots=True)
+class Order:
+    """Counts how often the time of the next record is a later one, and how often an earlier one."""
+
+    latest: str = ""
+    rises: int = 0
+    falls: int = 0
+
+    def look(self, ts: str) -> None:
+        """Take the next record into account."""
+        self.rises += ts > self.latest
+        self.falls += ts < self.latest
+        self.latest = ts
+
+    @property
+    def lost(self) -> bool:
+        """Whether times fall about as often as they rise: the lines are in another order than that of writing."""
+        return self.falls >= 3 and self.falls >= 0.8 * (self.rises - 1)
+
+
+def misplaced(drafts: Iterable[Draft]) -> int:
+    """The number of attempts and jobs with lines of one process, of the same time, in an order in which no thread writes
+    them."""
+    latest: dict[tuple[str, str], tuple[str, int, str]] = {}
+    found = Counter[tuple[str, str]]()
+    for draft in drafts:
+        place = _place(draft)
+        if place is None:
+            continue
+        about, rank, old = place
+        before = latest.get(about)
+        if before is not None and before[0] == draft.ts:
+            turned = before[1] > rank if rank >= 0 else before[2] == str(draft.args["new"])
+            found[about] += turned
+        latest[about] = (draft.ts, rank, old)
+    return sum(1 for count in found.values() if count)
+
+
+def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
+    """What an event is about; its place among the events about it, or -1 with the state that the event ends."""
+    args = draft.args
+    new = str(args.get("new", ""))
+    if draft.family == "job.transition":
+        return ("job", args["job"]), -1, str(args["old"])
+    # Any thread may log that a task has failed.
+    if draft.family in ("exec.transition", "tm.transition") and new in _RANK and (draft.family, new) != _ANY_THREAD:
+        return (draft.family[:2], args["attempt"]), _RANK[new], ""
+    ranks = {"exec.deploy": 2, "failover.restart": 7, "tm.submit": 0, "tm.final": 7}
+    if draft.family in ranks:
+        side = "tm" if draft.family.startswith("tm.") else "ex"
+        return (side, args["attempt"]), ranks[draft.family], ""
+    return None
+
+
+def describe(first: tuple[str, int, int], count: int) -> str:
+    """A warning about repetitions."""
+    more = f", and {count - 1:,} more lines are" if count > 1 else ""
+    return f"the line repeats line {first[2]} byte for byte{more}; what is there twice is read once"
+
+
+def by_process(drafts: Sequence[Draft]) -> dict[str, list[Draft]]:
+    """Events by process."""
+    found: dict[str, list[Draft]] = {}
+    for draft in drafts:
+        found.setdefault(draft.process, []).append(draft)
+    return found

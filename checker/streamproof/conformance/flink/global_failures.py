@@ -1,0 +1,129 @@
+"""The jobs of global failures, whose lines name none.
+
+The JobMaster's main thread logs the decision and then, where the job is RUNNING, its switch to RESTARTING, with no line of
+this job between them. So a switch that no decision about a task precedes needs a decision about a global failure; and the
+job of a decision is RESTARTING already, or its next line is the switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Final
+
+from streamproof.conformance.flink.drafts import Draft
+from streamproof.system.records import dataclass
+
+_DECISION: Final = "failover.global.restart"
+_REPORT: Final = "failover.global"
+_STEPS: Final = ("exec.transition", "job.transition", "failover.restart")
+_ENDED: Final = ("FINISHED", "FAILED", "CANCELED", "SUSPENDED")
+
+
+@dataclass(slots=True)
+class _Master:
+    """The lines of one JobManager: places of the lines about global failures, and of each job's own steps."""
+
+    globally: list[int] = field(default_factory=list)
+    steps: dict[str, list[int]] = field(default_factory=dict)
+
+
+def place_global_failures(drafts: Sequence[Draft], jobs: list[str]) -> dict[str, str]:
+    """Fills in the jobs of global failures. Returns the jobs to which a failure may belong that several could have had,
+    each with the reason."""
+    masters: dict[str, _Master] = {}
+    for at, draft in enumerate(drafts):
+        if not jobs[at] and draft.family in (_DECISION, _REPORT):
+            masters.setdefault(draft.process, _Master()).globally.append(at)
+        elif jobs[at] and draft.family in _STEPS:
+            masters.setdefault(draft.process, _Master()).steps.setdefault(jobs[at], []).append(at)
+    open_: dict[str, str] = {}
+    for master in masters.values():
+        for at, possible in _Placing(drafts, jobs, master).place():
+            draft = drafts[at]
+            reason = f"the global failure in line {draft.line} of {draft.file} may be that of {len(possible)} jobs"
+            for job in possible:
+                open_.setdefault(job, reason)
+    return open_
+
+
+@dataclass(slots=True)
+class _Placing:
+    """Finds the jobs of one JobManager's global failures."""
+
+    drafts: Sequence[Draft]
+    jobs: list[str]
+    master: _Master
+
+    def place(self) -> list[tuple[int, set[str]]]:
+        """Fills in what is certain and returns the rest, each with the jobs that it may be about."""
+        decisions = [at for at in self.master.globally if self.drafts[at].family == _DECISION]
+        self._settle({at: self._deciding(at) for at in decisions}, self._needing(decisions))
+        reports = {at: self._reporting(at) for at in self.master.globally if self.drafts[at].family == _REPORT}
+        self._settle(reports, [])
+        return [(at, self._deciding(at) or self._alive(at)) for at in self.master.globally if not self.jobs[at]]
+
+    def _settle(self, possible: dict[int, set[str]], needing: list[tuple[str, set[int]]]) -> None:
+        """Gives each line the only job that is possible. `needing`: jobs of which one of some lines must be a line."""
+        progress = True
+        while progress:
+            progress = False
+            for job, lines in needing:
+                left = {at for at in lines if not self.jobs[at]}
+                if len(left) == 1 and not any(self.jobs[at] == job for at in lines):
+                    self.jobs[left.pop()] = job
+                    progress = True
+        for at, found in possible.items():
+            if not self.jobs[at] and len(found) == 1:
+                self.jobs[at] = next(iter(found))
+
+    def _state(self, job: str, before: int) -> str | None:
+        """The state of a job in front of a place; None where the log has no line of it."""
+        lines = [at for at in self.master.steps[job] if self.drafts[at].family == "job.transition"]
+        earlier = [at for at in lines if at < before]
+        if earlier:
+            return str(self.drafts[earlier[-1]].args["new"])
+        return str(self.drafts[lines[0]].args["old"]) if lines else None
+
+    def _alive(self, at: int) -> set[str]:
+        return {job for job in self.master.steps if self._state(job, at) not in (*_ENDED, "INITIALIZING")}
+
+    def _next(self, job: str, at: int) -> Draft | None:
+        return next((self.drafts[n] for n in self.master.steps[job] if n > at), None)
+
+    def _deciding(self, at: int) -> set[str]:
+        """The jobs that a decision may be about."""
+        found = set()
+        for job in self._alive(at):
+            then = self._next(job, at)
+            switches = then is None or (then.family == "job.transition" and then.args["new"] == "RESTARTING")
+            if switches or self._state(job, at) != "RUNNING":
+                found.add(job)
+        return found or self._alive(at)
+
+    def _needing(self, decisions: Sequence[int]) -> list[tuple[str, set[int]]]:
+        """The switches to RESTARTING without a decision about a task, with the decisions between them and the job's line
+        before."""
+        found: list[tuple[str, set[int]]] = []
+        for job, steps in self.master.steps.items():
+            for before, at in zip([-1, *steps], steps, strict=False):
+                draft = self.drafts[at]
+                if draft.family != "job.transition" or draft.args["new"] != "RESTARTING":
+                    continue
+                if before < 0 or self.drafts[before].family != "failover.restart":
+                    found.append((job, {d for d in decisions if before < d < at}))
+        return found
+
+    def _reporting(self, at: int) -> set[str]:
+        """The jobs that a report of a global failure may be about: that of the decision which follows it, unless another
+        report comes first, or one that the failure ends."""
+        following = next((n for n in self.master.globally if n > at), None)
+        decided = following is not None and self.drafts[following].family == _DECISION
+        ended = set()
+        for job in self._alive(at):
+            then = self._next(job, at)
+            if then is not None and then.family == "job.transition" and then.args["new"] == "FAILING":
+                ended.add(job)
+        if decided and following is not None and self.jobs[following]:
+            return ended | {self.jobs[following]}
+        return ended if ended and not decided else self._alive(at)

@@ -1,0 +1,262 @@
+"""The user's files with guards in them, and the functions of those files that run so while parameters are free.
+
+A file is read as a syntax tree, the guards are put in, and the whole of it is compiled again. Every function has its place
+in both, so a function runs with guards when its code is exchanged for that at the same place: methods with two underscores,
+keys of sorts and what decorators wrap included, whoever calls them.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import linecache
+import sys
+import types
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from streamproof.language.frames import PACKAGE, is_standard
+from streamproof.language.sources import WRITTEN
+
+CALL, READ, SAME, MATCHED, DECORATED, PASSED = "(call)", "(read)", "(same)", "(matched)", "(decorated)", "(passed)"
+"""Names of the guards; no author can write them. They are found among Python's own names."""
+_AS_WRITTEN = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "breakpoint"})
+"""Functions that look at the frame in which they are called."""
+_Key = tuple[str, str, int, tuple[str, ...]]
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is neither streamproof's, nor of the standard library, nor text."""
+    return not file.startswith((PACKAGE, "<")) and not is_standard(file)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to a package that was installed."""
+    return "site-packages" in file or "dist-packages" in file
+
+
+def is_guarded(code: types.CodeType) -> bool:
+    """Whether guards are in a code."""
+    return id(code) in WRITTEN
+
+
+def put_guards(function: types.FunctionType) -> bool:
+    """Gives a function its code with guards; False where its source is not to be had or has changed."""
+    made = _rewritten(function.__code__)
+    if made is None:
+        return False
+    function.__code__ = made
+    return True
+
+
+def functions_of(files: frozenset[str]) -> list[types.FunctionType]:
+    """Every function that is written in some files."""
+    found = [o for o in gc.get_objects() if type(o) is types.FunctionType]
+    return [f for f in found if f.__code__.co_filename in files]
+
+
+def files_of(roots: Iterable[Any]) -> frozenset[str]:
+    """The user's files in which classes and functions are written, and those of the modules that these name."""
+    todo: list[Any] = list(roots)
+    seen: set[int] = set()
+    files: set[str] = set()
+    while todo:
+        value = todo.pop()
+        if isinstance(value, type):
+            todo += [sys.modules.get(base.__module__) for base in value.__mro__]
+            todo += [f for base in value.__mro__ for f in vars(base).values() if isinstance(f, types.FunctionType)]
+        elif isinstance(value, types.FunctionType) and is_users(value.__code__.co_filename):
+            files.add(value.__code__.co_filename)
+            todo.append(sys.modules.get(value.__module__ or ""))
+        elif isinstance(value, types.ModuleType) and id(value) not in seen:
+            seen.add(id(value))
+            file = getattr(value, "__file__", None) or "<"
+            if is_users(file) and not is_installed(file):
+                files.add(file)
+                todo += [
+                    v for v in list(vars(value).values()) if isinstance(v, type | types.FunctionType | types.ModuleType)
+                ]
+    return frozenset(f for f in files if not is_installed(f))
+
+
+def _rewritten(code: types.CodeType) -> types.CodeType | None:
+    linecache.checkcache(code.co_filename)
+    places = _places(code.co_filename, "".join(linecache.getlines(code.co_filename)))
+    for plain, made in places.get(_key(code), ()):
+        if plain == code:
+            return made
+    return None
+
+
+def _key(code: types.CodeType) -> _Key:
+    return code.co_name, code.co_qualname, code.co_firstlineno, code.co_freevars
+
+
+@lru_cache(maxsize=64)
+def _places(file: str, text: str) -> dict[_Key, list[tuple[types.CodeType, types.CodeType]]]:
+    """Every code of a file, with the same with guards."""
+    found: dict[_Key, list[tuple[types.CodeType, types.CodeType]]] = {}
+    try:
+        tree = ast.parse(text, file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plain = compile(tree, file, "exec", dont_inherit=True)
+            made = compile(ast.fix_missing_locations(_Guarding().visit(tree)), file, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError):
+        return found
+    for one, other in _pairs(plain, made):
+        WRITTEN[id(other)] = one, other
+        if one.co_freevars == other.co_freevars and one.co_firstlineno == other.co_firstlineno:
+            found.setdefault(_key(one), []).append((one, other))
+    return found
+
+
+def _pairs(plain: types.CodeType, made: types.CodeType) -> Iterator[tuple[types.CodeType, types.CodeType]]:
+    """The codes inside two codes, by their places: the guards add none and keep their order."""
+    inner = [[c for c in code.co_consts if isinstance(c, types.CodeType)] for code in (plain, made)]
+    if [c.co_name for c in inner[0]] != [c.co_name for c in inner[1]]:
+        return
+    for one, other in zip(*inner, strict=True):
+        yield one, other
+        yield from _pairs(one, other)
+
+
+class _Guarding(ast.NodeTransformer):
+    """Puts the guards into a file. Private names are written as Python stores them in their class."""
+
+    def __init__(self) -> None:
+        self._owner = ""
+        self._chained = 0
+        self._texts = False
+        """Whether the file keeps annotations as texts."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        self._texts |= node.module == "__future__" and any(name.name == "annotations" for name in node.names)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in _AS_WRITTEN or (name == "super" and not node.args):
+            return node
+        return ast.copy_location(ast.Call(_guard(CALL), [node.func, *node.args], node.keywords), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        name = node.attr
+        if self._owner and name.startswith("__") and not name.endswith("__"):
+            name = f"_{self._owner}{name}"
+        return ast.copy_location(ast.Call(_guard(READ), [node.value, ast.Constant(name)], []), node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if not any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            return node
+        if len(node.ops) > 1:
+            return ast.copy_location(self._apart(node), node)
+        same: ast.expr = ast.Call(_guard(SAME), [node.left, node.comparators[0]], [])
+        return ast.copy_location(same if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), same), node)
+
+    def _apart(self, node: ast.Compare) -> ast.expr:
+        """A chain of comparisons as single ones; each operand but the first is evaluated once, into a name of its own."""
+        parts: list[ast.expr] = []
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            self._chained += 1
+            name = f"(chained {self._chained})"
+            kept = ast.NamedExpr(ast.Name(name, ast.Store()), right)
+            if isinstance(op, ast.Is | ast.IsNot):
+                same: ast.expr = ast.Call(_guard(SAME), [left, kept], [])
+                parts.append(same if isinstance(op, ast.Is) else ast.UnaryOp(ast.Not(), same))
+            else:
+                parts.append(ast.Compare(left, [op], [kept]))
+            left = ast.Name(name, ast.Load())
+        return ast.BoolOp(ast.And(), parts)
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        node.subject = ast.copy_location(ast.Call(_guard(MATCHED), [self.visit(node.subject)], []), node.subject)
+        for case in node.cases:  # what a pattern names is no expression
+            case.guard = None if case.guard is None else self.visit(case.guard)
+            case.body = self._all(case.body)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.target = self.visit(node.target)
+        node.value = None if node.value is None else self.visit(node.value)
+        node.annotation = node.annotation if self._texts else self.visit(node.annotation)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        node.decorator_list = [self._decorator(d) for d in node.decorator_list]
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [None if d is None else self.visit(d) for d in node.args.kw_defaults]
+        if not self._texts:
+            for given in ast.walk(node.args):
+                if isinstance(given, ast.arg) and given.annotation is not None:
+                    given.annotation = self.visit(given.annotation)
+            node.returns = None if node.returns is None else self.visit(node.returns)
+        body = self._all(node.body)
+        first = body[0]
+        text = (
+            isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+        )
+        node.body = [*body[:text], *self._passing(body[text:])]
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.decorator_list = [self._decorator(d) for d in node.decorator_list]
+        node.bases = [self.visit(base) for base in node.bases]
+        node.keywords = [self.visit(keyword) for keyword in node.keywords]
+        before, self._owner = self._owner, node.name.lstrip("_")
+        node.body = self._all(node.body)
+        self._owner = before
+        return node
+
+    def _decorator(self, node: ast.expr) -> ast.expr:
+        return ast.copy_location(ast.Call(_guard(DECORATED), [self.visit(node)], []), node)
+
+    def visit_Try(self, node: ast.Try | Any) -> ast.AST:
+        self.generic_visit(node)
+        node.body = self._passing(node.body)
+        if node.handlers and node.finalbody:  # which may end what passes the handlers
+            inner = ast.copy_location(type(node)(node.body, node.handlers, node.orelse, []), node)
+            outer = ast.copy_location(ast.Try(self._passing([inner]), [], [], node.finalbody), node)
+            return outer
+        return node
+
+    visit_TryStar = visit_Try
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.AST:
+        self.generic_visit(node)
+        first, *others = node.items
+        kind = type(node)
+        body = node.body
+        for item in reversed(others):
+            body = [ast.copy_location(kind([item], self._passing(body)), node)]
+        return ast.copy_location(kind([first], self._passing(body)), node)
+
+    visit_AsyncWith = visit_With
+
+    def _all(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        return [self.visit(statement) for statement in body]
+
+    def _passing(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements from which no exception gets out unseen."""
+        if not body:
+            return body
+        seen = ast.Expr(ast.Call(_guard(PASSED), [], []))
+        handler = ast.ExceptHandler(None, None, [seen, ast.Raise(None, None)])
+        made = ast.copy_location(ast.Try(body, [handler], [], []), body[0])
+        for node in (handler, *handler.body, seen.value, seen.value.func):  # type: ignore[attr-defined]
+            ast.copy_location(node, body[0])
+        return [made]
+
+
+def _guard(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())

@@ -1,0 +1,905 @@
+"""Ways to learn what a free parameter is without asking it; none may prove what is false at 64."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MODEL = """
+import abc, collections, contextlib, copy, dataclasses, enum, functools, gc, itertools, json, math, operator, re, sys
+import threading, types, typing
+from functools import cached_property, partial
+from streamproof import Model, Range, State, action, invariant, require
+from streamproof.language.amounts import is_free
+
+BIG = len("ab" * 32)
+{before}
+
+
+class Trap(Model):
+    n: int = 3
+    limits = {{"n": (1, None)}}
+    check_deadlock = False
+
+    def setup(self):
+        self.lie = self.ask(self.n)
+
+    def ask(self, x):
+{body}
+
+    def state(self):
+        return State(x=Range(0, self.n + 1))
+
+    @action
+    def go(self, s):
+        require(s.x < self.n or self.lie)
+        s.x = min(s.x + 1, self.n + 1)
+
+    @invariant
+    def inside(self, s):
+        # false where the lie is true
+        return s.x <= self.n
+"""
+LEAKS = {
+    "attribute by object": (
+        """\
+
+""",
+        """\
+return object.__getattribute__(x, '__class__') is int and x == BIG
+""",
+    ),
+    "text by object": (
+        """\
+
+""",
+        """\
+return object.__repr__(x)[:4] == '<int' and x == BIG
+""",
+    ),
+    "size by object": (
+        """\
+
+""",
+        """\
+return object.__sizeof__(x) == object.__sizeof__(1) and x == BIG
+""",
+    ),
+    "hash by object": (
+        """\
+
+""",
+        """\
+return object.__hash__(x) == object.__hash__(BIG)
+""",
+    ),
+    "truth that is no truth value": (
+        """\
+class K:
+    def __init__(self, x): self.x = x
+    def __bool__(self): return chr(63) < chr(64) and self.x == BIG
+""",
+        """\
+try:
+    return bool(K(x))
+except TypeError:
+    return False
+""",
+    ),
+    "truth of an if": (
+        """\
+SIZE = BIG
+class K:
+    def __init__(self, x): self.x = x
+    def __bool__(self): return self.x == SIZE * 1
+""",
+        """\
+try:
+    if K(x):
+        return True
+except TypeError:
+    pass
+return False
+""",
+    ),
+    "hash that is no hash": (
+        """\
+class K:
+    def __init__(self, x): self.x = x
+    def __hash__(self): return self.x
+""",
+        """\
+try:
+    return chr(hash(K(x))) == '@'
+except TypeError:
+    return False
+""",
+    ),
+    "index that is no index": (
+        """\
+class K:
+    def __init__(self, x): self.x = x
+    def __index__(self): return self.x
+""",
+        """\
+try:
+    return chr(operator.index(K(x))) == '@'
+except TypeError:
+    return False
+""",
+    ),
+    "range up to an object": (
+        """\
+class K:
+    def __init__(self, x): self.x = x
+    def __index__(self): return self.x
+""",
+        """\
+try:
+    return len(range(K(x))) == BIG
+except TypeError:
+    return False
+""",
+    ),
+    "hint of a length": (
+        """\
+class K:
+    def __init__(self, x): self.x = x
+    def __length_hint__(self): return self.x
+""",
+        """\
+try:
+    return operator.length_hint(K(x), 0) == BIG
+except TypeError:
+    return False
+""",
+    ),
+    "translated text": (
+        """\
+
+""",
+        """\
+try:
+    return 'a'.translate({97: x}) == '@'
+except TypeError:
+    return False
+""",
+    ),
+    "width of a text": (
+        """\
+
+""",
+        """\
+try:
+    return len('%*d' % (x, 1)) == BIG
+except TypeError:
+    return False
+""",
+    ),
+    "function of math": (
+        """\
+
+""",
+        """\
+try:
+    return next(map(math.ldexp, [1.0], [x])) == 18446744073709551616.0
+except TypeError:
+    return False
+""",
+    ),
+    "method of int in map": (
+        """\
+
+""",
+        """\
+try:
+    return next(map(int.bit_length, [x])) == 7
+except TypeError:
+    return False
+""",
+    ),
+    "method of int in starmap": (
+        """\
+
+""",
+        """\
+try:
+    return list(itertools.starmap(int.__eq__, [(x, BIG)])) == [True]
+except TypeError:
+    return False
+""",
+    ),
+    "operator of int in map": (
+        """\
+
+""",
+        """\
+try:
+    return next(map(int.__add__, [x], [0])) == BIG
+except TypeError:
+    return False
+""",
+    ),
+    "other name of is_": (
+        """\
+same = operator.is_
+class K:
+    def __init__(self, x): self.x = x
+    def __bool__(self): return same(self.x, BIG)
+""",
+        """\
+return bool(K(x))
+""",
+    ),
+    "other name of type": (
+        """\
+kind = type
+class K:
+    def __init__(self, x): self.x = x
+    def __bool__(self): return kind(self.x).__name__ == 'int' and self.x == BIG
+""",
+        """\
+return bool(K(x))
+""",
+    ),
+    "other name of id": (
+        """\
+ident = id
+class K:
+    def __init__(self, x): self.x = x
+    def __len__(self): return 1 if ident(self.x) == ident(BIG) else 0
+""",
+        """\
+return len(K(x)) == 1
+""",
+    ),
+    "super of a number": (
+        """\
+
+""",
+        """\
+return super(object, x).__self_class__ is int and x == BIG
+""",
+    ),
+    "method that is a partial": (
+        """\
+class K:
+    __eq__ = partial(operator.is_, BIG)
+    __hash__ = None
+""",
+        """\
+return K() == x
+""",
+    ),
+    "static method that is a partial": (
+        """\
+class K:
+    __contains__ = staticmethod(partial(operator.is_, BIG))
+""",
+        """\
+return x in K()
+""",
+    ),
+    "text of a sort": (
+        """\
+
+""",
+        """\
+return repr(Range(0, x)) == repr(Range(0, BIG))
+""",
+    ),
+    "equality of sorts": (
+        """\
+
+""",
+        """\
+return Range(0, x) == Range(0, BIG)
+""",
+    ),
+    "property that fails": (
+        """\
+class K:
+    def __init__(self, x): self.x = x
+    @property
+    def v(self):
+        setattr(self.x, 'foo', 1)
+""",
+        """\
+return hasattr(K(x), 'v') or x == BIG
+""",
+    ),
+    "text of an error": (
+        """\
+
+""",
+        """\
+try:
+    x.foo = 1
+except AttributeError as e:
+    return 'int' in str(e) and x == BIG
+""",
+    ),
+    "context manager that swallows": (
+        """\
+class C:
+    def __enter__(self): return self
+    def __exit__(self, *a): return True
+""",
+        """\
+found = False
+with C():
+    found = '%c' % x == '@'
+return found
+""",
+    ),
+    "finally that returns": (
+        """\
+
+""",
+        """\
+found = False
+try:
+    found = '%c' % x == '@'
+finally:
+    return found
+""",
+    ),
+    "suppress as the second manager": (
+        """\
+
+""",
+        """\
+found = False
+with contextlib.ExitStack() as st, contextlib.suppress(TypeError):
+    st.callback(print)
+    found = '%c' % x == '@'
+return found
+""",
+    ),
+    "context manager that catches": (
+        """\
+@contextlib.contextmanager
+def quiet():
+    try:
+        yield
+    except TypeError:
+        pass
+""",
+        """\
+found = False
+with quiet():
+    found = '%c' % x == '@'
+return found
+""",
+    ),
+    "call of a metaclass": (
+        """\
+class Meta(type):
+    def __call__(cls, x): return x is BIG
+class K(metaclass=Meta): pass
+""",
+        """\
+return K(x)
+""",
+    ),
+    "method made at run time": (
+        """\
+
+""",
+        """\
+return types.MethodType(object.__repr__, x)()[:4] == '<int' and x == BIG
+""",
+    ),
+    "function from text": (
+        """\
+ns = {'BIG': BIG}
+exec('def look(x):\\n    return x is BIG', ns)
+look = ns['look']
+""",
+        """\
+return look(x)
+""",
+    ),
+    "function from text and a global list": (
+        """\
+G = []
+ns = {'BIG': BIG, 'G': G}
+exec('def look():\\n    return G[0] is BIG', ns)
+look = ns['look']
+""",
+        """\
+G.append(x)
+return look()
+""",
+    ),
+    "function made of code": (
+        """\
+def other(self, x): return x is BIG
+""",
+        """\
+return types.FunctionType(other.__code__.replace(co_name='z'), globals())(self, x)
+""",
+    ),
+    "equality of data": (
+        """\
+@dataclasses.dataclass
+class P:
+    x: int
+""",
+        """\
+try:
+    return P(x) == P(BIG)
+except Exception:
+    return False
+""",
+    ),
+    "key of a sort": (
+        """\
+
+""",
+        """\
+l = [x, BIG]
+l.sort(key=id)
+return l[0] is l[1]
+""",
+    ),
+    "default of a dict": (
+        """\
+
+""",
+        """\
+d = collections.defaultdict(partial(operator.is_, BIG, x))
+return d['a']
+""",
+    ),
+    "text of bytes": (
+        """\
+
+""",
+        """\
+try:
+    return b'%c' % x == b'@'
+except TypeError:
+    return False
+""",
+    ),
+    "places after the point": (
+        """\
+
+""",
+        """\
+try:
+    return len('%.*f' % (x, 1.0)) == 66
+except TypeError:
+    return False
+""",
+    ),
+    "attribute by attrgetter": (
+        """\
+
+""",
+        """\
+return operator.attrgetter('__class__')(x) is int and x == BIG
+""",
+    ),
+    "method by methodcaller": (
+        """\
+
+""",
+        """\
+try:
+    return operator.methodcaller('translate', {97: x})('a') == '@'
+except TypeError:
+    return False
+""",
+    ),
+    "length of an object": (
+        """\
+class K:
+    def __init__(self, x): self.x = x
+    def __len__(self): return self.x
+""",
+        """\
+try:
+    return len(K(x)) == BIG
+except TypeError:
+    return False
+""",
+    ),
+    "thread": (
+        """\
+import threading
+""",
+        """\
+r = []
+def f():
+    r.append(x is BIG)
+t = threading.Thread(target=f)
+t.start(); t.join()
+return bool(r and r[0])
+""",
+    ),
+    "every object there is": (
+        """\
+import gc
+""",
+        """\
+return not any(type(o).__name__ == 'Amount' for o in gc.get_objects()) and x == BIG
+""",
+    ),
+    "text with local names": (
+        """\
+
+""",
+        """\
+return eval('x is BIG')
+""",
+    ),
+    "other name of eval": (
+        """\
+
+""",
+        """\
+e = eval
+return e('x is BIG', {'x': x, 'BIG': BIG})
+""",
+    ),
+    "annotation of an argument": (
+        """\
+
+""",
+        """\
+def f(y: object.__repr__(x)[:4] == '<int'): pass
+return f.__annotations__['y'] and x == BIG
+""",
+    ),
+    "annotation in a class": (
+        """\
+
+""",
+        """\
+class C:
+    y: object.__repr__(x)[:4] == '<int'
+return C.__annotations__['y'] and x == BIG
+""",
+    ),
+    "decorator": (
+        """\
+
+""",
+        """\
+@partial(operator.is_, x)
+def f(): pass
+return f or (object.__sizeof__(x) == 28 and x == BIG)
+""",
+    ),
+    "generator that catches": (
+        """\
+
+""",
+        """\
+def g():
+    try:
+        yield '%c' % x
+    except TypeError:
+        yield 'z'
+return next(g()) == '@'
+""",
+    ),
+    "lambda that fails": (
+        """\
+class K:
+    def __init__(self, x): self.x = x
+    v = property(lambda self: setattr(self.x, 'foo', 1))
+""",
+        """\
+return not hasattr(K(x), 'v') and x == BIG
+""",
+    ),
+    "property of object": (
+        """\
+p = property(object.__repr__)
+""",
+        """\
+return property.__get__(p, x)[:4] == '<int' and x == BIG
+""",
+    ),
+    "size of an object": (
+        """\
+
+""",
+        """\
+return sys.getsizeof(x) == 28 and x == BIG
+""",
+    ),
+    "what pickle asks": (
+        """\
+
+""",
+        """\
+return object.__reduce_ex__(x, 2)[1][0] is int and x == BIG
+""",
+    ),
+    "what is streamproof's own": (
+        """\
+from streamproof.language.amounts import is_free
+""",
+        """\
+return not is_free(x) and x == BIG
+""",
+    ),
+    "method from text": (
+        """\
+space = {'BIG': BIG}
+exec('def __eq__(self, other): return other is BIG', space)
+class K:
+    __eq__ = space['__eq__']
+    __hash__ = None
+""",
+        """\
+return K() == x
+""",
+    ),
+    "text called by the library": (
+        """\
+space = {'BIG': BIG}
+exec('def look(x, kept): kept.append(x is BIG)', space)
+look = space['look']
+""",
+        """\
+kept = []
+with contextlib.ExitStack() as stack:
+    stack.callback(look, x, kept)
+return kept[0]
+""",
+    ),
+    "library's order of the user's": (
+        """\
+@functools.total_ordering
+class K:
+    def __init__(self, x): self.x = x
+    def __eq__(self, other): return self.x is other
+    def __lt__(self, other): return False
+""",
+        """\
+return K(x) <= BIG
+""",
+    ),
+}
+"""Lines before the model, and how it asks whether its parameter is 64."""
+BENIGN = {
+    "data classes and properties": (
+        """\
+@dataclasses.dataclass
+class P:
+    x: int
+    y: int = 2
+class Q(P):
+    def twice(self): return self.x + self.x
+    @property
+    def more(self): return self.x + 1
+    @cached_property
+    def kept(self): return self.x + 2
+""",
+        """\
+p = P(x)
+q = Q(x, 3)
+r = dataclasses.replace(q, x=x + 1)
+self.v = [p.x, q.twice(), q.more, q.kept, r.x]
+return False
+""",
+    ),
+    "look-ups that fail": (
+        """\
+
+""",
+        """\
+try:
+    {}['k']
+except KeyError:
+    pass
+try:
+    [][0]
+except IndexError:
+    pass
+if getattr(self, 'cache', None) is None and not hasattr(self, 'other'):
+    self.cache = {'a': x}
+try:
+    self.nothing
+except AttributeError:
+    self.nothing = 1
+return False
+""",
+    ),
+    "errors that the model raises": (
+        """\
+class Bad(Exception): pass
+def chk(v):
+    if v is None:
+        raise Bad('no')
+    return v
+""",
+        """\
+try:
+    chk(None)
+except Bad as e:
+    self.text = str(e)
+return False
+""",
+    ),
+    "caches and context managers": (
+        """\
+@functools.lru_cache(maxsize=None)
+def fib(k): return k if k < 2 else fib(k-1) + fib(k-2)
+@contextlib.contextmanager
+def cm(v):
+    yield v
+""",
+        """\
+with cm(x) as y:
+    z = y + fib(5)
+with contextlib.suppress(KeyError):
+    {}['a']
+return False
+""",
+    ),
+    "texts": (
+        """\
+import json, re, math
+""",
+        """\
+w = sorted(['bb', 'a'], key=len)
+t = ', '.join(map(str, [1, 2])) + f'{3}' + '%d' % 4 + json.dumps({'a': [1]})
+re.match('a', 'ab')
+self.k = math.comb(5, 2) + int('3') + max(3, 4) + len(t.split(','))
+assert isinstance(self, Trap) and type(self).__name__ == 'Trap' and w
+return False
+""",
+    ),
+    "tuples and enums": (
+        """\
+class T(tuple):
+    pass
+class NT(collections.namedtuple('NT', 'a b')):
+    def s(self): return self.a + self.b
+class E(enum.Enum):
+    A = 1
+""",
+        """\
+t = NT(x, 1)._replace(b=2)
+u = T((x, 2))
+v = [a + b for a, b in zip([x], [1])] + [x] * 2
+d = {e.name: x for e in E}
+d.setdefault('q', []).append(x) if 'q' in d else d.update(q=x)
+self.z = functools.reduce(operator.add, [x, 1, *v, t.s(), u[0]])
+return False and E(1) is E.A
+""",
+    ),
+    "methods with underscores": (
+        """\
+class Base:
+    def __init__(self, x): self.x = x
+    def __add__(self, o): return Base(self.x + o.x)
+    def __getitem__(self, i): return [self.x, i][i]
+    def __iter__(self): yield self.x
+    def __len__(self): return 2
+    def __contains__(self, o): return o == 1
+    def __call__(self, y): return self.x + y
+    def __enter__(self): return self
+    def __exit__(self, *a): return False
+    def __getattr__(self, n):
+        raise AttributeError(n)
+class Sub(Base):
+    def __init__(self, x):
+        super().__init__(x)
+        super(Sub, self).__init__(x)
+        Base.__init__(self, x)
+""",
+        """\
+s = Sub(x) + Base(1)
+with s as q:
+    for v in q:
+        self.v = v + s(2) + s[0]
+return len(s) == 3 or 5 in s or hasattr(s, 'gone')
+""",
+    ),
+    "classes, generators and keys inside": (
+        """\
+
+""",
+        """\
+class In:
+    y: int = 3
+    def go(self, v: int) -> int: return v + self.y
+def gen():
+    yield from [x, 1]
+self.l = list(map(In().go, gen()))
+match 'a':
+    case 'b': return True
+self.g = operator.attrgetter('y')(In()) + next(iter([x])) + sum(gen())
+self.part = partial(In().go, x)()
+self.s = sorted([(1, x), (0, x)], key=operator.itemgetter(0))
+self.groups = [(k, list(g)) for k, g in itertools.groupby([(1, x), (2, x)], key=lambda p: p[0])]
+return False
+""",
+    ),
+    "classes of typing and collections": (
+        """\
+import abc, typing
+class A(abc.ABC):
+    @abc.abstractmethod
+    def f(self): ...
+V = typing.TypeVar('V')
+class G(typing.Generic[V]):
+    def __init__(self, v): self.v = v
+class C(A):
+    def f(self): return 1
+@dataclasses.dataclass(frozen=True)
+class F:
+    x: int
+    z: list = dataclasses.field(default_factory=list)
+class D(typing.NamedTuple):
+    a: int
+    b: int = 2
+class TD(typing.TypedDict):
+    a: int
+""",
+        """\
+f = F(x)
+td = TD(a=x)
+d = D(x)
+ns = types.SimpleNamespace(x=x)
+self.q = [C().f(), G(x).v, G[int](x).v, f.x, td['a'], d.b, ns.x, collections.deque([x])[0], collections.OrderedDict(a=x)['a']]
+self.m = collections.defaultdict(list)
+self.m['a'].append(x)
+copy_ = dict(self.m)
+print(end='')
+return False
+""",
+    ),
+}
+"""Ordinary Python that handles free parameters and decides nothing by them."""
+
+
+def written(folder: Path, before: str, body: str) -> Path:
+    """A file with a model that asks in this way."""
+    path = folder / "trap.py"
+    lines = "\n".join(f"        {line}" for line in body.splitlines())
+    path.write_text(MODEL.format(before=before, body=lines), encoding="utf-8")
+    return path
+
+
+def lines_of(text: str, part: str) -> Iterator[int]:
+    """The lines of `text` at which `part` stands."""
+    first = text[: text.index(part)].count("\n") + 1
+    yield from range(first, first + part.count("\n") + 1)
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_leak_is_refused_at_its_line(streamproof: Any, folder: Path, leak: str) -> None:
+    """Whoever looks at a free parameter, or lives on an error that a number does not cause, is named with the line."""
+    before, body = LEAKS[leak]
+    path = written(folder, before, body)
+    done = streamproof("prove", "trap.py", "--any", "n")
+    assert done.code == 150, (done.out, done.err)
+    found = re.search(r"trap\.py:(\d+): ", done.err)
+    assert found is not None, done.err
+    text = path.read_text(encoding="utf-8")
+    own = [
+        *(lines_of(text, before) if before else ()),
+        *lines_of(text, "    def ask"),
+        *lines_of(text, "\n".join(f"        {line}" for line in body.splitlines())),
+    ]
+    assert int(found[1]) in own, (done.err, own)
+
+
+@pytest.mark.parametrize("way", BENIGN)
+def test_ordinary_python_is_read(streamproof: Any, folder: Path, way: str) -> None:
+    """Storing, handing on and computing is allowed, whichever way Python is written."""
+    written(folder, *BENIGN[way])
+    done = streamproof("prove", "trap.py", "--any", "n")
+    assert done.code == 0, (done.out, done.err)
