@@ -195,8 +195,8 @@ class Checkpoints:
         path = self._folder / MANIFEST
         if not os.path.lexists(path):
             raise InputError(f"there is no checkpoint in {self._folder}", remedy="start one with --checkpoint")
-        document: dict[str, Any] = read_json(path, {"format": str}, _ANEW)
-        if document["format"] != FORMAT:
+        document: dict[str, Any] = read_json(path, object, _ANEW)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise InputError(f"{path} is no checkpoint of this kind", remedy=_ANEW)
         if document.pop("checksum", None) != _sum(document):
             raise InputError(f"{path} is damaged", remedy=_ANEW)
@@ -223,7 +223,7 @@ class Checkpoints:
         fits = (
             mark.initial == sum(mark.levels[:1])
             and max(mark.stuck, mark.next - 1, *(event.state for event in events)) < mark.known
-            and max(0, *(event.instance or 0 for event in events)) < max(instances, 1)
+            and max((event.instance or 0 for event in events), default=0) < max(instances, 1)
             and (len(mark.facts), len(mark.news)) == (search.facts_size, instances)
             and -1 not in mark.events
         )
