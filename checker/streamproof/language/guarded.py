@@ -237,7 +237,8 @@ def unguarded(roots: Iterable[Any]) -> Iterator[None]:
     files = files_of(roots)
     vars(builtins).update({CALL: called, READ: read, SAME: _same, MATCHED: _matched})
     vars(builtins).update({DECORATED: _decorated, PASSED: _passed, FAILURE: Exception})
-    classes = [(kind, name, value) for kind in _classes(files) for name, value in _methods_in_c(kind)]
+    functions = functions_of(files)
+    classes = [(kind, name, value) for kind in _classes(functions) for name, value in _methods_in_c(kind)]
 
     def look(frame: types.FrameType, event: str, _: Any) -> None:
         if event == "call" and not is_guarded(frame.f_code):
@@ -245,7 +246,7 @@ def unguarded(roots: Iterable[Any]) -> Iterator[None]:
 
     start = len(_EXCHANGED)
     try:
-        _exchange(functions_of(files))
+        _exchange(functions)
         for kind, name, value in classes:
             setattr(kind, name, partial(called, value.__func__ if isinstance(value, staticmethod) else value))
         sys.setprofile(look)
@@ -261,9 +262,9 @@ def unguarded(roots: Iterable[Any]) -> Iterator[None]:
             setattr(kind, name, value)
 
 
-def _classes(files: frozenset[str]) -> list[type]:
-    """The classes that are written in some files."""
-    homes = {f.__globals__.get("__name__") for f in functions_of(files)}  # perhaps of no module that Python lists
+def _classes(functions: Iterable[types.FunctionType]) -> list[type]:
+    """The classes that are written in the modules of some functions."""
+    homes = {f.__globals__.get("__name__") for f in functions}  # perhaps of no module that Python lists
     found: list[type] = []
     todo: list[type] = list(object.__subclasses__())
     seen: set[int] = set()

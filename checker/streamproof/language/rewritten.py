@@ -54,8 +54,7 @@ def put_guards(function: types.FunctionType) -> bool:
 
 def functions_of(files: frozenset[str]) -> list[types.FunctionType]:
     """Every function that is written in some files."""
-    found = [o for o in gc.get_objects() if type(o) is types.FunctionType]
-    return [f for f in found if f.__code__.co_filename in files]
+    return [o for o in gc.get_objects() if type(o) is types.FunctionType and o.__code__.co_filename in files]
 
 
 def files_of(roots: Iterable[Any]) -> frozenset[str]:
