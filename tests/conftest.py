@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
+import sys
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -21,3 +25,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_tests_made_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Models written for a file of tests, and what is known of them: a heap of millions makes every later test slow."""
+    yield
+    made = str(tmp_path_factory.getbasetemp())
+    for name in [n for n, m in sys.modules.items() if (getattr(m, "__file__", None) or "").startswith(made)]:
+        del sys.modules[name]
+    for found in gc.get_objects():
+        if type(found) is functools._lru_cache_wrapper and found.__module__.startswith("streamproof."):
+            found.cache_clear()
+    gc.collect()
