@@ -187,6 +187,19 @@ def test_a_log_whose_order_was_lost_is_inconclusive(
     assert "is not known" in reason
 
 
+def test_one_part_of_a_rotated_log_whose_order_was_lost_is_inconclusive(run: Path, tool: ModuleType) -> None:
+    """Where the other parts are as they were written."""
+    log = run / "jobmanager.log"
+    parts = tool.records(log.read_bytes())
+    most = 9 * len(parts) // 10
+    (run / "jobmanager.log.1").write_bytes(b"".join(parts[:most]))
+    log.write_bytes(b"".join(parts[most:]))
+    whole, _ = verdict(run)
+    log.write_bytes(b"".join(newest_first(parts[most:])))
+    assert (whole, verdict(run)[0]) == ("accepted", "inconclusive")
+    assert "the order of jobmanager.log is not known" in verdict(run)[1]
+
+
 # --- parts with a number before `.log`
 
 

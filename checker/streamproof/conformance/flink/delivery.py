@@ -114,7 +114,7 @@ class Repetitions:
 
 @dataclass(slots=True)
 class Order:
-    """Counts how often the time of the next record is a later one, and how often an earlier one."""
+    """Counts in a file how often the time of the next record is a later one, and how often an earlier one."""
 
     latest: str = ""
     rises: int = 0

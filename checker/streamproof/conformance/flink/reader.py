@@ -142,12 +142,12 @@ class _Reader:
         self.started = False
         self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
-        clock, order = Clock(self.problems.append), Order()
+        clock, orders = Clock(self.problems.append), dict[str, Order]()
         self.repetitions = Repetitions()
         for record in read_records(files, self.problems.append):
             whole.add(record.file)
             clock.look(record)
-            order.look(record.head.ts)
+            orders.setdefault(record.file, Order()).look(record.head.ts)
             if record.head.flink or record.head.logger in FORMS:
                 logged.add(record.file)
                 self.role = _role(self.role, record.head.logger)
@@ -157,15 +157,16 @@ class _Reader:
             if str(file) not in (whole if logged else logged):
                 self._reject(file)
         self.recognised |= bool(logged)
-        self._doubt_delivery(log.process, order)
+        self._doubt_delivery(log.process, [file for file, order in orders.items() if order.lost])
         if log.excuse is not None:
             self.excused[log.process] = log.excuse
         if not log.ordered:
             self.unsure[log.process] = f"the order of the log of {log.process} is not known: {UNORDERED}"
         return Process(log.process, self.role, self.tm, tuple(str(file) for file in log.files), self.started)
 
-    def _doubt_delivery(self, process: str, order: Order) -> None:
-        """Report repeated lines; note why the log of a process may not show what the process did."""
+    def _doubt_delivery(self, process: str, mixed: Sequence[str]) -> None:
+        """Report repeated lines; note why the log of a process may not show what the process did. `mixed`: the files whose
+        lines are in another order than that of writing."""
         first = self.repetitions.first
         if first is not None and self.repetitions.count:
             self.problems.append(Problem(first[0], first[1], describe(first, self.repetitions.count)))
@@ -174,10 +175,9 @@ class _Reader:
                 self.unsure[process] = (
                     f"{where} repeats line {first[2]} byte for byte: it was delivered twice, or Flink did this twice"
                 )
-        if order.lost:
-            self.unsure[process] = (
-                f"the order of the log of {process} is not known: the times of its lines fall as often as they rise"
-            )
+        if mixed:
+            where = Path(mixed[0]).name
+            self.unsure[process] = f"the order of {where} is not known: the times of its lines fall as often as they rise"
 
     def _reject(self, file: Path) -> None:
         """Report a file without anything of Flink's as a whole; what is wrong with its lines is of no interest."""
