@@ -291,6 +291,8 @@ def test_random_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # --- bundled models
 
+PARTS = 4
+
 
 def temporal_models() -> list[tuple[str, str | None]]:
     """The bundled models, and their variants, with a temporal property."""
@@ -301,10 +303,11 @@ def temporal_models() -> list[tuple[str, str | None]]:
     return found
 
 
-def test_bundled_models() -> None:
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))])
+def test_bundled_models(part: int) -> None:
     """Every temporal property without conditions on steps of every model and variant below the bound."""
     seen: Counter[str] = Counter()
-    for name, variant in temporal_models():
+    for name, variant in temporal_models()[part::PARTS]:
         spec = registry.find(name).spec
         system = spec.system() if variant is None else spec.system(variant=variant)
         properties = [p.name for p in system.properties if p.kind is Kind.TEMPORAL]
@@ -321,7 +324,7 @@ def test_bundled_models() -> None:
                 answer = small.decide(prop.formula)
                 assert answer == large.decide(prop.formula), (name, variant, prop.name)
                 seen["holds" if answer.lasso is None else "violated"] += 1
-    assert min(seen["holds"], seen["violated"]) > 40
+    assert min(seen["holds"], seen["violated"]) > 5
 
 
 @pytest.mark.parametrize("variant", [None, "reordering", "lossy", "lost-announcement"])

@@ -136,7 +136,7 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case(
             "report verdicts.json --out pages --json at.json",
             before="validate a-taskfail-1 --json verdicts.json",
-            marks=(pytest.mark.spark,),
+            marks=(pytest.mark.spark, pytest.mark.long),
         )
     ],
     ("counterexamples", "--out"): [Case("counterexamples --out at")],

@@ -51,14 +51,23 @@ def streamproof(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+def runs_nothing(planted: Path, words: tuple[str, ...]) -> None:
+    """Asserts that a command ends as usual, and that nothing of the folder ran."""
+    done = streamproof(planted, *words)
+    assert done.returncode in (0, 12), done.stderr
+    assert not (planted / OWNED).exists(), (words, (planted / OWNED).read_text())
+
+
 @pytest.mark.spark
 def test_spark_runs_nothing_of_the_working_folder(planted: Path) -> None:
-    """Not in its daemon and workers, and not in the processes that plan a read, of logs, events and points."""
-    for words in (
-        ("validate", RUN, "--master", "local[1]", "--events", "events", "--json", "verdicts.json"),
-        ("report", "verdicts.json", "events", "--out", "report"),
-        ("sweep", "models/counter.py", "-p", "limit=1..2", "-q", "--spark", "--master", "local[1]"),
-    ):
-        done = streamproof(planted, *words)
-        assert done.returncode in (0, 12), done.stderr
-        assert not (planted / OWNED).exists(), (words, (planted / OWNED).read_text())
+    """Not in its daemon and workers, and not in the processes that plan a read."""
+    runs_nothing(planted, ("validate", RUN, "--master", "local[1]", "--json", "verdicts.json"))
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_spark_runs_nothing_of_the_working_folder_for_any_verb(planted: Path) -> None:
+    """Of logs, events and points."""
+    runs_nothing(planted, ("validate", RUN, "--master", "local[1]", "--events", "events", "--json", "verdicts.json"))
+    runs_nothing(planted, ("report", "verdicts.json", "events", "--out", "report"))
+    runs_nothing(planted, ("sweep", "models/counter.py", "-p", "limit=1..2", "-q", "--spark", "--master", "local[1]"))

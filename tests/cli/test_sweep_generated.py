@@ -275,16 +275,17 @@ def test_topology_is_short_for_a_parameter(streamproof: Any, folder: Path) -> No
         )
 
 
-def test_the_first_graphs_of_the_baton(streamproof: Any, folder: Path) -> None:
-    """All graphs of up to four operators and two loops: the rules hold on each of them, with exactly so many states."""
+@pytest.mark.parametrize("most", [3, pytest.param(4, marks=pytest.mark.long)])
+def test_the_first_graphs_of_the_baton(streamproof: Any, folder: Path, most: int) -> None:
+    """All graphs of a few operators and up to two loops: the rules hold on each of them, with exactly so many states."""
     assert find("baton").spec.sweeps is not None
-    done = streamproof("sweep", "baton", "--max-operators", "4", "--out", "out", "-q", "--json", "-")
+    done = streamproof("sweep", "baton", "--max-operators", f"{most}", "--out", "out", "-q", "--json", "-")
     (row,) = json.loads(done.out)["generated"]["rows"]
     assert [(s["size"], s["samples"], s["states"], s["largest"]) for s in row["stages"]] == [
         (2, 2, 32, 25),
         (3, 15, 853, 153),
         (4, 183, 20_905, 734),
-    ]
+    ][: most - 1]
     for stage in row["stages"]:
         assert stage["verdicts"] == {name: {"holds": stage["samples"]} for name in stage["verdicts"]}
     assert row["parameters"]["work"] == 1
