@@ -374,6 +374,25 @@ def test_a_job_that_the_logs_make_too_large_is_not_built(logs: Path, streamproof
     assert "more than the 10,000 and 1,000,000 that are followed" in " ".join(done.out.split())
 
 
+@pytest.mark.parametrize("colours", ["", "1"])
+def test_long_numbers_are_abridged_for_people(
+    colours: str, folder: Path, streamproof: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines get all digits, and so does the line that repeats a command."""
+    monkeypatch.setenv("FORCE_COLOR", colours)
+    number, first = "12" * 200, "12" * 10
+    text = (folder / "counter.py").read_text().replace("Range(0, self.limit)", "Range(self.limit - 3, self.limit)")
+    (folder / "counter.py").write_text(text.replace("limit > 100", "limit < 0"))
+    done = streamproof("check", "counter.py", "-p", f"limit={number}", "--json", "a.json")
+    assert done.code == 12, done.err
+    assert f"limit={first}...(400 digits)...{first}" in done.out
+    assert re.search(rf"n = {first}\.\.\.\(400 digits\)\.\.\.", re.sub(r"\x1b\[[\d;]*m", "", done.out))
+    assert number in re.sub(r"\s", "", done.out.rpartition("reproduce")[2])
+    assert json.loads((folder / "a.json").read_text())["parameters"]["limit"] == int(number)
+    refused = streamproof("check", "counter.py", "--variant", number)
+    assert f"no variant '{first}...(400 digits)...{first}'" in refused.err
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
