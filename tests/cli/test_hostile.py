@@ -506,3 +506,13 @@ def test_of_many_problems_of_a_kind_few_are_told(logs: Path, streamproof: Comman
     assert done.code == 0
     assert done.err.count("the line looks like exec.transition") == 6
     assert "; and at least 996 more" in done.err
+
+
+def test_of_many_problems_of_a_recorded_channel_few_are_told(logs: Path, streamproof: Command) -> None:
+    """The same for traces of calls, whose lines have more problems than can be of use."""
+    call = {"ts": 1, "seq": 0, "ev": "RemoteInputChannel.requestSubpartitions", "ph": "call", "args": [], "self": "id=x"}
+    (logs / "tm.trace.jsonl").write_text(json.dumps(call) + "\n" + '{"ph": 3}\n' * 20_000)
+    done = streamproof("validate", RUN, "--model", "credit_channel")
+    assert done.code == 160
+    assert done.err.count("the line is not a record of a call") == 6
+    assert "; and at least 996 more" in done.err
