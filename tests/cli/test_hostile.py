@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from streamproof.certify.verifier import MAGIC
+from streamproof.conformance.flink.times import Reading
 
 Command = Callable[..., Any]
 NASTY = "\x1b[31mred\x1b]0;title\x07\x9b1m‮desrever⁦\r\n::error::owned\n##[error]owned"
@@ -510,9 +511,31 @@ def test_of_many_problems_of_a_kind_few_are_told(logs: Path, streamproof: Comman
 
 def test_of_many_problems_of_a_recorded_channel_few_are_told(logs: Path, streamproof: Command) -> None:
     """The same for traces of calls, whose lines have more problems than can be of use."""
-    call = {"ts": 1, "seq": 0, "ev": "RemoteInputChannel.requestSubpartitions", "ph": "call", "args": [], "self": "id=x"}
+    call = {
+        "ts": 1,
+        "seq": 0,
+        "ev": "RemoteInputChannel.requestSubpartitions",
+        "ph": "call",
+        "args": [],
+        "self": "id=x",
+    }
     (logs / "tm.trace.jsonl").write_text(json.dumps(call) + "\n" + '{"ph": 3}\n' * 20_000)
     done = streamproof("validate", RUN, "--model", "credit_channel")
     assert done.code == 160
     assert done.err.count("the line is not a record of a call") == 6
     assert "; and at least 996 more" in done.err
+
+
+def test_what_holds_of_a_whole_run_is_found_once_for_all_jobs(
+    logs: Path, streamproof: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines about very many jobs do not take the square of their number."""
+    read = []
+    monkeypatch.setattr(Reading, "read", lambda self, ts, now=Reading.read: read.append(ts) or now(self, ts))
+    assert streamproof("validate", RUN).code == 0
+    of_one = len(read)
+    said = f"{AT}INFO  org.apache.flink.runtime.executiongraph.ExecutionGraph [] - Job x"
+    with (logs / "jobmanager.log").open("a") as log:
+        log.writelines(f"{said} ({number:032x}) switched from state CREATED to RUNNING.\n" for number in range(50))
+    assert "51 jobs: 1 accepted, 50 inconclusive" in streamproof("validate", RUN).out
+    assert len(read) <= 2 * of_one + 200

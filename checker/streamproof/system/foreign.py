@@ -65,7 +65,7 @@ def _ends(found: re.Match[str]) -> str:
 
 
 class VisibleStream:
-    """A text stream that shows what is written to it with `visible` and `abridged`; the program's own escapes go to its `inner`."""
+    """A text stream for people: what is written to it is `visible` and `abridged`. The program's own go to `inner`."""
 
     def __init__(self, stream: TextIO) -> None:
         self.inner = stream
