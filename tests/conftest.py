@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
+import sys
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -13,6 +17,8 @@ hypothesis.settings.register_profile(
     "streamproof", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True
 )
 hypothesis.settings.load_profile("streamproof")
+MADE = 40
+"""The most modules that tests have written and that are kept for the next test."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -21,3 +27,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(autouse=True)
+def _what_tests_made_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Now and then, models that tests wrote and what is known of them: a heap of millions makes every later test slow."""
+    yield
+    place = str(tmp_path_factory.getbasetemp())
+    made = [name for name, m in sys.modules.items() if (getattr(m, "__file__", None) or "").startswith(place)]
+    if len(made) > MADE:
+        for name in made:
+            del sys.modules[name]
+        for found in gc.get_objects():
+            if type(found) is functools._lru_cache_wrapper and found.__module__.startswith("streamproof."):
+                found.cache_clear()
+        gc.collect()

@@ -72,17 +72,29 @@ def test_reading_alone(first: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("site", SITES)
+def test_some_conditions_are_caught_by_the_reading_alone(site: str, tmp_path: Path) -> None:
+    """Each condition at one of the sites: it is read as what it means, or refused at a line of the model."""
+    caught_by_the_reading((*PLAIN, *TESTS)[SITES.index(site) :: len(SITES)], site, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("site", SITES)
 def test_each_condition_is_caught_by_the_reading_alone(site: str, tmp_path: Path) -> None:
-    """Every way to decide by a free parameter is read as what it means, or refused at a line of the model."""
+    """The same of all conditions at every site."""
+    caught_by_the_reading((*PLAIN, *TESTS), site, tmp_path)
+
+
+def caught_by_the_reading(tests: Sequence[str], site: str, folder: Path) -> None:
+    """Asserts that nothing false is proved of the smallest models with some conditions, without the grounding check."""
     refused = 0
-    for test in (*PLAIN, *TESTS):
+    for test in tests:
         drawn = smallest(test, site, str(SPECIAL), SPECIAL)
-        trial = attempt(drawn, tmp_path, grounding=False)
+        trial = attempt(drawn, folder, grounding=False)
         assert not trial.wrong, (test, trial.wrong)
         if trial.refused is not None:
             refused += 1
             assert place(trial.refused, drawn), (test, str(trial.refused))
-    assert refused > len(TESTS) // 2
+    assert refused > len(tests) // 3
 
 
 @pytest.mark.long
