@@ -163,7 +163,9 @@ def _expect_once(document: Document, given: Sequence[tuple[str, Any]]) -> None:
     for at, name in given:
         first = places.setdefault(compact(name), at)
         if first != at:
-            raise InputError(f"{document.name}: {at}: {compact(name)[:60]} again, as {first}", remedy="correct the file")
+            raise InputError(
+                f"{document.name}: {at}: {compact(name)[:60]} again, as {first}", remedy="correct the file"
+            )
 
 
 class Unexplained(StreamproofError):

@@ -8,13 +8,17 @@ those of its neighbours, find what is beside it, after everything that is instal
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-_MACHINERY = {"importlib", "_frozen_importlib", "_frozen_importlib_external"}
+_MACHINERY = re.compile(
+    r"(importlib|_frozen_importlib|_frozen_importlib_external)(\.|$)|streamproof\.language\.guarded$"
+)
+"""Modules through which others import: Python's, and the one that makes calls for a model in proofs for every value."""
 
 
 class _Neighbours:
@@ -39,13 +43,9 @@ class _Neighbours:
 def _importer() -> str:
     """The top-level name of the module that asks for another one."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and _top(frame.f_globals) in _MACHINERY:
+    while frame.f_back is not None and _MACHINERY.match(str(frame.f_globals.get("__name__"))):
         frame = frame.f_back
-    return _top(frame.f_globals)
-
-
-def _top(variables: dict[str, object]) -> str:
-    return str(variables.get("__name__")).partition(".")[0]
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 def admit(name: str, folder: str) -> None:
