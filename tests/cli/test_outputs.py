@@ -283,6 +283,16 @@ FULL = [
 def test_a_full_disk_leaves_nothing_behind(case: Case, place: Path, streamproof: Command) -> None:
     """When there is no room, one message says so, older files are as they were, and there are no new ones, nor folders."""
     produced(streamproof, place, case)
+    expect_nothing_left(place, case, 10)
+
+
+def test_a_disk_that_gets_full_leaves_nothing_behind(place: Path) -> None:
+    """The same where a list of files fits, and the files do not."""
+    expect_nothing_left(place, Case(f"check {COUNT} --out at/b"), 300)
+
+
+def expect_nothing_left(place: Path, case: Case, room: int) -> None:
+    """Run a case where no file can be larger than the room there is, which is too little."""
     if (place / "at").is_dir() and not case.appends:
         shutil.rmtree(place / "at")
     before = snapshot(place), {*place.rglob("*")}
@@ -290,7 +300,7 @@ def test_a_full_disk_leaves_nothing_behind(case: Case, place: Path, streamproof:
 
     def full() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
     done = subprocess.run(
         [sys.executable, "-m", "streamproof", *case.words.split()],
