@@ -227,9 +227,13 @@ def test_a_sample_of_the_lines_at_debug_is_no_evidence(run: Path, tool: ModuleTy
     assert "lines at DEBUG are missing" in reason
 
 
-def test_a_log_that_was_escaped_for_html_is_read(run: Path, tool: ModuleType) -> None:
-    """One process's; the other logs have the names as they are."""
-    change(run, tool, lambda parts: [p.replace(b"&", b"&amp;").replace(b">", b"&gt;") for p in parts], "jobmanager.log")
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_log_that_was_escaped_for_html_is_read(run: Path, tool: ModuleType, times: int) -> None:
+    """One process's, on one way or two; the other logs have the names as they are."""
+    for _ in range(times):
+        change(
+            run, tool, lambda parts: [p.replace(b"&", b"&amp;").replace(b">", b"&gt;") for p in parts], "jobmanager.log"
+        )
     assert verdict(run)[0] == "accepted"
 
 

@@ -87,8 +87,11 @@ def read_head(line: str) -> Head | None:
 
 
 def unescaped(text: str) -> str:
-    """A text with HTML's entities replaced: viewers and stores of logs escape some processes' lines and not others'."""
-    return _ENTITY.sub(lambda found: _ENTITIES[found[0]], text) if "&" in text else text
+    """A text with HTML's entities replaced: viewers and stores of logs escape some processes' lines once, or one after the
+    other, and not others'."""
+    while "&" in text and (less := _ENTITY.sub(lambda found: _ENTITIES[found[0]], text)) != text:
+        text = less
+    return text
 
 
 def starts_like_head(line: str) -> bool:
