@@ -5,10 +5,13 @@ import errno
 import gc
 import io
 import os
+import select
 import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
+LOOK = 0.2
+"""Seconds between two looks for an interrupt while nobody reads what is written."""
 GARBAGE = 100_000
 """Objects that may be made before Python looks for cyclic garbage: what a start makes stays, and is not worth a look."""
 
@@ -17,17 +20,24 @@ class Answers(io.FileIO):
     """The program's standard output, as long as its number still belongs to it."""
 
     def __init__(self, handle: int) -> None:
-        from streamproof.interrupts import identity
+        from streamproof import interrupts
 
         super().__init__(handle, "w")
-        self._identity = identity
-        self._file = identity(handle)
+        self._interrupts = interrupts
+        self._file = interrupts.identity(handle)
 
     def write(self, data: Any, /) -> int:
-        """Write bytes. Raises `OSError` when a model has closed the file, and its number is another file's."""
-        if self._identity(self.fileno()) != self._file:
+        """Write bytes, as many as fit, once whoever reads them has room.
+
+        Raises `OSError` when a model has closed the file, and its number is another file's, and `BrokenPipeError` when
+        nobody reads in a run that was interrupted.
+        """
+        if self._interrupts.identity(self.fileno()) != self._file:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        return super().write(data)
+        while not select.select([], [self], [], LOOK)[1]:
+            if self._interrupts.requested():
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        return super().write(memoryview(data)[: select.PIPE_BUF])
 
 
 def main() -> int:

@@ -41,6 +41,7 @@ from streamproof.system.foreign import code_of_others
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
 from streamproof.system.nearest import did_you_mean
+from streamproof.system.neighbours import admit, working_folder
 from streamproof.system.reading import TOO_LONG, expect_file
 from streamproof.system.records import dataclass
 from streamproof.system.timely import timely
@@ -153,7 +154,7 @@ class Target:
         self.variant(variant)
         given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}
         try:
-            with timely(READING):
+            with timely(READING), working_folder(self.text):
                 return make()
         except ModelError as error:
             if parameters and isinstance(error.__cause__, ValueError):
@@ -220,7 +221,7 @@ def find(text: str) -> Target:
     Raises `UsageError` (with the nearest names) or `InputError` when there is no such model, `ModelError` with file and
     line when the user's file cannot be imported, and `OutOfTime`.
     """
-    with timely(READING):
+    with timely(READING), working_folder(text, again=False):
         return _find(text)
 
 
@@ -359,7 +360,7 @@ def _stateless(module: types.ModuleType) -> dict[str, Spec | type[Model]]:
 
 
 def _import_file(path: Path) -> types.ModuleType:
-    """Run a user's file as a module of its own name; its folder is searched for what it imports, after everything else.
+    """Run a user's file as a module of its own name; what it imports may lie beside it; see `neighbours`.
 
     Compiled here rather than by the import system, whose cache would take an edit within the same second for no edit.
     """
@@ -367,11 +368,11 @@ def _import_file(path: Path) -> types.ModuleType:
     import hashlib
 
     full = os.path.abspath(path)
-    _search(os.path.dirname(full))
     name = f"streamproof_file_{path.stem}_{hashlib.sha256(full.encode()).hexdigest()[:12]}"
     module = types.ModuleType(name)
     module.__file__ = full
     sys.modules[name] = module
+    admit(name, os.path.dirname(full))
     process = os.getpid()
     code_of_others.append(full)
     try:
@@ -433,7 +434,7 @@ def _longest(source: bytes) -> int:
 
 
 def _import_module(name: str) -> types.ModuleType:
-    _search(os.getcwd())
+    admit(name, os.getcwd())
     code_of_others.append(name)
     try:
         return importlib.import_module(name)
@@ -450,11 +451,6 @@ def _import_module(name: str) -> types.ModuleType:
         raise
     except BaseException as error:
         raise _of_user(error) from error
-
-
-def _search(folder: str) -> None:
-    if folder not in sys.path:
-        sys.path.append(folder)
 
 
 def _of_user(error: BaseException, file: str | None = None) -> ModelError:

@@ -222,6 +222,9 @@ class _Supervisor:
             _say(
                 f"streamproof: error: the program was ended from within, with exit code {code}, before it had an answer\n"
             )
+            if short := little_memory():
+                _say(f"  {short}\n")
+                return TOO_LARGE
             _say(
                 "  a model, or a library that it loads, calls os._exit or the like, or closes files that are not its own\n"
             )
@@ -232,6 +235,9 @@ class _Supervisor:
             _say("  choose smaller parameters, or limit the memory with --memory\n")
             return TOO_LARGE
         _say(f"streamproof: error: the process crashed ({name})\n")
+        if short := little_memory():
+            _say(f"  {short}\n")
+            return TOO_LARGE
         _say("  this is a defect of streamproof, or of a library the model loads; please report it\n")
         return SYSTEM
 
@@ -258,6 +264,21 @@ def _children() -> list[int]:
     return []
 
 
+def little_memory() -> str:
+    """What probably happened where a library fails, and the user has limited the memory; empty where nobody has."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return ""
+    return (
+        f"probably a library found no memory: the limit of {limit / 10**9:.3g} GB on the address space (ulimit -v) is too"
+        " low; raise it, or choose smaller parameters"
+    )
+
+
 def _say(text: str) -> None:
+    """Write to standard error, unless it is a pipe that nobody reads."""
     with suppress(OSError):
-        os.write(2, text.encode())
+        if select.select([], [2], [], LOOK)[1]:
+            os.write(2, text.encode())

@@ -117,7 +117,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "two.py").write_text(TWO, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     # Models named as module:Class are imported like any module; the next test has another file of that name.
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.delitem(sys.modules, "counter", raising=False)
     monkeypatch.setenv("COLUMNS", "80")

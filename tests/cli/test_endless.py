@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -242,6 +243,29 @@ def test_what_is_called_at_the_end_has_a_limit(folder: Path) -> None:
     done = program(folder, "check", "late.py", "-q")
     assert (done.returncode, "violated: low" in done.stdout) == (12, True)
     assert done.stderr == "streamproof: what is to be called at the end of the program takes too long\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("words", ["check counter.py --json -", "prove counter.py -q --json -"])
+def test_a_pipe_that_nobody_reads_holds_nothing_up(words: str, number: int, folder: Path) -> None:
+    """An interrupt ends a program that cannot write its answer, and nobody has to kill it."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writing, b" " * 4096)
+    with subprocess.Popen(
+        [sys.executable, "-m", "streamproof", *words.split()],
+        cwd=folder, stdout=writing, stderr=subprocess.PIPE, text=True,
+    ) as program:  # fmt: skip
+        assert program.stderr is not None
+        said = []
+        for line in program.stderr:
+            said.append(line)
+            if line.startswith("reproduce: "):
+                program.send_signal(number)
+        assert program.wait(timeout=HANGS) == 130
+    os.close(reading)
+    os.close(writing)
+    assert said.count("streamproof: error: interrupted\n") == 1
 
 
 def _state(pid: int) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from streamproof.certify.verifier import MAGIC
+from streamproof.conformance.flink.times import Reading
 
 Command = Callable[..., Any]
 NASTY = "\x1b[31mred\x1b]0;title\x07\x9b1m‮desrever⁦\r\n::error::owned\n##[error]owned"
@@ -374,6 +375,25 @@ def test_a_job_that_the_logs_make_too_large_is_not_built(logs: Path, streamproof
     assert "more than the 10,000 and 1,000,000 that are followed" in " ".join(done.out.split())
 
 
+@pytest.mark.parametrize("colours", ["", "1"])
+def test_long_numbers_are_abridged_for_people(
+    colours: str, folder: Path, streamproof: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines get all digits, and so does the line that repeats a command."""
+    monkeypatch.setenv("FORCE_COLOR", colours)
+    number, first = "12" * 200, "12" * 10
+    text = (folder / "counter.py").read_text().replace("Range(0, self.limit)", "Range(self.limit - 3, self.limit)")
+    (folder / "counter.py").write_text(text.replace("limit > 100", "limit < 0"))
+    done = streamproof("check", "counter.py", "-p", f"limit={number}", "--json", "a.json")
+    assert done.code == 12, done.err
+    assert f"limit={first}...(400 digits)...{first}" in done.out
+    assert re.search(rf"n = {first}\.\.\.\(400 digits\)\.\.\.", re.sub(r"\x1b\[[\d;]*m", "", done.out))
+    assert number in re.sub(r"\s", "", done.out.rpartition("reproduce")[2])
+    assert json.loads((folder / "a.json").read_text())["parameters"]["limit"] == int(number)
+    refused = streamproof("check", "counter.py", "--variant", number)
+    assert f"no variant '{first}...(400 digits)...{first}'" in refused.err
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -487,3 +507,35 @@ def test_of_many_problems_of_a_kind_few_are_told(logs: Path, streamproof: Comman
     assert done.code == 0
     assert done.err.count("the line looks like exec.transition") == 6
     assert "; and at least 996 more" in done.err
+
+
+def test_of_many_problems_of_a_recorded_channel_few_are_told(logs: Path, streamproof: Command) -> None:
+    """The same for traces of calls, whose lines have more problems than can be of use."""
+    call = {
+        "ts": 1,
+        "seq": 0,
+        "ev": "RemoteInputChannel.requestSubpartitions",
+        "ph": "call",
+        "args": [],
+        "self": "id=x",
+    }
+    (logs / "tm.trace.jsonl").write_text(json.dumps(call) + "\n" + '{"ph": 3}\n' * 20_000)
+    done = streamproof("validate", RUN, "--model", "credit_channel")
+    assert done.code == 160
+    assert done.err.count("the line is not a record of a call") == 6
+    assert "; and at least 996 more" in done.err
+
+
+def test_what_holds_of_a_whole_run_is_found_once_for_all_jobs(
+    logs: Path, streamproof: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines about very many jobs do not take the square of their number."""
+    read = []
+    monkeypatch.setattr(Reading, "read", lambda self, ts, now=Reading.read: read.append(ts) or now(self, ts))
+    assert streamproof("validate", RUN).code == 0
+    of_one = len(read)
+    said = f"{AT}INFO  org.apache.flink.runtime.executiongraph.ExecutionGraph [] - Job x"
+    with (logs / "jobmanager.log").open("a") as log:
+        log.writelines(f"{said} ({number:032x}) switched from state CREATED to RUNNING.\n" for number in range(50))
+    assert "51 jobs: 1 accepted, 50 inconclusive" in streamproof("validate", RUN).out
+    assert len(read) <= 2 * of_one + 200

@@ -32,10 +32,14 @@ class M(Model):
 PROGRAM = (sys.executable, "-m", "streamproof", "check", "m.py")
 
 
-def check(folder: Path, first: str = "", setup: str = "pass", *options: str) -> subprocess.CompletedProcess[str]:
+def check(
+    folder: Path, first: str = "", setup: str = "pass", *options: str, start: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     """The outcome of `check` on a model whose file and `setup` do this."""
     (folder / "m.py").write_text(MODEL.format(first=first, setup=setup), encoding="utf-8")
-    return subprocess.run([*PROGRAM, *options], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        [*start, *PROGRAM, *options], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,6 +50,23 @@ def test_a_program_that_is_ended_from_within_has_no_answer(first: str, setup: st
     done = check(tmp_path, first, setup)
     assert (done.returncode, done.stdout) == (150, "")
     assert "the program was ended from within, with exit code " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("os._exit(1)", "the program was ended from within, with exit code 1"),
+        ("os.kill(os.getpid(), 11)", "the process crashed (SIGSEGV)"),
+        ("sys.modules['streamproof.explicit.tiers'] = None", "unexpected ModuleNotFoundError: "),
+    ],
+)
+def test_what_fails_where_the_memory_is_limited_fails_for_lack_of_it(first: str, said: str, tmp_path: Path) -> None:
+    """Libraries say so in many ways: they end the program, crash, or raise what they raise for a file that is missing."""
+    limit = ("bash", "-c", 'ulimit -v 60000000; exec "$@"', "-")
+    done = check(tmp_path, first, "pass", "--tier", "compiled", start=limit)
+    assert done.returncode == 152, done
+    assert said in done.stderr
+    assert "probably a library found no memory: the limit of 61.4 GB on the address space (ulimit -v)" in done.stderr
 
 
 def test_what_is_called_at_the_end_does_not_change_the_answer(tmp_path: Path) -> None:

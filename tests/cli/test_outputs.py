@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -204,14 +205,14 @@ def produced(streamproof: Command, place: Path, case: Case) -> list[Path]:
     if case.before:
         streamproof(*case.before.split())
     if case.appends:
-        return [p for p in (place / "at").iterdir() if p.name != "lock"]
+        return [*(place / "at").iterdir()]
     before = snapshot(place)
     done = streamproof(*case.words.split())
     assert done.code == case.code, done.err
     new = [place / name for name in snapshot(place) if name not in before and name.startswith("at")]
     for path in new:
         path.unlink()
-    return [path for path in new if path.name not in ("lock", ".streamproof.json")]
+    return [path for path in new if path.name != ".streamproof.json"]
 
 
 @pytest.mark.parametrize("case", ALL)
@@ -280,14 +281,26 @@ FULL = [
 
 @pytest.mark.parametrize("case", FULL, ids=lambda case: case.words)
 def test_a_full_disk_leaves_nothing_behind(case: Case, place: Path, streamproof: Command) -> None:
-    """When there is no room, one message says so, older files are as they were, and there are no new ones."""
+    """When there is no room, one message says so, older files are as they were, and there are no new ones, nor folders."""
     produced(streamproof, place, case)
-    before = snapshot(place)
+    expect_nothing_left(place, case, 10)
+
+
+def test_a_disk_that_gets_full_leaves_nothing_behind(place: Path) -> None:
+    """The same where a list of files fits, and the files do not."""
+    expect_nothing_left(place, Case(f"check {COUNT} --out at/b"), 300)
+
+
+def expect_nothing_left(place: Path, case: Case, room: int) -> None:
+    """Run a case where no file can be larger than the room there is, which is too little."""
+    if (place / "at").is_dir() and not case.appends:
+        shutil.rmtree(place / "at")
+    before = snapshot(place), {*place.rglob("*")}
     environment = {**os.environ, "STREAMPROOF_CACHE": ""}
 
     def full() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
     done = subprocess.run(
         [sys.executable, "-m", "streamproof", *case.words.split()],
@@ -296,11 +309,7 @@ def test_a_full_disk_leaves_nothing_behind(case: Case, place: Path, streamproof:
     assert done.returncode == 153, done.stderr
     assert "Traceback" not in done.stderr
     assert "cannot be written" in done.stderr
-    after = snapshot(place)
-    if "--checkpoint" in case.words or "--resume" in case.words:
-        assert not [name for name in after if "/.streamproof-" in f"/{name}"]
-        return
-    assert after == before
+    assert (snapshot(place), {*place.rglob("*")}) == before
 
 
 @pytest.mark.parametrize(
@@ -469,3 +478,22 @@ def test_an_answer_goes_into_no_file_of_the_model(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (150, "")
     assert "closes files that are not its own" in done.stderr
     assert [(folder / f"kept-{n}.txt").read_bytes() for n in range(4)] == [b""] * 4
+
+
+@pytest.mark.parametrize("where", ["class", "    def setup(self):\n"])
+def test_a_model_that_changes_the_working_folder_moves_no_output(
+    where: str, folder: Path, streamproof: Command
+) -> None:
+    """Its own files it finds where it has gone, also afterwards; what streamproof writes goes where it was asked to."""
+    (folder / "else").mkdir()
+    (folder / "else" / "limit.txt").write_text("3")
+    moves = f"import os; os.chdir({str(folder / 'else')!r})\n"
+    reads = "        assert open('limit.txt').read() == '3'\n"
+    text = (folder / "counter.py").read_text().replace("self):\n        if", f"self):\n{reads}        if")
+    text = text.replace(where, moves + where if where == "class" else f"{where}        {moves}", 1)
+    (folder / "counter.py").write_text(text)
+    words = "check counter.py -q --json a.json --certificate c --out o --dot d.dot"
+    done = streamproof(*words.split())
+    assert done.code == 12, done.err
+    assert {path.name for path in folder.iterdir()} == {"a.json", "c", "o", "d.dot", "counter.py", "two.py", "else"}
+    assert [path.name for path in (folder / "else").iterdir()] == ["limit.txt"]

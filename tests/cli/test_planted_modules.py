@@ -58,6 +58,27 @@ def runs_nothing(planted: Path, words: tuple[str, ...]) -> None:
     assert not (planted / OWNED).exists(), (words, (planted / OWNED).read_text())
 
 
+def test_streamproof_imports_nothing_that_lies_beside_a_model(planted: Path) -> None:
+    """The model does, whenever it wants to; the program and its libraries do not, even what is not installed."""
+    for file in planted.glob("*.py"):
+        file.rename(planted / "models" / file.name)
+    (planted / "models" / "early.py").write_text("import deeper\n")
+    (planted / "models" / "deeper.py").write_text(
+        "def later():\n    import importlib\n    return importlib.import_module('late')\n"
+    )
+    (planted / "models" / "late.py").write_text("LIMIT = 100\n")
+    model = planted / "models" / "counter.py"
+    text = model.read_text().replace("self.limit > 100", "early.deeper.later() is None")
+    model.write_text(f"import early\n{text}")
+    for folder, words, code in (
+        (planted, ("sweep", "models/counter.py", "-q", "-p", "limit=1..2"), 0),
+        (planted / "models", ("prove", "counter:Counter", "-q", "--property", "grows"), 0),
+    ):
+        done = streamproof(folder, *words)
+        assert done.returncode == code, done.stderr
+        assert not (planted / OWNED).exists(), (planted / OWNED).read_text()
+
+
 @pytest.mark.spark
 def test_spark_runs_nothing_of_the_working_folder(planted: Path) -> None:
     """Not in its daemon and workers, and not in the processes that plan a read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -11,6 +12,7 @@ import click
 
 from streamproof import __version__, interrupts
 from streamproof.cli.verbs import TRACEBACK, Verbs, complaint
+from streamproof.supervisor import little_memory
 from streamproof.system.errors import Exit, Loc, ModelError, StreamproofError, text_of
 from streamproof.system.foreign import code_of_others, visible_output
 
@@ -124,12 +126,15 @@ def _explain(error: BaseException) -> int:
         case MemoryError():
             _complain("out of memory", "choose smaller parameters, or limit the search with --max-states")
             return Exit.TOO_LARGE
-        case OSError():
+        case OSError() if not (error.errno in (None, errno.ENOMEM) and little_memory()):
             at = f"{error.filename}: " if error.filename else ""
             _complain(f"{at}{error.strerror or error}", "check the disk and the permissions")
             return Exit.SYSTEM
         case ImportError() if "failed to map segment" in text_of(error):
             return _explain(MemoryError())
+        case _ if short := little_memory():
+            _complain(f"unexpected {type(error).__name__}: {text_of(error)}".rstrip(": "), short)
+            return Exit.TOO_LARGE
         case _ if code_of_others:
             what = f"unexpected {type(error).__name__}: {text_of(error)}".rstrip(": ")
             remedy = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO
 
-from streamproof.system.errors import InputError
+from streamproof.system.errors import InputError, SystemFailure
 from streamproof.system.files import (
     FOLDER_LIST,
     SUFFIXES,
@@ -79,6 +79,8 @@ class Folder:
 
     path: Path
     written: dict[str, str] = field(default_factory=dict)
+    _new: list[Path] = field(default_factory=list)
+    """The folders that were made for it."""
 
     LIST = ".streamproof.json"
 
@@ -91,7 +93,11 @@ class Folder:
     def write(self, name: str, content: Content, about: str) -> Path:
         """Write a file called `name` that shows `about`; raises `SystemFailure` over a file that is not its own."""
         self.announce({name: about})
-        write(self.path / name, content, form_of(name))
+        try:
+            write(self.path / name, content, form_of(name))
+        except SystemFailure:
+            self._withdraw()
+            raise
         self.written[name] = about
         return self.path / name
 
@@ -103,7 +109,16 @@ class Folder:
         self.expect_writable(files)
         ours = self._ours()
         if not ours.items() >= files.items():
+            self._new = self._new or [place for place in (self.path, *self.path.parents) if not place.exists()]
             self._note({**ours, **files})
+
+    def _withdraw(self) -> None:
+        """Remove a list of files of which none is there, and the folders that were made for it."""
+        if not any((self.path / name).exists() for name in self._ours()):
+            remove(self.path / self.LIST, FOLDER_LIST)
+            for place in self._new:
+                with suppress(OSError):
+                    place.rmdir()
 
     def forget(self, about: Collection[str]) -> None:
         """Remove its own older files that show one of `about` and were not written again."""

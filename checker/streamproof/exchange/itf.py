@@ -138,7 +138,14 @@ def read_meta(given: Path | str | Document) -> Meta:
 
     expect("#meta", found, dict | str, "an object")  # other tools write a remark there
     expect("#meta.parameters", meta.get("parameters", {}), dict, "an object")
-    expect("vars", document.data.get("vars", []), list, "a list of variables")
+    variables = document.data.get("vars", [])
+    expect("vars", variables, list, "a list of variables")
+    for at, name in enumerate(variables):
+        expect(f"vars[{at}]", name, str, "the name of a variable")
+    _expect_once(document, [(f"vars[{at}]", name) for at, name in enumerate(variables)])
+    rows = [(f"states[{at}].#meta.index", row) for at, row in enumerate(document.data["states"])]
+    marked = [(at, row["#meta"]) for at, row in rows if isinstance(row, dict) and isinstance(row.get("#meta"), dict)]
+    _expect_once(document, [(at, mark["index"]) for at, mark in marked if "index" in mark])
     parameters, version = meta.get("parameters"), meta.get("version")
     return Meta(
         model=text("model"),
@@ -148,6 +155,17 @@ def read_meta(given: Path | str | Document) -> Meta:
         kind=text("kind"),
         version=version if isinstance(version, int) else None,
     )
+
+
+def _expect_once(document: Document, given: Sequence[tuple[str, Any]]) -> None:
+    """Raises `InputError` where two places in a file give the same name."""
+    places: dict[str, str] = {}
+    for at, name in given:
+        first = places.setdefault(compact(name), at)
+        if first != at:
+            raise InputError(
+                f"{document.name}: {at}: {compact(name)[:60]} again, as {first}", remedy="correct the file"
+            )
 
 
 class Unexplained(StreamproofError):

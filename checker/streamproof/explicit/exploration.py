@@ -16,7 +16,8 @@ from streamproof.explicit.reductions.plan import Plan, plan
 from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
 from streamproof.interrupts import patiently
 from streamproof.system.assume import simplify
-from streamproof.system.errors import ModelError, SystemFailure, UsageError
+from streamproof.system.errors import ModelError, UsageError
+from streamproof.system.files import expect_writable, new_folders
 from streamproof.system.memory import peak_bytes
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.records import dataclass, replace
@@ -154,7 +155,7 @@ def explore(
     if max_violations is not None and max_violations < 1:
         raise UsageError(f"max_violations must be positive, got {max_violations}", remedy="leave it out for no limit")
     early = EarlyEnd(stop_when_decided, max_violations, on_violation)
-    with patiently():
+    with patiently(), new_folders([] if spill is None else [spill]):
         return _explore(system, chosen, budget, on_progress, early, tier, symmetry, por, workers, storage, spill)
 
 
@@ -238,16 +239,7 @@ def _expect_spilling(folder: Path, tier: str, workers: int, storage: Storage | N
         raise UsageError("a search that spills to disk has one worker", remedy="leave out --workers, or --spill")
     if storage is not None:
         raise UsageError("what was spilled to disk is in no checkpoint", remedy="leave out checkpoints, or --spill")
-    from tempfile import TemporaryFile
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise SystemFailure(
-            f"cannot spill to {folder}: {error.strerror or error}", remedy="name a folder that can be written"
-        ) from None
+    expect_writable(folder, None)
 
 
 def _chosen(system: System, names: Collection[str] | None, deadlock: bool) -> list[Property]:

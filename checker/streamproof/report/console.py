@@ -14,9 +14,10 @@ from typing import TextIO
 
 from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
-from streamproof.system.foreign import inner
+from streamproof.system.foreign import abridged, inner, visible
 from streamproof.system.measure import Measured
 from streamproof.system.model import Property, System
+from streamproof.system.records import replace
 from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
 from streamproof.traces.lines import BLANK, Line, Span, Style, line, text, wrap
 from streamproof.traces.render import About, counterexample, parameters_text, source
@@ -56,8 +57,9 @@ _VERDICTS: dict[Verdict, Style] = {
 def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
     """Write styled lines to `stream` (standard output): with colours when it is a terminal, else as plain text."""
     stream = stream or sys.stdout
+    lines = [replace(one, spans=tuple(Span(abridged(s.text), s.style) for s in one.spans)) for one in lines]
     if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
-        stream.write(_encodable(text(lines, PLAIN_WIDTH), stream))
+        inner(stream).write(visible(_encodable(text(lines, PLAIN_WIDTH), stream), lines=True))
         return
     # Not needed in a pipe, and as slow to import as a small model is to check.
     from rich.console import Console

@@ -145,7 +145,7 @@ def write_all(files: Sequence[tuple[Path, Content, Form]], mode: int = 0o666) ->
     for path, _, form in files:
         _expect_ours(path, form)
     waiting: list[tuple[Path, Path, Form]] = []
-    with _folders([path.parent for path, _, _ in files]):
+    with new_folders([path.parent for path, _, _ in files]):
         try:
             for path, content, form in files:
                 waiting.append((_beside(path), path, form))
@@ -209,8 +209,8 @@ def _failures(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _folders(wanted: Sequence[Path]) -> Iterator[None]:
-    """Make folders; those made here, and still empty, are removed when something fails."""
+def new_folders(wanted: Sequence[Path]) -> Iterator[None]:
+    """Make folders. Those that are new, and still empty, are removed when the block fails, or something here."""
     made: list[Path] = []
     try:
         for folder in dict.fromkeys(wanted):

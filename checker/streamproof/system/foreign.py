@@ -49,15 +49,30 @@ def _escaped_for_json(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() or found[0] == "\n" else json.dumps(found[0])[1:-1]
 
 
+_LONG_NUMBER = re.compile(r"-p \S+?=-?\d+|\d{81,}")
+"""Numbers that fill more than a line, and those in a command to repeat, which need all their digits."""
+_ENDS = 20
+
+
+def abridged(text: str) -> str:
+    """`text` as people read it: of long numbers the first and last digits, and how many there are."""
+    return _LONG_NUMBER.sub(_ends, text)
+
+
+def _ends(found: re.Match[str]) -> str:
+    digits = found[0]
+    return digits if digits.startswith("-p") else f"{digits[:_ENDS]}...({len(digits)} digits)...{digits[-_ENDS:]}"
+
+
 class VisibleStream:
-    """A text stream that shows what is written to it with `visible`; the program's own escapes go to its `inner`."""
+    """A text stream for people: what is written to it is `visible` and `abridged`. The program's own go to `inner`."""
 
     def __init__(self, stream: TextIO) -> None:
         self.inner = stream
 
     def write(self, text: str) -> int:
         """Write text, made visible."""
-        return self.inner.write(visible(text, lines=True))
+        return self.inner.write(visible(abridged(text), lines=True))
 
     def writelines(self, lines: Any) -> None:
         """Write several texts."""

@@ -52,17 +52,17 @@ def expect_unicode(path: str) -> None:
         raise InputError(f"{path!r}: this file name is not valid UTF-8", remedy="rename the file") from None
 
 
-def read_text(path: Path) -> str:
-    """The text of a UTF-8 file. Raises `InputError` when there is none to read."""
+def read_text(path: Path, most: int = MOST) -> str:
+    """The text of a UTF-8 file of at most so many bytes. Raises `InputError` when there is none to read."""
     try:
-        return read_regular(path, MOST).decode().replace("\r\n", "\n")
+        return read_regular(path, most).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#x}") from None
 
 
-def read_json(path: Path, shape: Shape, remedy: str = "") -> Any:
-    """The value in a JSON file, which has a shape. Raises `InputError`."""
-    found = parse_json(read_text(path), str(path), remedy)
+def read_json(path: Path, shape: Shape, remedy: str = "", most: int = MOST) -> Any:
+    """The value in a JSON file of at most so many bytes, which has a shape. Raises `InputError`."""
+    found = parse_json(read_text(path, most), str(path), remedy)
     why = misfit(found, shape)
     if why:
         raise InputError(f"{path}: {why}", remedy=remedy)

@@ -30,7 +30,8 @@ from streamproof_specs.flink.attempt_lines import (
     AttemptWording,
     in_partial_order,
 )
-from streamproof_specs.flink.clocks import REPORTED, Clocks
+from streamproof_specs.flink.clocks import REPORTED
+from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.task_lines import missing_debug_lines, never_received, unasked
 from streamproof_specs.task_attempt import SPEC
 
@@ -107,6 +108,7 @@ class Attempts:
     """The attempts of one job. `complete` says that the JobManager's log of the job is there from its beginning."""
 
     run: FlinkRun
+    heard: Heard
     job: str
     complete: bool
     outputs: Mapping[str, int] = field(default_factory=dict)
@@ -115,7 +117,6 @@ class Attempts:
     _wrong: dict[tuple[str, int], str] = field(default_factory=dict)
     _strange: dict[tuple[str, int], str] = field(default_factory=dict)
     """Lines of TaskManagers about attempts that these never received."""
-    _speaks: dict[str, set[str]] = field(default_factory=dict)
     _place: dict[str, str] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
     _suspended: set[Session] = field(default_factory=set)
@@ -125,10 +126,8 @@ class Attempts:
     """Processes whose logs speak of executions of the job."""
     _built: dict[str, Session] = field(default_factory=dict)
     """The JobMaster that built an execution graph."""
-    _clocks: Clocks = field(default_factory=Clocks)
     _begun: dict[str, int] = field(default_factory=dict)
-    """The place in each TaskManager's log by which all tasks that begin later were received: where it turns to the job's
-    JobMaster, or where a task is at work that was received."""
+    """See `Heard.begun`."""
 
     def tasks(self) -> Iterator[Task]:
         """One behaviour per attempt, in the order in which the attempts appear."""
@@ -140,22 +139,12 @@ class Attempts:
     def sampled(self) -> str | None:
         """Why a contradiction proves nothing, as several lines at DEBUG are missing; to be asked after the tasks."""
         tasks = {text: lines.tasks for text, lines in self._lines.items()}
-        return missing_debug_lines(tasks, self.run.of_job(self.job), self._speaks)
+        return missing_debug_lines(tasks, self.run.of_job(self.job), self.heard.speaks)
 
     # --- gathering
 
     def _gather(self) -> None:
-        received: set[tuple[str, str]] = set()
-        for event in self.run.events:
-            args = event.args
-            if event.event == "tm.submit":
-                received.add((event.process, args["attempt"]))
-            known = (event.process, args.get("attempt")) in received and args.get("new") == "INITIALIZING"
-            if known or (event.event == "tm.estjm" and args["job"] == self.job):
-                self._begun.setdefault(event.process, event.seq)
-            self._speaks.setdefault(event.process, set()).add(event.event)
-            if event.args.get("new") == "FAILED":
-                self._speaks[event.process].add(f"{event.event} FAILED")
+        self._begun = self.heard.begun(self.job)
         events = self.run.of_job(self.job)
         named = {(e.args["task"], e.args["subtask"]): e.args["vertex"] for e in events if e.event == "exec.transition"}
         vertices = {(task, vertex) for (task, _), vertex in named.items()}
@@ -190,10 +179,9 @@ class Attempts:
                     reader = args.get("by") or args.get("attempt")
                     if reader:
                         self._of(reader, None).tasks.setdefault(event.process, []).append(event)
-        self._clocks = Clocks.of(self.run.events)
         self._wrong |= contradictions(events, self.outputs)
         self._check_requests(events)
-        self._strange = dict(never_received(self.run, events, received, self._speaks))
+        self._strange = dict(never_received(self.run, events, self.heard.received, self.heard.speaks))
         self._wrong |= self._strange
         for lines in self._lines.values():
             self._wrong |= dict(unasked(f"{lines.name}#{lines.number}", lines.tasks.values()))
@@ -257,7 +245,7 @@ class Attempts:
         }
         if not self._watching(place, lines, watched):
             hidden |= OF_TASK
-        elif watched and not any("tm.submit" in self._speaks[p] for p in watched):
+        elif watched and not any("tm.submit" in self.heard.speaks[p] for p in watched):
             hidden |= {"receive"}
         if any(self._silent_on_failures(p) for p in watched):
             hidden |= {"crash"}
@@ -267,7 +255,7 @@ class Attempts:
             for p, es in sorted(watched.items())
         ]
         if own is not None or not lines.sessions:
-            speaking = {own[0]} if own else {p for p, s in self._speaks.items() if "exec.transition" in s}
+            speaking = {own[0]} if own else {p for p, s in self.heard.speaks.items() if "exec.transition" in s}
             silent = took_over or all(self._ends(p, known) for p in speaking)
             streams.append(Stream([self._held(wording, e) for e in masters], OF_MASTER, silent))
         streams += [
@@ -281,7 +269,7 @@ class Attempts:
 
     def _ends(self, process: str, events: Sequence[Event]) -> bool:
         """Whether a process's log may end before the last of these events that another one logged."""
-        return self._clocks.end(process) < self._clocks.latest(e for e in events if e.process != process)
+        return self.heard.clocks.end(process) < self.heard.clocks.latest(e for e in events if e.process != process)
 
     def _may_lack(self, events: Sequence[Event]) -> bool:
         """Whether lines about an attempt may be in a part of a rotated log that is missing: not if one file has them all."""
@@ -295,12 +283,12 @@ class Attempts:
         if first is None or first.event == "tm.submit":
             return True
         # Where the log begins with tasks at work, the line of the first of them may be in a part that is missing.
-        begun = self._begun.get(process, inf) < first.seq or "tm.submit" not in self._speaks[process]
+        begun = self._begun.get(process, inf) < first.seq or "tm.submit" not in self.heard.speaks[process]
         return first.args.get("old") == "CREATED" and begun
 
     def _silent_on_failures(self, process: str) -> bool:
         """Whether a log leaves out that tasks fail, which Flink says at WARN; a log of INFO lines alone lacks them all."""
-        said = self._speaks[process]
+        said = self.heard.speaks[process]
         return "tm.final FAILED" in said and "tm.transition FAILED" not in said
 
     def _watching(self, place: str | None, lines: _Lines, watched: Mapping[str, Sequence[Event]]) -> bool:
@@ -317,8 +305,8 @@ class Attempts:
         reported = [e for e in events if e.args.get("new") in REPORTED][:1]
         return bool(deployed) and any(
             process.tm == place
-            and "tm.transition" in self._speaks.get(name, ())
-            and self._clocks.covers(name, [*deployed[-1:], *reported])
+            and "tm.transition" in self.heard.speaks.get(name, ())
+            and self.heard.clocks.covers(name, [*deployed[-1:], *reported])
             for name, process in self.run.processes.items()
         )
 

@@ -21,7 +21,7 @@ from streamproof import action, require
 from streamproof.conformance.binding import Case, Demand, Move, Observation, Span, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.conformance.flink.records import Problem
+from streamproof.conformance.flink.records import Problem, Problems
 from streamproof.language.grounding import Rules
 from streamproof_models.credit_channel import BLOCKING, DATA, RecordedChannel
 from streamproof_specs.flink.credit_demands import head, says, there
@@ -95,7 +95,7 @@ class _End:
 
 def outlines(files: Sequence[Path]) -> tuple[list[Case], list[Event], list[Problem]]:
     """The channels of these files, their events by time, and what could not be read."""
-    problems: list[Problem] = []
+    problems = Problems()
     records: dict[str, list[Recorded]] = {}
     initial: dict[str, int] = {}
     numbers: dict[str, range] = {}

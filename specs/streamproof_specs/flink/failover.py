@@ -15,6 +15,7 @@ from streamproof.conformance.flink.records import problem_lines
 from streamproof.system import BOOL, InputError, System, Variable
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
+from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
 from streamproof_specs.flink.scope import damage, outside
 from streamproof_specs.flink.translate import DECISIONS, HIDDEN, Translator
@@ -53,16 +54,17 @@ class FlinkFailover:
         """One case per job. Raises `InputError` for logs that cannot be read and for another job's graph."""
         logged = read_run(run)
         given = None if job_graph is None else _given(logged, job_graph)
-        cases = tuple(_doubted(self._case(logged, job, given), logged) for job in logged.jobs)
+        heard = Heard.of(logged)
+        cases = tuple(_doubted(self._case(logged, heard, job, given), logged) for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
-    def _case(self, run: FlinkRun, job: str, given: RestJob | None) -> Case:
+    def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Case:
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
         graph, origin = self._graph(run, job, given)
         outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
-        followed = Attempts(run, job, not reasons.beginning, outputs)
+        followed = Attempts(run, heard, job, not reasons.beginning, outputs)
         attempts, sampled = tuple(followed.tasks()), followed.sampled
         title = run.jobs[job]
         try:

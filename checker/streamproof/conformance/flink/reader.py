@@ -177,7 +177,9 @@ class _Reader:
                 )
         if mixed:
             where = Path(mixed[0]).name
-            self.unsure[process] = f"the order of {where} is not known: the times of its lines fall as often as they rise"
+            self.unsure[process] = (
+                f"the order of {where} is not known: the times of its lines fall as often as they rise"
+            )
 
     def _reject(self, file: Path) -> None:
         """Report a file without anything of Flink's as a whole; what is wrong with its lines is of no interest."""

@@ -25,9 +25,8 @@ from streamproof.conformance.flink.graph import (
 )
 from streamproof.conformance.flink.identifiers import HEX
 from streamproof.conformance.flink.records import Problem
-from streamproof.system.bounded import read_regular
 from streamproof.system.errors import InputError
-from streamproof.system.reading import parse_json
+from streamproof.system.reading import read_json
 from streamproof.system.records import dataclass
 
 _REMEDY: Final = "give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
@@ -83,7 +82,7 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     these, for a file in which the API's silence was recorded.
     """
     file = str(path)
-    data = _load(Path(path))
+    data = read_json(Path(path), {}, _REMEDY, most=MOST_BYTES)
     answer = data.get("job", data)
     if isinstance(answer, str):
         raise NoAnswer(
@@ -152,15 +151,6 @@ def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], Non
             if job:
                 unreadable.setdefault(job, file)
     return unreadable | found
-
-
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        data = parse_json(read_regular(path, MOST_BYTES).decode(), str(path), _REMEDY)
-    except UnicodeDecodeError as error:
-        raise _refusal(str(path), f"not UTF-8 text: byte {error.start}", _REMEDY) from error
-    answers: dict[str, Any] = _expect(data, dict, "the whole", str(path))
-    return answers
 
 
 def _plan(data: Mapping[str, Any], answer: Mapping[str, Any], file: str) -> dict[str, Any]:

@@ -54,6 +54,7 @@ class FlinkRun:
     version: str | None = None
     unsure: Mapping[str, str] = field(default_factory=dict)
     excused: Mapping[str, str] = field(default_factory=dict)
+    _by_job: dict[str, tuple[Event, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def doubt(self, job: str, of: Mapping[str, str]) -> str | None:
         """The first reason in `unsure` or `excused` that concerns a job: its own, or that of a process with lines of it."""
@@ -66,7 +67,12 @@ class FlinkRun:
 
     def of_job(self, job: str) -> tuple[Event, ...]:
         """The events of one job, process by process."""
-        return tuple(event for event in self.events if event.trace == job)
+        if not self._by_job:
+            found: dict[str, list[Event]] = {}
+            for event in self.events:
+                found.setdefault(event.trace, []).append(event)
+            self._by_job.update((name, tuple(events)) for name, events in found.items())
+        return self._by_job.get(job, ())
 
     def _streams(self) -> list[list[Event]]:
         streams: dict[str, list[Event]] = {}

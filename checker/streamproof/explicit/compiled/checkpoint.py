@@ -12,6 +12,7 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from streamproof.explicit.compiled.mark import Mark
 from streamproof.explicit.found import Event
 from streamproof.system.errors import InputError, SystemFailure, UsageError
-from streamproof.system.files import CHECKPOINT, expect_writable, open_own, write
+from streamproof.system.files import CHECKPOINT, expect_writable, new_folders, open_own, write
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.reading import Shape, misfit, read_json, why_no_file
 
@@ -74,16 +75,25 @@ class Checkpoints:
         self._sums = [0, 0]
         """Running checksums of the two files."""
         self._lock: BinaryIO | None = None
-        if resume:
-            self._hold()
-            self._load()
-        else:
-            self._begin()
+        with new_folders([] if resume else [folder]):
+            try:
+                if resume:
+                    self._hold()
+                    self._load()
+                else:
+                    self._begin()
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         """Let other runs into the folder."""
         if self._lock is not None:
+            if os.fstat(self._lock.fileno()).st_size == 0:  # or it is somebody else's
+                with suppress(OSError):
+                    (self._folder / LOCK).unlink()
             self._lock.close()
+            self._lock = None
 
     def write(self, mark: Mark) -> None:
         """Bring the folder up to the state of the search that `mark` tells of."""
@@ -110,19 +120,25 @@ class Checkpoints:
         """Keep other runs out of the folder as long as this process lives. Raises `UsageError` when one is in it."""
         if not self._folder.is_dir():
             return
-        try:
-            # Nothing is ever written to it: whose file it is makes no difference.
-            self._lock = open_own(self._folder / LOCK, create=True)
-        except OSError as error:
-            raise SystemFailure(
-                f"{self._folder / LOCK} cannot be used: {error.strerror}", remedy="name another folder"
-            ) from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"another run writes its checkpoints to {self._folder}", remedy="name another folder"
-            ) from None
+        path = self._folder / LOCK
+        while self._lock is None:
+            try:
+                # Nothing is ever written to it: whose file it is makes no difference.
+                lock = open_own(path, create=True)
+            except OSError as error:
+                raise SystemFailure(f"{path} cannot be used: {error.strerror}", remedy="name another folder") from None
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.close()
+                raise UsageError(
+                    f"another run writes its checkpoints to {self._folder}", remedy="name another folder"
+                ) from None
+            with suppress(FileNotFoundError):  # a run that has just ended has removed it, or another one made it anew
+                if os.path.samestat(path.stat(), os.fstat(lock.fileno())):
+                    self._lock = lock
+                    return
+            lock.close()
 
     def _begin(self) -> None:
         """A small file that says that nothing is there yet, and empty files; raises `UsageError` over a checkpoint.
@@ -137,7 +153,6 @@ class Checkpoints:
                 remedy="go on from it with --resume, or name another folder, or remove it",
             )
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
             self._hold()
             if not path.exists():
                 for name in FILES:

@@ -1,0 +1,45 @@
+"""What the logs of a run say of its processes, whichever job a line is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from streamproof.conformance.flink.run import FlinkRun
+from streamproof_specs.flink.clocks import Clocks
+
+
+@dataclass(slots=True)
+class Heard:
+    """Gathered once for all jobs of a run: there may be as many jobs as lines."""
+
+    clocks: Clocks
+    received: set[tuple[str, str]] = field(default_factory=set)
+    """The attempts that TaskManagers received, each with the process."""
+    speaks: dict[str, set[str]] = field(default_factory=dict)
+    """The families of events of each process."""
+    _works: dict[str, int] = field(default_factory=dict)
+    _turns: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: FlinkRun) -> Heard:
+        """What all events of a run say."""
+        heard = cls(Clocks.of(run.events))
+        for event in run.events:
+            args, process = event.args, event.process
+            if event.event == "tm.submit":
+                heard.received.add((process, args["attempt"]))
+            elif event.event == "tm.estjm":
+                heard._turns.setdefault(args["job"], {}).setdefault(process, event.seq)
+            if args.get("new") == "INITIALIZING" and (process, args.get("attempt")) in heard.received:
+                heard._works.setdefault(process, event.seq)
+            speaks = heard.speaks.setdefault(process, set())
+            speaks.add(event.event)
+            if args.get("new") == "FAILED":
+                speaks.add(f"{event.event} FAILED")
+        return heard
+
+    def begun(self, job: str) -> dict[str, int]:
+        """The place in each TaskManager's log by which all tasks of a job that begin later were received: where it turns to
+        the job's JobMaster, or where a task is at work that was received."""
+        turns = self._turns.get(job, {})
+        return {**self._works, **{process: min(seq, self._works.get(process, seq)) for process, seq in turns.items()}}
