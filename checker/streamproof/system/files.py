@@ -210,7 +210,7 @@ def _failures(path: Path) -> Iterator[None]:
 
 @contextmanager
 def new_folders(wanted: Sequence[Path]) -> Iterator[None]:
-    """Make folders. Those that are new, and still empty, are removed when the block fails, or something here."""
+    """Make folders. Those that are new, and empty at the end of the block, are removed."""
     made: list[Path] = []
     try:
         for folder in dict.fromkeys(wanted):
@@ -219,11 +219,10 @@ def new_folders(wanted: Sequence[Path]) -> Iterator[None]:
                 folder.mkdir(parents=True, exist_ok=True)
             made += reversed(missing)
         yield
-    except BaseException:
+    finally:
         for folder in reversed(made):
             with suppress(OSError):
                 folder.rmdir()
-        raise
 
 
 def _expect_ours(path: Path, form: Form) -> None:
