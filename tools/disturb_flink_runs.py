@@ -469,11 +469,11 @@ def outcome(run: Path, seed: int, folder: Path) -> Outcome:
     copy.write(folder)
     found = validate_paths([folder])
     wrong = tuple(
-        f"{r['title']}: {r['reason']} ({(r['rejection'] or {}).get('file')}:{(r['rejection'] or {}).get('line')})"
-        for r in found
-        if r["verdict"] not in ("accepted", "inconclusive")
+        f"{v.title}: {v.reason} ({v.rejection.event.loc if v.rejection and v.rejection.event else None})"
+        for v in found
+        if v.answer not in ("accepted", "inconclusive")
     )
-    return Outcome(run.name, seed, done, tuple(r["verdict"] for r in found), wrong)
+    return Outcome(run.name, seed, done, tuple(v.answer for v in found), wrong)
 
 
 def outcomes(runs: Sequence[Path], copies: int, first: int = 0) -> Iterator[Outcome]:

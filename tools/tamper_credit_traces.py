@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance.binding import Plan
-from streamproof.conformance.validate import judge
+from streamproof.conformance import Event, Plan, judge
 from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.flink.credit_channel import channel_case, merged
 from streamproof_specs.flink.credit_records import Recorded, Recording, by_channel, read_recording, trace_runs
@@ -147,16 +146,18 @@ class Tampering:
         case = channel_case(channel, records, recording)
         events = tuple(merged([r for rs in records.values() for r in rs]))
         (verdict,) = judge(Plan("tampered", (case,), events), "credit_channel")
-        rejection = verdict["rejection"]
+        rejection = verdict.rejection
         if rejection is None:
-            return Outcome(False, False, "", verdict["verdict"])
-        place = f"{Path(rejection['file'] or '').name}:{rejection['line']} {rejection['event']}"
-        own = rejection["file"] == edit.record.event.file and rejection["line"] == edit.record.event.line
-        hit = own or (edit.removes and _soon(edit.record, rejection, records))
-        return Outcome(True, hit, place, rejection["message"])
+            return Outcome(False, False, "", verdict.answer)
+        event = rejection.event
+        if event is None:
+            return Outcome(True, False, "end of the record", rejection.message)
+        own = event.loc == edit.record.event.loc
+        hit = own or (edit.removes and _soon(edit.record, event, records))
+        return Outcome(True, hit, f"{Path(event.file or '').name}:{event.line} {event.event}", rejection.message)
 
 
-def _soon(record: Recorded, rejection: dict[str, Any], records: dict[str, list[Recorded]]) -> bool:
+def _soon(record: Recorded, rejected: Event, records: dict[str, list[Recorded]]) -> bool:
     """Whether no later record of the channel speaks of the removed one before the rejected one does.
 
     That is so for the next record in the same thread of the channel, for the one that contains it or follows it, and for
@@ -165,9 +166,9 @@ def _soon(record: Recorded, rejection: dict[str, Any], records: dict[str, list[R
     near = {r.event.line for r in mine[:8]} | {
         r.event.line for r in records.get(record.event.process, []) if record.begun <= r.done <= record.done
     }
-    if rejection["file"] == record.event.file:
-        return rejection["line"] in near
-    return rejection["event"] in ANSWERS.get(record.name, ())
+    if rejected.file == record.event.file:
+        return rejected.line in near
+    return rejected.event in ANSWERS.get(record.name, ())
 
 
 ANSWERS: dict[str, tuple[str, ...]] = {

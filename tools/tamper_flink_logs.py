@@ -21,11 +21,10 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from streamproof.conformance.events import Event
+from streamproof.conformance import Event, validate_paths
 from streamproof.conformance.flink import FlinkRun, graph_of, read_run
 from streamproof.conformance.flink.graph import producers_of
 from streamproof.conformance.flink.heads import read_head
-from streamproof.conformance.validate import validate_paths
 
 DECISIONS = ("failover.restart", "failover.global.restart")
 
@@ -503,11 +502,9 @@ def outcome(folder: Path, edit: Edit) -> Outcome:
                     stream.writelines(record.lines)
                     number += len(record.lines)
         verdict = validate_paths([target])[0]
-    rejection = verdict["rejection"]
-    place = (
-        None if rejection is None or rejection["file"] is None else (Path(rejection["file"]).name, rejection["line"])
-    )
-    return Outcome(edit, verdict["verdict"], place, frozenset(places), verdict["reason"] or "")
+    loc = verdict.rejection.event.loc if verdict.rejection and verdict.rejection.event else None
+    place = None if loc is None else (Path(loc.file).name, loc.line)
+    return Outcome(edit, verdict.answer, place, frozenset(places), verdict.reason or "")
 
 
 def table(outcomes: Iterable[Outcome]) -> str:

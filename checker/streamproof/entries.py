@@ -11,9 +11,12 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from streamproof.system.records import dataclass
+
+BINDINGS: Final = "streamproof.bindings"
+"""The group in which bindings of recorded runs register, each under the name of its model."""
 
 
 @dataclass(frozen=True, slots=True)

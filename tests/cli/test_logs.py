@@ -10,63 +10,56 @@ from typing import Any
 
 import pytest
 
+from streamproof.conformance import Candidate, Event, Recovery, Rejection, RunVerdict
+from streamproof.conformance.run_verdict import Answer
 from streamproof.system.errors import InputError
 
 RUNS = Path(__file__).parents[1] / "data" / "flink" / "logs.tar.xz"
 
 
-def record(run: str, verdict: str, **more: Any) -> dict[str, Any]:
-    """A verdict record as the validation gives it."""
-    return {
-        "schema": "streamproof.verdict/1",
-        "run": run,
-        "trace": "0dd71ca9",
-        "model": "failover",
-        "variant": None,
-        "parameters": {},
-        "verdict": verdict,
-        "reason": None,
-        "title": "word count",
-        "events": {"read": 12, "matched": 9, "ignored": 3, "unknown": 0},
-        "actions": {},
-        "model_actions": [],
-        "recoveries": [],
-        "rejection": None,
-        **more,
-    }
+def judged(run: str, answer: Answer, **more: Any) -> RunVerdict:
+    """A verdict as the validation gives it."""
+    usual: dict[str, Any] = {"trace": "0dd71ca9", "model": "failover", "title": "word count", "read": 12, "matched": 9}
+    return RunVerdict(run, answer=answer, **{**usual, **more})
 
 
-REJECTION = {
-    "index": 1,
-    "event": "task.switch",
-    "kind": "impossible",
-    "file": "runs/b/jobmanager.log",
-    "line": 311,
-    "at": "Source (1/4) switched from FAILED to RUNNING",
-    "message": "no state of the model allows this event",
-    "candidates": [{"action": "run(t=A)", "because": "s.status[t] == 'SCHEDULED'   because  s.status[A] = FAILED"}],
-    "expected": ["restart(k=0)"],
-    "nearest": "Source (1/4) switched from CREATED to SCHEDULED",
-    "states": 3,
-    "states_before": [
+REJECTION = Rejection(
+    1,
+    Event(
+        "0dd71ca9",
+        "jobmanager",
+        3,
+        "task.switch",
+        {"to": "RUNNING"},
+        file="runs/b/jobmanager.log",
+        line=311,
+    ),
+    "action",
+    "no state of the model allows this event",
+    (Candidate("run(t=A)", "s.status[t] == 'SCHEDULED'   because  s.status[A] = FAILED"),),
+    "Source (1/4) switched from CREATED to SCHEDULED",
+    ("restart(k=0)",),
+    3,
+    (
         {"status": "[A: FAILED, B: CREATED]", "job": "RUNNING", "failures_left": "0"},
         {"status": "[A: FAILED, B: CREATED]", "job": "RUNNING", "failures_left": "1"},
         {"status": "[A: FAILED, B: SCHEDULED]", "job": "RUNNING", "failures_left": "0"},
-    ],
-}
+    ),
+)
+RESTART = Recovery("2026-11-21T03:17:55.749", "A#0", None, 4)
 
 
 @pytest.fixture
 def validation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, Any]]]:
-    """Replaces the validation by the records given; returns the list of the calls it gets."""
+    """Replaces the validation by the verdicts given; returns the list of the calls it gets."""
     (folder / "runs").mkdir()
 
-    def replace(*records: dict[str, Any]) -> list[dict[str, Any]]:
+    def replace(*verdicts: RunVerdict) -> list[dict[str, Any]]:
         calls: list[dict[str, Any]] = []
 
-        def validate_paths(paths: Any, **options: Any) -> list[dict[str, Any]]:
+        def validate_paths(paths: Any, **options: Any) -> list[RunVerdict]:
             calls.append({"paths": paths, **options})
-            return list(records)
+            return list(verdicts)
 
         monkeypatch.setattr("streamproof.conformance.validate.validate_paths", validate_paths)
         return calls
@@ -83,9 +76,9 @@ def validation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., l
         (["error", "rejected", "inconclusive"], 161),
     ],
 )
-def test_exit_codes_of_validation(streamproof: Any, validation: Any, verdicts: list[str], code: int) -> None:
+def test_exit_codes_of_validation(streamproof: Any, validation: Any, verdicts: list[Answer], code: int) -> None:
     """A rejection counts most, then a run that could not be validated, then an inconclusive one."""
-    validation(*(record(f"r{at}", verdict) for at, verdict in enumerate(verdicts)))
+    validation(*(judged(f"r{at}", answer) for at, answer in enumerate(verdicts)))
     assert streamproof("validate", "runs").code == code
 
 
@@ -93,9 +86,9 @@ def test_verdicts_are_explained(streamproof: Any, validation: Any, golden: Calla
     """One line per job; under a rejection the event, the place in the log, the states before it, each
     candidate, and what would have fitted; notes on what was accepted are told too."""
     validation(
-        record("a", "accepted", recoveries=[{"number": 1}], reason="the log ends while the job is RUNNING"),
-        record("b", "rejected", rejection=REJECTION, reason=REJECTION["message"]),
-        record("b", "inconclusive", trace="11f0", reason="the log begins in the middle"),
+        judged("a", "accepted", recoveries=(RESTART,), reason="the log ends while the job is RUNNING"),
+        judged("b", "rejected", rejection=REJECTION, reason=REJECTION.message),
+        judged("b", "inconclusive", trace="11f0", reason="the log begins in the middle"),
     )
     done = streamproof("validate", "runs")
     assert (done.code, done.err) == (161, "")
@@ -103,13 +96,13 @@ def test_verdicts_are_explained(streamproof: Any, validation: Any, golden: Calla
 
 
 def test_verdicts_are_written_as_json(streamproof: Any, validation: Any) -> None:
-    """The document holds the records as they are."""
-    records = [record("a", "accepted"), record("b", "rejected", rejection=REJECTION)]
-    calls = validation(*records)
+    """The document holds the records of the verdicts."""
+    verdicts = [judged("a", "accepted"), judged("b", "rejected", rejection=REJECTION)]
+    calls = validation(*verdicts)
     done = streamproof("validate", "runs", "--json", "-", "--events", "events", "--format", "parquet")
     document = json.loads(done.out)
     assert (document["schema"], document["exit_code"]) == ("streamproof.validate/1", 161)
-    assert document["verdicts"] == records
+    assert document["verdicts"] == [verdict.record() for verdict in verdicts]
     assert calls[0]["paths"] == [Path("runs")]
     assert (calls[0]["model"], calls[0]["events_dir"], calls[0]["events_format"]) == (
         None,
@@ -140,7 +133,7 @@ def test_errors_of_the_validation_are_shown(streamproof: Any, folder: Path, monk
     """A file that is not what it should be ends with 2, nothing written."""
     (folder / "runs").mkdir()
 
-    def refuse(paths: Any, **options: Any) -> list[dict[str, Any]]:
+    def refuse(paths: Any, **options: Any) -> list[RunVerdict]:
         raise InputError("runs/plan.json is not a job graph", remedy="give the answer of /jobs/ID/plan")
 
     monkeypatch.setattr("streamproof.conformance.validate.validate_paths", refuse)

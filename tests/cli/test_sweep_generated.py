@@ -249,7 +249,7 @@ def test_the_table_has_the_sizes(streamproof: Any, words: Path) -> None:
         (["words.py", "-p", "word=u,d", "--max-operators", "3"],
          "--max-operators: reader has no axis that is generated", "give a parameter values with -p"),
         (["words.py", "--variants", "doubled,quick"], "reader has no variant 'quick'", "its variants: doubled, slow"),
-        (["counter.py", "--topology", "nested"], "counter has no parameter 'topology'", "its parameters: limit"),
+        (["counter.py", "--topology", "nested"], "no such option --topology", "streamproof sweep --help explains"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_message(
@@ -262,16 +262,21 @@ def test_wrong_usage_is_one_message(
     assert then.strip().startswith(remedy)
 
 
-def test_topology_is_short_for_a_parameter(streamproof: Any, folder: Path) -> None:
-    """Every verb that takes parameters takes it; a model without such a parameter says so."""
-    done = streamproof("check", "baton", "--topology", "self-loop", "-q", "--json", "-")
+@pytest.mark.parametrize("words", [("--topology", "self-loop"), ("--topology=self-loop",)])
+def test_a_parameter_is_an_option_too(streamproof: Any, folder: Path, words: tuple[str, ...]) -> None:
+    """Every verb that takes parameters takes it; a model without such a parameter has no such option."""
+    done = streamproof("check", "baton", *words, "-q", "--json", "-")
     assert json.loads(done.out)["parameters"]["topology"] == "self-loop"
     assert json.loads(done.out)["reproduce"] == "streamproof check baton -p topology=self-loop"
+    done = streamproof("check", "baton", "-p", "topology=loop", *words)
+    assert (done.code, done.err.splitlines()[0]) == (2, "streamproof: error: the parameter topology is given 2 times")
+    assert streamproof("check", "baton", "--topology").err.startswith("streamproof: error: option '-p' requires an arg")
+    assert streamproof("check", "--topology", "loop").err.startswith("streamproof: error: no such option --topology\n")
     for verb in (["check"], ["simulate"], ["prove"], ["export", "--format", "dot", "--out", "x.dot"], ["sweep"]):
         refused = streamproof(*verb, "counter.py", "--topology", "nested")
         assert (refused.code, refused.err.splitlines()[0]) == (
             2,
-            "streamproof: error: counter has no parameter 'topology'",
+            "streamproof: error: no such option --topology",
         )
 
 

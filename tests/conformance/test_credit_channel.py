@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from streamproof.conformance.events import read_events
-from streamproof.conformance.validate import models_for, validate_paths
-from streamproof.system import InputError
+from streamproof.conformance.validate import bindings_for, validate_paths
+from streamproof.system import InputError, UsageError
 from streamproof_specs.flink.credit_channel import BINDING
+from streamproof_specs.flink.failover import FlinkFailover
 
 RUNS = {
     "a-2x2-e2-f3-slow": (4, 1203),
@@ -35,7 +36,7 @@ RUNS = {
 
 def verdicts(path: Path) -> list[dict[str, Any]]:
     """The records of the channels under a path."""
-    return validate_paths([path], model="credit_channel")
+    return [verdict.record() for verdict in validate_paths([path], model="credit_channel")]
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))
@@ -90,11 +91,26 @@ def test_a_run_without_traces_is_inconclusive(flink_credit: Path) -> None:
 def test_models_are_told_from_the_files(flink_credit: Path, flink_logs: Path, tmp_path: Path) -> None:
     """Logs are held against failover, traces against the channel, a folder with both against both."""
     run = flink_credit / "k-2x2-e2-f3-batch"
-    assert models_for(run) == ["failover", "credit_channel"]
-    assert models_for(flink_logs / "a-pipelined-1") == ["failover"]
+    assert list(bindings_for(run)) == ["failover", "credit_channel"]
+    assert list(bindings_for(flink_logs / "a-pipelined-1")) == ["failover"]
     shutil.copy(run / "taskmanager-1.trace.jsonl", tmp_path)
-    assert models_for(tmp_path) == ["credit_channel"]
-    assert models_for(tmp_path / "taskmanager-1.trace.jsonl") == ["credit_channel"]
+    assert list(bindings_for(tmp_path)) == ["credit_channel"]
+    assert list(bindings_for(tmp_path / "taskmanager-1.trace.jsonl")) == ["credit_channel"]
+
+
+def test_the_default_binding_reads_what_none_recognises(flink_credit: Path, tmp_path: Path) -> None:
+    """Also where a job graph is given, whatever else is there; without a default, the models are named."""
+    (tmp_path / "notes.txt").write_text("nothing\n")
+    assert list(bindings_for(tmp_path)) == ["failover"]
+    assert list(bindings_for(flink_credit / "k-2x2-e2-f3-batch", with_graph=True)) == ["failover"]
+
+
+def test_without_a_default_binding_the_models_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that no binding recognises is refused with what to do."""
+    monkeypatch.setattr(FlinkFailover, "default", False)
+    with pytest.raises(UsageError, match="no binding recognises") as caught:
+        bindings_for(tmp_path)
+    assert caught.value.remedy == "name a model with --model: credit_channel, failover"
 
 
 # --- tampering

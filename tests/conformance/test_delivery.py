@@ -35,13 +35,13 @@ def run(flink_logs: Path, tmp_path: Path) -> Path:
 
 def verdict(run: Path) -> tuple[str, str]:
     """The verdict on the only job of a run, and the reason."""
-    (record,) = validate_paths([run])
-    return record["verdict"], record["reason"] or ""
+    (found,) = validate_paths([run])
+    return found.answer, found.reason or ""
 
 
 def verdicts(run: Path) -> list[str]:
     """The verdicts on the jobs or channels of a run, sorted."""
-    return sorted(record["verdict"] for record in validate_paths([run]))
+    return sorted(found.answer for found in validate_paths([run]))
 
 
 def change(run: Path, tool: ModuleType, edit: Callable[[Records], Records], *names: str) -> None:
@@ -104,7 +104,7 @@ def test_a_global_failure_that_two_jobs_may_have_had_leaves_them_open(flink_more
         lines += [raw, again] if again != raw or b"global failure." in raw else [raw]
     (tmp_path / "jobmanager.log").write_bytes(b"".join(lines))
     found = validate_paths([tmp_path])
-    assert [r["verdict"] for r in found] == ["inconclusive", "inconclusive"]
+    assert [v.answer for v in found] == ["inconclusive", "inconclusive"]
 
 
 # --- repetitions

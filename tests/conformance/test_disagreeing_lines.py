@@ -57,5 +57,5 @@ def test_a_line_that_disagrees_is_rejected(kind: str, flink_logs: Path, tmp_path
     assert found
     file.write_text(text[: found.start()] + found.expand(changed) + text[found.end() :])
     (verdict,) = validate_paths([run])
-    assert verdict["verdict"] == "rejected"
-    assert REASONS[kind] in verdict["reason"]
+    assert verdict.answer == "rejected"
+    assert REASONS[kind] in (verdict.reason or "")

@@ -40,7 +40,7 @@ VERDICTS: dict[str, list[tuple[str, int, str | None]]] = {
 
 def judged(folder: Path, model: str = "failover") -> list[dict[str, Any]]:
     """The verdict records of a run."""
-    return validate_paths([folder], model=model)
+    return [verdict.record() for verdict in validate_paths([folder], model=model)]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def tool(tool_module: Any) -> ModuleType:
 @cache
 def undisturbed(run: Path) -> list[str]:
     """The verdicts on a run as it was recorded."""
-    return sorted(r["verdict"] for r in validate_paths([run]))
+    return sorted(v.answer for v in validate_paths([run]))
 
 
 def wrong(tool: ModuleType, runs: list[Path], copies: int, seed: int) -> list[str]:
@@ -89,7 +89,7 @@ def changed(run: Path, folder: Path) -> Path:
 
 def verdicts(run: Path) -> list[str]:
     """The verdicts of the jobs or channels of a run, sorted."""
-    return sorted(r["verdict"] for r in validate_paths([run]))
+    return sorted(v.answer for v in validate_paths([run]))
 
 
 def test_an_older_part_of_a_jobmanagers_log_that_ends_within_a_line_leaves_the_job_open(
@@ -102,8 +102,10 @@ def test_an_older_part_of_a_jobmanagers_log_that_ends_within_a_line_leaves_the_j
     (run / "jobmanager.log.1").write_bytes(b"".join(lines[:middle])[:-20])
     (run / "jobmanager.log").write_bytes(b"".join(lines[middle + 40 :]))
     (verdict,) = validate_paths([run])
-    assert verdict["verdict"] == "inconclusive"
-    assert f"a part of the JobManager's rotated log is cut (line {middle} of jobmanager.log.1)" in verdict["reason"]
+    assert verdict.answer == "inconclusive"
+    assert f"a part of the JobManager's rotated log is cut (line {middle} of jobmanager.log.1)" in (
+        verdict.reason or ""
+    )
 
 
 def test_attempts_within_a_gap_of_a_taskmanagers_log_are_not_missed(flink_logs: Path, tmp_path: Path) -> None:

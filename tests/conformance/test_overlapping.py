@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from streamproof import Model, Queue, Range, State, action, require
-from streamproof.conformance.binding import Demand, Move, Observation, Span, Task
+from streamproof.conformance.binding import Constraint, Move, Observation, Span, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.language.grounding import Rules
@@ -55,8 +55,8 @@ class Process:
     def span(self, opens: int, closes: int, *moves: Move, reads: int | None = None, waits: bool = False) -> Span:
         """What took place between two moments; `reads` is the number seen afterwards."""
         event = Event("t", self.name, closes, "call")
-        seen = Demand(lambda look: f"{look('value')} is there", lambda look: look("value") == reads)
-        message = Demand("nothing was sent", lambda look: bool(look("wire")))
+        seen = Constraint(lambda look: f"{look('value')} is there", lambda look: look("value") == reads)
+        message = Constraint("nothing was sent", lambda look: bool(look("wire")))
         observation = Observation(
             event, (tuple(moves),), () if reads is None else (seen,), awaits=message if waits else None
         )

@@ -29,8 +29,8 @@ def rewritten(run: Path, channel: str, change: Callable[[Line], list[Line]]) -> 
             found += change(r) if r["trace"] == channel else [r]
         found.sort(key=lambda r: r["seq"])
         file.write_text("".join(json.dumps(r) + "\n" for r in found))
-    (record,) = [r for r in validate_paths([run], model="credit_channel") if r["trace"] == channel]
-    return record
+    (verdict,) = [v for v in validate_paths([run], model="credit_channel") if v.trace == channel]
+    return verdict.record()
 
 
 def like(record: Line, event: str, begins: int, *without: str) -> Line:

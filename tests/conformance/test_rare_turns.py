@@ -28,8 +28,8 @@ def copied(flink_live: Path, tmp_path: Path) -> Callable[[str], Path]:
 
 def judged(folder: Path) -> dict[str, Any]:
     """The verdict on the only job of a run."""
-    (record,) = validate_paths([folder], model="failover")
-    return record
+    (verdict,) = validate_paths([folder], model="failover")
+    return verdict.record()
 
 
 def lines_of(file: Path) -> list[str]:

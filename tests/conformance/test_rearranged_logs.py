@@ -29,7 +29,7 @@ def run(flink_logs: Path, tmp_path: Path) -> Path:
 
 def verdicts(run: Path) -> list[str]:
     """The verdicts of the jobs of a run."""
-    return sorted(r["verdict"] for r in validate_paths([run]))
+    return sorted(v.answer for v in validate_paths([run]))
 
 
 def edit(run: Path, change: Edit) -> None:
@@ -202,9 +202,9 @@ def test_an_order_that_nothing_tells_leaves_the_job_open(run: Path) -> None:
     for n, name in enumerate((log, f"{log}.1", f"{log}.2"), 1):
         Path(name).write_bytes(b"2026-11-21 03:18:00 INFO  library.Part [] - %d\n" % n + line)
     edit(run, lambda data: data.replace(b"10 tasks will be restarted", b"9 tasks will be restarted"))
-    (record,) = validate_paths([run])
-    assert record["verdict"] == "inconclusive"
-    assert record["reason"].startswith("the order of the log of taskmanager-9 is not known: ")
+    (verdict,) = validate_paths([run])
+    assert verdict.answer == "inconclusive"
+    assert (verdict.reason or "").startswith("the order of the log of taskmanager-9 is not known: ")
 
 
 @pytest.mark.parametrize("what", ["jobmanager", "taskmanager-1"])

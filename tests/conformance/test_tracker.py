@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from streamproof import Array, Model, Range, State, action, invariant, require
-from streamproof.conformance.binding import Demand, Look, Move, Observation, Stream, Task
+from streamproof.conformance.binding import Constraint, Move, Observation, StateReader, Stream, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.tracker import Tracked, Tracker
 
@@ -73,7 +73,7 @@ def light(lamp: str, **rest: object) -> Move:
 
 def follow(*observations: Observation, hidden: Sequence[str] = (), limit: int = 100) -> Tracked:
     """Follows observations through the lamps."""
-    return Tracker(Task("t", Lamps.system(), observations, frozenset(hidden)), limit).run()
+    return Tracker(Task("t", Lamps.system(), (Stream(observations),), frozenset(hidden)), limit).run()
 
 
 def test_a_log_of_enabled_actions_is_accepted() -> None:
@@ -127,8 +127,8 @@ def test_an_optional_move_is_skipped_where_it_is_not_enabled() -> None:
 
 def test_demands_are_held_against_the_states_before_and_after() -> None:
     """Only the lamp that the event saw dark before and lit after can be meant."""
-    before = Demand("a must be dark", lambda look: look("lit", "a") == 0)
-    demand = Demand("b must be lit", lambda look: look("lit", "b") == 1)
+    before = Constraint("a must be dark", lambda look: look("lit", "a") == 0)
+    demand = Constraint("b must be lit", lambda look: look("lit", "b") == 1)
     either = [light("a")], [light("b")]
     assert follow(seen(*either, demands=(demand,), before=(before,))).final == (((0, 1), 0),)
     rejection = follow(seen([light("a")]), seen([light("b")], seq=1, before=(before,))).rejection
@@ -138,7 +138,7 @@ def test_demands_are_held_against_the_states_before_and_after() -> None:
 
 def test_a_demand_speaks_of_the_state_and_says_what_would_have_done() -> None:
     """Text and replacement are made from the state in which the demand fails."""
-    count = Demand(
+    count = Constraint(
         lambda look: f"{sum(look('lit'))} lamps are lit, not 2",
         lambda look: sum(look("lit")) == 2,
         lambda look: f"{sum(look('lit'))} lamps",
@@ -173,22 +173,27 @@ def test_too_many_possible_states_are_no_verdict() -> None:
 def test_a_run_that_ends_in_a_bad_state_is_rejected() -> None:
     """The log fits the machine, but every state that it can end in breaks an invariant."""
     both = (seen([light("a")]), seen([light("b")], seq=1))
-    rejection = Tracker(Task("t", Ends.system(variant="ends"), both)).run().rejection
+    rejection = Tracker(Task("t", Ends.system(variant="ends"), (Stream(both),))).run().rejection
     assert rejection is not None
     assert (rejection.kind, rejection.event, rejection.index) == ("property", None, 2)
     assert rejection.message == "the run ends in a state that breaks the invariant not_both"
-    assert Tracker(Task("t", Ends.system(variant="ends"), both, frozenset({"blow"}))).run().accepted
+    assert Tracker(Task("t", Ends.system(variant="ends"), (Stream(both),), frozenset({"blow"}))).run().accepted
 
 
-def test_the_binding_hears_of_the_states_after_an_accepted_event() -> None:
-    """It is told all of them, and nothing about an event that was rejected."""
-    told: list[list[tuple[int, ...]]] = []
+def test_states_after_an_accepted_event_are_read() -> None:
+    """In all of them, by position of the event, each value once; nothing is read after an event that was rejected."""
 
-    def then(looks: Sequence[Look]) -> None:
-        told.append([look("lit") for look in looks])
+    def lit(look: StateReader) -> tuple[int, ...]:
+        found: tuple[int, ...] = look("lit")
+        return found
 
-    follow(seen([light("a")], [light("b")], then=then), seen([Move("mend")], seq=1, then=then))
-    assert told == [[(1, 0), (0, 1)]]
+    tracked = follow(
+        seen([light("a")], [light("b")], reads=lit),
+        seen([], seq=1),
+        seen([], seq=2, reads=lambda look: sum(lit(look))),
+        seen([Move("mend")], seq=3, reads=lit),
+    )
+    assert tracked.readings == {0: ((1, 0), (0, 1)), 2: (1,)}
 
 
 # --- several processes

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from streamproof.conformance.binding import Move, Observation, Task
+from streamproof.conformance.binding import Move, Observation, Stream, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.tracker import Tracked, Tracker
 from streamproof.system import EvaluationError, Instance, Interpreter, State, System
@@ -29,7 +29,7 @@ def follow(system: System, log: Sequence[Step], hidden: frozenset[str]) -> Track
         Observation(Event("t", "p", at, action), ((Move(action, dict(args)),),))
         for at, (action, args) in enumerate(log)
     ]
-    return Tracker(Task("t", system, observations, hidden)).run()
+    return Tracker(Task("t", system, (Stream(observations),), hidden)).run()
 
 
 def explained(system: System, log: Sequence[Step], hidden: frozenset[str]) -> int:

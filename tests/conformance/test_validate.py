@@ -43,8 +43,8 @@ Edit = Callable[[str], str | None]
 
 def only(path: Path, **options: Any) -> dict[str, Any]:
     """The verdict on a run with one job."""
-    (record,) = validate_paths([path], **{"model": "failover", **options})
-    return record
+    (verdict,) = validate_paths([path], **{"model": "failover", **options})
+    return verdict.record()
 
 
 def edited(run: Path, target: Path, edit: Edit, *, files: str = "*.log", rest: bool = True) -> Path:
@@ -132,7 +132,7 @@ def test_restart_sets_are_named(flink_logs: Path) -> None:
 
 def test_jobs_of_one_cluster_get_a_verdict_each(flink_more: Path) -> None:
     """Two jobs ran side by side, logged at INFO; the REST answers give their graphs."""
-    records = validate_paths([flink_more / "info2"])
+    records = [verdict.record() for verdict in validate_paths([flink_more / "info2"])]
     assert [(r["title"].partition(" ")[0], r["verdict"]) for r in records] == [("one", "accepted"), ("two", "accepted")]
 
 
@@ -280,7 +280,7 @@ def test_events_are_in_a_file_called_as_the_run(flink_logs: Path, tmp_path: Path
     run = edited(flink_logs / "f-clean-batch-1", tmp_path / "my runs", lambda line: line)
     named = run.rename(run.parent / "first run (ok)")
     (verdict,) = validate_paths([named], events_dir=tmp_path / "events")
-    assert [path.stem for path in (tmp_path / "events").iterdir()] == [verdict["run"]] == ["first run (ok)"]
+    assert [path.stem for path in (tmp_path / "events").iterdir()] == [verdict.run] == ["first run (ok)"]
 
 
 def test_an_early_consumer_is_told_in_flinks_words(flink_logs: Path, tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_graph_of_one_of_several_jobs_is_used_for_it(flink_more: Path) -> None
     """The other job's graph comes from where it came before."""
     graph = next((flink_more / "info2").glob("rest-*.json"))
     job = json.loads(graph.read_text())["jid"]
-    titles = {r["trace"]: r["title"] for r in validate_paths([flink_more / "info2"], job_graph=graph)}
+    titles = {v.trace: v.title for v in validate_paths([flink_more / "info2"], job_graph=graph)}
     assert titles.pop(job).endswith(" (job graph given)")
     assert [title.partition(" ")[2] for title in titles.values()] == ["(job graph from the REST answer)"]
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.pipeline import validate_many
 from streamproof.pipeline.records import verdict_row
 from streamproof.system.errors import InputError, UsageError
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def accepted(path: Path, trace: str = "") -> RunVerdict:
+    """The verdict on a run that is accepted."""
+    return RunVerdict(path.name, trace, "failover", "accepted")
 
 
 def test_records_come_back_in_the_order_of_the_runs(tmp_path: Path) -> None:
@@ -23,52 +29,48 @@ def test_records_come_back_in_the_order_of_the_runs(tmp_path: Path) -> None:
         (tmp_path / f"run-{number}").mkdir()
         (tmp_path / f"run-{number}" / "jobs").write_text("x" * number)
 
-    def judge(path: Path) -> list[dict[str, Any]]:
-        return [{"run": path.name, "trace": str(job)} for job in range(len((path / "jobs").read_text()))]
+    def judge(path: Path) -> list[RunVerdict]:
+        return [accepted(path, str(job)) for job in range(len((path / "jobs").read_text()))]
 
     runs = [tmp_path / f"run-{number}" for number in (3, 0, 1)]
-    assert validate_many(runs, judge) == [
-        {"run": "run-3", "trace": "0"},
-        {"run": "run-3", "trace": "1"},
-        {"run": "run-3", "trace": "2"},
-        {"run": "run-1", "trace": "0"},
-    ]
+    found = [(verdict.run, verdict.trace) for verdict in validate_many(runs, judge)]
+    assert found == [("run-3", "0"), ("run-3", "1"), ("run-3", "2"), ("run-1", "0")]
 
 
 def test_a_run_that_raises_becomes_an_error_and_costs_no_other(tmp_path: Path) -> None:
     """The record of a failed run is a complete one, which `report` can read."""
 
-    def judge(path: Path) -> dict[str, Any]:
+    def judge(path: Path) -> list[RunVerdict]:
         if path.name == "bad":
             raise ValueError("no job in this log")
-        return {"run": path.name, "verdict": "accepted"}
+        return [accepted(path)]
 
     good, bad = validate_many([tmp_path / "good", tmp_path / "bad"], judge)
-    assert good == {"run": "good", "verdict": "accepted"}
-    assert (bad["run"], bad["verdict"], bad["reason"]) == ("bad", "error", "ValueError: no job in this log")
-    assert verdict_row(bad)[0] == "bad"
+    assert good == accepted(tmp_path / "good")
+    assert (bad.run, bad.answer, bad.reason) == ("bad", "error", "ValueError: no job in this log")
+    assert verdict_row(bad.record())[0] == "bad"
 
 
 def test_a_killed_worker_is_started_again_and_costs_no_other_run(tmp_path: Path) -> None:
     """A run on which a worker dies once is validated again; one on which it always dies has an error that says so."""
 
-    def judge(path: Path) -> dict[str, Any]:
+    def judge(path: Path) -> list[RunVerdict]:
         (path.parent / f"{path.name}-{os.getpid()}").touch()
         tries = len(list(path.parent.glob(f"{path.name}-*")))
         if path.name == "always" or (path.name == "once" and tries == 1):
             os.kill(os.getpid(), signal.SIGKILL)
-        return {"run": path.name, "verdict": "accepted"}
+        return [accepted(path)]
 
-    records = validate_many([tmp_path / name for name in ("a", "always", "once", "b")], judge)
-    assert [record["run"] for record in records] == ["a", "always", "once", "b"]
-    assert [record["verdict"] for record in records] == ["accepted", "error", "accepted", "accepted"]
-    assert records[1]["reason"] == "the process that validated it died 3 times; it may have run out of memory"
+    verdicts = validate_many([tmp_path / name for name in ("a", "always", "once", "b")], judge)
+    assert [verdict.run for verdict in verdicts] == ["a", "always", "once", "b"]
+    assert [verdict.answer for verdict in verdicts] == ["accepted", "error", "accepted", "accepted"]
+    assert verdicts[1].reason == "the process that validated it died 3 times; it may have run out of memory"
 
 
 def test_wrong_input_is_the_callers_mistake_and_no_record(tmp_path: Path) -> None:
     """What the validation refuses as input is raised as it would be without Spark, with what to do."""
 
-    def judge(path: Path) -> dict[str, Any]:
+    def judge(path: Path) -> list[RunVerdict]:
         raise InputError(f"{path.name}: no log was found", remedy="name a folder of logs")
 
     with pytest.raises(UsageError) as caught:
@@ -78,18 +80,22 @@ def test_wrong_input_is_the_callers_mistake_and_no_record(tmp_path: Path) -> Non
 
 def test_a_record_that_is_no_json_is_an_error_of_its_run(tmp_path: Path) -> None:
     """What cannot be written to a file later fails where it was made."""
-    (record,) = validate_many([tmp_path / "r"], lambda path: {"run": path.name, "rate": float("nan")})
-    assert record["verdict"] == "error"
-    assert record["reason"].startswith("ValueError: Out of range float values are not JSON compliant")
+
+    def judge(path: Path) -> list[RunVerdict]:
+        return [replace(accepted(path), read=float("nan"))]  # type: ignore[arg-type]
+
+    (verdict,) = validate_many([tmp_path / "r"], judge)
+    assert verdict.answer == "error"
+    assert (verdict.reason or "").startswith("ValueError: Out of range float values are not JSON compliant")
 
 
 def test_a_function_that_cannot_travel_is_refused_before_spark_sees_it(tmp_path: Path) -> None:
     """A lock, an open file or a solver held by the function is the caller's mistake, said as such."""
     lock = threading.Lock()
 
-    def judge(path: Path) -> dict[str, Any]:
+    def judge(path: Path) -> list[RunVerdict]:
         with lock:
-            return {"run": path.name}
+            return [accepted(path)]
 
     with pytest.raises(UsageError, match=r"judge cannot be sent to Spark workers: .*lock"):
         validate_many([tmp_path], judge)
@@ -97,4 +103,4 @@ def test_a_function_that_cannot_travel_is_refused_before_spark_sees_it(tmp_path:
 
 def test_no_runs_no_records() -> None:
     """Nothing to do is done without Spark."""
-    assert validate_many([], lambda path: {}, master="spark://nowhere:1") == []
+    assert validate_many([], lambda path: [], master="spark://nowhere:1") == []

@@ -98,7 +98,7 @@ def select(
             raise unknown(f"{target.name} has no size", size, cls.sizes, "its sizes")
         given.update(cls.sizes[size])
         options += ["--size", size]
-    for text in parameters:
+    for text in expect_once(parameters):
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f"-p {text}: no value", remedy="write -p name=value")
@@ -138,22 +138,8 @@ def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:
     return decorate
 
 
-def topology_option(function: F) -> F:
-    """`--topology NAME`, which is short for `-p topology=NAME`."""
-
-    @functools.wraps(function)
-    def called(*args: Any, topology: str | None, parameters: Sequence[str], **given: Any) -> Any:
-        more = () if topology is None else (f"topology={topology}",)
-        return function(*args, parameters=expect_once((*parameters, *more)), **given)
-
-    return click.option(
-        "--topology", metavar="NAME", help="Short for -p topology=NAME, of models that run on a job graph."
-    )(cast(F, called))
-
-
 def model_options(function: F) -> F:
     """The argument MODEL and the options that choose a variant and its parameters."""
-    function = topology_option(function)
     for decorate in (
         click.option(
             "-p",
@@ -161,7 +147,7 @@ def model_options(function: F) -> F:
             metavar="NAME=VALUE",
             multiple=True,
             shell_complete=completing.parameters,
-            help="Set one parameter; may be repeated.",
+            help="Set one parameter; may be repeated. --NAME VALUE is short for it.",
         ),
         click.option(
             "--size",

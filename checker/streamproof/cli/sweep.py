@@ -18,7 +18,7 @@ from streamproof.cli import completing
 from streamproof.cli.answer import DEFAULT_OUT
 from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import json_option, property_option, timeout_option, topology_option
+from streamproof.cli.selection import expect_once, json_option, property_option, timeout_option
 from streamproof.cli.sweep_bounds import bound_options
 from streamproof.cli.sweep_run import POINTS, Run
 from streamproof.cli.verbs import Option, Verb
@@ -57,7 +57,6 @@ TIMEOUT = 300.0
 @click.option(
     "--size", metavar="small|medium|large", shell_complete=completing.sizes, help="Parameters that do not vary."
 )
-@topology_option
 @click.option(
     "-p",
     "parameters",
@@ -137,7 +136,7 @@ def command(
         raise UsageError("--master is of --spark", remedy="add --spark")
     variants = (*variants, *(listed.split(",") if listed else ()))
     asked = {name: value for name, value in bounds.items() if value is not None}
-    plan = plan_of(model, variants, size, parameters, properties, asked)
+    plan = plan_of(model, variants, size, expect_once(parameters), properties, asked)
     kinds = properties_of(plan)
     expect_json_writable(json_to, "streamproof.sweep/1")
     folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -20,9 +20,12 @@ from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import expect_writable
 from streamproof.traces.lines import BLANK, Line, Span, Style, line
 
+if TYPE_CHECKING:
+    from streamproof.conformance.run_verdict import Answer, Rejection, RunVerdict
+
 SCHEMA = "streamproof.validate/1"
 
-_STYLES: dict[str, Style] = {"accepted": "good", "rejected": "failed", "inconclusive": "new", "error": "failed"}
+_STYLES: dict[Answer, Style] = {"accepted": "good", "rejected": "failed", "inconclusive": "new", "error": "failed"}
 
 
 class _Runs(click.Path):
@@ -31,6 +34,17 @@ class _Runs(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, or the pattern as it stands."""
         return Path(value) if any(c in str(value) for c in "*?[") else super().convert(value, param, ctx)
+
+
+class _Model(click.Option):
+    """An option whose help names the models that have a binding."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option and its help."""
+        from streamproof.entries import BINDINGS, every
+
+        self.help = (self.help or "").format(", ".join(every(BINDINGS)) or "none is installed")
+        return super().get_help_record(ctx)
 
 
 LONGEST = 240
@@ -45,7 +59,7 @@ LONGEST = 240
 )
 @click.argument("paths", nargs=-1, required=True, type=_Runs(path_type=Path, exists=True))
 @click.option(
-    "--model", metavar="NAME", help="The protocol to hold them against: failover, credit_channel. Default: as recorded."
+    "--model", cls=_Model, metavar="NAME", help="The protocol to hold them against: {}. Default: as recorded."
 )
 @click.option(
     "--job-graph", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Job graph, if not found."
@@ -85,75 +99,74 @@ def command(
         expect_writable(events, None)
     one = partial(_one, model=model, job_graph=job_graph, events_dir=events, events_format=form)
     with Status() as status:
-        records = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
-    if not records:
+        verdicts = _on_spark(paths, one, master, status) if master else _here(paths, one, status)
+    if not verdicts:
         raise InputError("no run was found", remedy="name folders that hold the logs of runs")
     if json_to is not None:
-        document = {"schema": SCHEMA, "version": __version__, "exit_code": int(_code(records)), "verdicts": records}
+        records = [verdict.record() for verdict in verdicts]
+        document = {"schema": SCHEMA, "version": __version__, "exit_code": int(_code(verdicts)), "verdicts": records}
         write_json(document, json_to)
-    print_lines(_lines(records), people(json_to))
-    return _code(records)
+    print_lines(_lines(verdicts), people(json_to))
+    return _code(verdicts)
 
 
-def _one(path: Path, status: Status | None = None, **options: Any) -> list[dict[str, Any]]:
-    """The verdict records of the runs under one path."""
+def _one(path: Path, status: Status | None = None, **options: Any) -> list[RunVerdict]:
+    """The verdicts of the runs under one path."""
     from streamproof.conformance.validate import validate_paths
 
     return validate_paths([path], on_progress=status, **options)
 
 
-def _here(paths: Sequence[Path], one: partial[list[dict[str, Any]]], status: Status) -> list[dict[str, Any]]:
-    return [record for path in paths for record in one(path, status=status)]
+def _here(paths: Sequence[Path], one: partial[list[RunVerdict]], status: Status) -> list[RunVerdict]:
+    return [verdict for path in paths for verdict in one(path, status=status)]
 
 
-def _on_spark(
-    paths: Sequence[Path], one: partial[list[dict[str, Any]]], master: str, status: Status
-) -> list[dict[str, Any]]:
+def _on_spark(paths: Sequence[Path], one: partial[list[RunVerdict]], master: str, status: Status) -> list[RunVerdict]:
     from streamproof.pipeline.session import LOCAL
     from streamproof.pipeline.validate import validate_many
 
     return validate_many(paths, partial(_from, Path.cwd(), one), master or LOCAL, status)
 
 
-def _from(folder: Path, one: partial[list[dict[str, Any]]], path: Path) -> list[dict[str, Any]]:
-    """On a worker: the records of a path as it was given, which is relative to the folder of the program."""
+def _from(folder: Path, one: partial[list[RunVerdict]], path: Path) -> list[RunVerdict]:
+    """On a worker: the verdicts of a path as it was given, which is relative to the folder of the program."""
     with chdir(folder):
         return one(path)
 
 
-def _code(records: Sequence[Mapping[str, Any]]) -> Exit:
-    verdicts = {record["verdict"] for record in records}
-    for verdict, code in (("rejected", Exit.REJECTED), ("error", Exit.SYSTEM), ("inconclusive", Exit.INCONCLUSIVE)):
-        if verdict in verdicts:
+def _code(verdicts: Sequence[RunVerdict]) -> Exit:
+    answers = {verdict.answer for verdict in verdicts}
+    for answer, code in (("rejected", Exit.REJECTED), ("error", Exit.SYSTEM), ("inconclusive", Exit.INCONCLUSIVE)):
+        if answer in answers:
             return code
     return Exit.HOLDS
 
 
-def _lines(records: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+def _lines(verdicts: Sequence[RunVerdict]) -> Iterator[Line]:
     """One line per job or channel, the explanation of each rejection under it, the totals."""
-    several = {key for key, count in Counter((r["run"], r["model"]) for r in records).items() if count > 1}
-    for record in records:
-        yield from _job(record, named=(record["run"], record["model"]) in several)
-    totals = [(v, sum(r["verdict"] == v for r in records)) for v in _STYLES]
+    several = {key for key, count in Counter((v.run, v.model) for v in verdicts).items() if count > 1}
+    for verdict in verdicts:
+        yield from _case(verdict, named=(verdict.run, verdict.model) in several)
+    totals = [(answer, sum(v.answer == answer for v in verdicts)) for answer in _STYLES]
     yield BLANK
-    units = Counter(str(record.get("unit", "job")) for record in records)
+    units = Counter(verdict.unit for verdict in verdicts)
     counted = " and ".join(f"{n} {unit}{'' if n == 1 else 's'}" for unit, n in units.items())
-    yield line(f"{counted}: ", ", ".join(f"{n} {v}" for v, n in totals if n))
+    yield line(f"{counted}: ", ", ".join(f"{n} {answer}" for answer, n in totals if n))
 
 
-def _job(record: Mapping[str, Any], *, named: bool) -> Iterator[Line]:
+def _case(verdict: RunVerdict, *, named: bool) -> Iterator[Line]:
     """`named`: say which of the run's jobs it is."""
-    verdict, events = record["verdict"], record.get("events") or {}
-    name = ", ".join(filter(None, (record["run"], record["trace"] if named else "", record.get("title"))))
-    restarts = len(record.get("recoveries") or ())
-    facts = f"{events.get('matched', 0)} of {events.get('read', 0)} events matched"
+    name = ", ".join(filter(None, (verdict.run, verdict.trace if named else "", verdict.title)))
+    restarts = len(verdict.recoveries)
+    facts = f"{verdict.matched} of {verdict.read} events matched"
     if restarts:
         facts += f", {restarts} restart{'' if restarts == 1 else 's'}"
-    yield line(Span(f"{verdict:<12}", _STYLES.get(verdict, "plain")), f"  {name}: ", Span(facts, "faint"), hang=14)
-    if record.get("rejection"):
-        yield from _rejection(record["rejection"])
-    elif record.get("reason"):
-        yield line(record["reason"], indent=14, hang=14)
+    style = _STYLES[verdict.answer]
+    yield line(Span(f"{verdict.answer:<12}", style), f"  {name}: ", Span(facts, "faint"), hang=14)
+    if verdict.rejection is not None:
+        yield from _rejection(verdict.rejection)
+    elif verdict.reason:
+        yield line(verdict.reason, indent=14, hang=14)
 
 
 def _states(states: Sequence[Mapping[str, str]]) -> Iterator[Line]:
@@ -166,23 +179,20 @@ def _states(states: Sequence[Mapping[str, str]]) -> Iterator[Line]:
                 yield line(Span(name, "place"), f" = {cut}", indent=10, hang=14)
 
 
-def _rejection(rejection: Mapping[str, Any]) -> Iterator[Line]:
-    place = f"{rejection['file']}:{rejection['line']}" if rejection.get("file") and rejection.get("line") else None
-    event = rejection.get("at") or rejection.get("event") or "end of the log"
-    yield line(*((Span(place, "source"), ": ") if place else ()), Span(str(event), "action"), indent=4, hang=8)
-    yield line(Span(str(rejection.get("message") or "rejected"), "failed"), indent=6, hang=6)
-    index, states = rejection.get("index"), rejection.get("states")
-    if index is not None:
-        fit = f"; {states} of the model's states fit{'s' if states == 1 else ''} them" if states else ""
-        yield line(f"accepted before it: {index} event{'' if index == 1 else 's'}{fit}", indent=6, hang=6)
-    yield from _states(rejection.get("states_before") or ())
-    for candidate in rejection.get("candidates") or ():
-        if candidate["because"] == rejection.get("message"):
+def _rejection(rejection: Rejection) -> Iterator[Line]:
+    event, index, states = rejection.event, rejection.index, rejection.states
+    place = f"{event.file}:{event.line}" if event and event.file and event.line else None
+    at = "end of the log" if event is None else str(event)
+    yield line(*((Span(place, "source"), ": ") if place else ()), Span(at, "action"), indent=4, hang=8)
+    yield line(Span(rejection.message, "failed"), indent=6, hang=6)
+    fit = f"; {states} of the model's states fit{'s' if states == 1 else ''} them" if states else ""
+    yield line(f"accepted before it: {index} event{'' if index == 1 else 's'}{fit}", indent=6, hang=6)
+    yield from _states(rejection.before)
+    for candidate in rejection.candidates:
+        if candidate.because == rejection.message:
             continue  # said above
-        yield line(
-            Span(str(candidate["action"]), "action"), f"  is not possible: {candidate['because']}", indent=6, hang=10
-        )
-    if rejection.get("expected"):
-        yield line(f"possible here: {', '.join(rejection['expected'])}", indent=6, hang=10)
-    if rejection.get("nearest"):
-        yield line(f"nearest that would have been accepted: {rejection['nearest']}", indent=6, hang=10)
+        yield line(Span(candidate.action, "action"), f"  is not possible: {candidate.because}", indent=6, hang=10)
+    if rejection.expected:
+        yield line(f"possible here: {', '.join(rejection.expected)}", indent=6, hang=10)
+    if rejection.nearest:
+        yield line(f"nearest that would have been accepted: {rejection.nearest}", indent=6, hang=10)

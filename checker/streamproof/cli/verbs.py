@@ -6,12 +6,14 @@ import importlib
 import math
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import click
 
-from streamproof.system.errors import UsageError
+from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.nearest import did_you_mean
 
 _FILE_OR_STANDARD = "FILE|-"
@@ -19,7 +21,7 @@ _FILE_OR_STANDARD = "FILE|-"
 FEW = 12
 """A verb with no more options lists them without groups."""
 _GROUPS = {
-    "System": ("variant", "variants", "listed", "size", "parameters", "topology", "properties", "free"),
+    "System": ("variant", "variants", "listed", "size", "parameters", "properties", "free"),
     "Limits": (
         *("max_states", "depth", "time_limit", "timeout", "query_timeout", "k", "walks", "steps", "limit"),
         *("operators", "loops", "parallelism", "sources", "joins", "feedback"),
@@ -79,13 +81,48 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click parses them; an option that takes one value may be given once, a path for one output."""
-        given, _, order = self.make_parser(ctx).parse_args(list(args))
+        try:
+            given, _, order = self.make_parser(ctx).parse_args(list(args))
+        except click.NoSuchOption:
+            args = self._with_parameters(ctx, args)
+            given, _, order = self.make_parser(ctx).parse_args(list(args))
         for option, count in Counter(order).items():
             if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
                 name = max(option.opts, key=len)
                 raise click.UsageError(f"{name} is given {count} times; give it once", ctx)
         _expect_apart([(option, given[option.name]) for option in dict.fromkeys(order) if option.name in given])
         return super().parse_args(ctx, args)
+
+    def _with_parameters(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
+        """The words with ``-p NAME=VALUE`` in place of ``--NAME VALUE`` where NAME is a parameter of the model."""
+        options = self.get_params(ctx)
+        known = {name for option in options for name in (*option.opts, *getattr(option, "former", ()))}
+        unknown = [word for word in dict.fromkeys(w.partition("=")[0] for w in args) if word[:2] == "--" != word]
+        unknown = [word for word in unknown if word not in known]
+        names = self._parameters(ctx, args, unknown) if "-p" in known else frozenset()
+        found: list[str] = []
+        rest = iter(args)
+        for word in rest:
+            option, equals, value = word.partition("=")
+            name = option[2:].replace("-", "_")
+            if option in unknown and name in names:
+                found += ["-p", *(f"{name}={given}" for given in ([value] if equals else islice(rest, 1)))]
+            else:
+                found.append(word)
+        return found
+
+    def _parameters(self, ctx: click.Context, args: Sequence[str], unknown: Sequence[str]) -> Collection[str]:
+        """The parameters of the model that the words name, whatever `unknown` options mean; none where there is none."""
+        from streamproof.cli.outputs import reserved_output
+        from streamproof.registry import find
+
+        parser = self.make_parser(ctx)
+        for number, word in enumerate(unknown):
+            click.Option([word, f"unknown_{number}"]).add_to_parser(parser, ctx)
+        with suppress(click.UsageError, StreamproofError), reserved_output():  # what is wrong is told later
+            model = parser.parse_args([*args, ""])[0].get("model")  # the last option may lack its value
+            return frozenset(find(model).spec.model.parameters()) if isinstance(model, str) else frozenset()
+        return frozenset()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options, by groups where there are many."""

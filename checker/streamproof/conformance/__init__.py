@@ -1,1 +1,76 @@
-"""Does an implementation follow its model? Event logs, bindings, the tracker, readers of real systems."""
+"""Does an implementation follow its model? What a binding of another system's logs needs, and the validation itself.
+
+A *binding* ties the logs of one implementation to one model. Subclass `Binding`, and register an object of the class in the
+entry-point group ``streamproof.bindings`` under the model's name. The way of a log is a straight line:
+
+1. ``Binding.plan`` reads a run into `Event` objects and says what each means: a `Case` for each thing that gets a verdict,
+   in it a `Task` for each behaviour to follow, in that the `Observation` objects of each process, in a `Stream`.
+2. The tracker follows each task through its machine; `Tracked` is what it found.
+3. `judge` folds the outcomes of a case into one `RunVerdict`, and ``RunVerdict.record`` is its JSON.
+"""
+
+# --- events, and the files that they are kept in
+# --- what a binding gives
+from streamproof.conformance.binding import (
+    Binding,
+    Case,
+    Constraint,
+    Explainer,
+    Grounding,
+    Move,
+    Observation,
+    Plan,
+    RecoveryReader,
+    Span,
+    StateReader,
+    Stream,
+    Task,
+)
+from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
+
+# --- what it gets back
+from streamproof.conformance.run_verdict import Candidate, Followed, Recovery, Rejection, RunVerdict, Tracked
+
+# --- the validation
+from streamproof.conformance.validate import judge, validate_paths
+
+# --- machines, and where and how reading fails
+from streamproof.language.compile import compile_model
+from streamproof.language.grounding import Rules
+from streamproof.system import InputError, Instance
+from streamproof.system.errors import Loc
+from streamproof.system.reading import why_no_file
+
+__all__ = [
+    "Binding",
+    "Candidate",
+    "Case",
+    "Constraint",
+    "Event",
+    "Explainer",
+    "Followed",
+    "Grounding",
+    "InputError",
+    "Instance",
+    "Loc",
+    "Move",
+    "Observation",
+    "Plan",
+    "Recovery",
+    "RecoveryReader",
+    "Rejection",
+    "Rules",
+    "RunVerdict",
+    "Span",
+    "StateReader",
+    "Stream",
+    "Task",
+    "Tracked",
+    "compile_model",
+    "judge",
+    "read_events",
+    "validate_paths",
+    "why_no_file",
+    "write_ndjson",
+    "write_parquet",
+]

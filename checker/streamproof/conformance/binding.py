@@ -10,22 +10,20 @@ is assumed but what the machine itself demands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from streamproof.conformance.events import Event
-from streamproof.system import ArraySort, Instance, State, System, Value
+from streamproof.conformance.run_verdict import Recovery, Tracked
+from streamproof.system import ArraySort, Instance, State, System
 from streamproof.system.errors import Loc
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import OptionSort, QueueSort, RecordSort, position
 
-View: TypeAlias = Mapping[str, Value]
-"""A state by variable name; arrays over names are read through `Look`."""
 
-
-class Look:
+class StateReader:
     """Reads a state by names: ``look("status", "B (1/4)")`` is the element of an array, ``look("job")`` a variable."""
 
     __slots__ = ("_state", "_system")
@@ -70,18 +68,18 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class Constraint:
     """Something an event says about a state.
 
     `text` is shown where it does not hold; it may speak of the state. `instead` is the event that would have been
     accepted in its place, as the log would have written it.
     """
 
-    text: str | Callable[[Look], str]
-    test: Callable[[Look], bool]
-    instead: Callable[[Look], str] | None = None
+    text: str | Callable[[StateReader], str]
+    test: Callable[[StateReader], bool]
+    instead: Callable[[StateReader], str] | None = None
 
-    def said(self, look: Look) -> str:
+    def said(self, look: StateReader) -> str:
         """Why it does not hold in a state."""
         return self.text if isinstance(self.text, str) else self.text(look)
 
@@ -90,18 +88,18 @@ class Demand:
 class Observation:
     """What one event means. `ways` are alternatives, each a sequence of moves (empty: nothing happens in the machine).
 
-    `impossible` refuses the event outright, with the reason: the log contradicts itself. `then` is told the states that
-    are possible after the event once it is accepted.
+    `impossible` refuses the event outright, with the reason: the log contradicts itself. `reads` is what to read in the
+    states that are possible after the event once it is accepted; the values are in `Tracked.readings`.
     """
 
     event: Event
     ways: tuple[tuple[Move, ...], ...] = ((),)
-    demands: tuple[Demand, ...] = ()
-    before: tuple[Demand, ...] = ()
+    demands: tuple[Constraint, ...] = ()
+    before: tuple[Constraint, ...] = ()
     impossible: str | None = None
-    awaits: Demand | None = None
+    awaits: Constraint | None = None
     """What another process must have done before. Where it does not hold the event is not wrong, but too early."""
-    then: Callable[[Sequence[Look]], None] | None = None
+    reads: Callable[[StateReader], Hashable] | None = None
     follows: int | None = None
     """Position, in the same stream, of the last observation that must precede this one; None: all that stand before it.
     A thread that changes the state first and logs afterwards may be overtaken in the log by another thread."""
@@ -140,31 +138,36 @@ class Grounding(Protocol):
         """Empty where there are none."""
 
 
-class Wording(Protocol):
+class Explainer(Protocol):
     """How a binding speaks of its machine to those who know the implementation and not the machine."""
 
-    def why_not(self, move: Move, look: Look) -> str | None:
+    def why_not(self, move: Move, look: StateReader) -> str | None:
         """Why `move` cannot happen in a state, as one sentence; None where the condition itself must do."""
 
-    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterable[tuple[int, str]]:
+    def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterable[tuple[int, str]]:
         """The events that would have been accepted in a state where these actions are enabled, as the log would show
         them, each with its distance from `event`; 0 is nearest."""
+
+
+class RecoveryReader(Protocol):
+    """How a binding finds the recoveries from failures in what the tracker found."""
+
+    def recoveries(self, tracked: Tracked) -> tuple[Recovery, ...]:
+        """The recoveries up to the end of the accepted prefix, that of the rejected event included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """One behaviour to follow: a machine, the meaning of its events, and what is never logged.
 
-    `observations` is one process's account; where there are `streams`, they are the accounts, and it is not read. Where
-    there are `spans`, one tuple for each process in the order of `closes`, these are.
+    Each process's account is one of `streams`, or, where calls overlap, one of `spans`, in the order of `closes`.
     """
 
     trace: str
     system: System
-    observations: Iterable[Observation] = ()
-    hidden: frozenset[str] = frozenset()
     streams: tuple[Stream, ...] = ()
-    wording: Wording | None = None
+    hidden: frozenset[str] = frozenset()
+    wording: Explainer | None = None
     spans: tuple[tuple[Span, ...], ...] = ()
     ends: Mapping[int, int] = field(default_factory=dict)
     """Accounts of `spans` that end before the behaviour does, with the moment from which on something may be missing in
@@ -177,8 +180,8 @@ class Case:
     """What gets one verdict: behaviours that must all be accepted.
 
     `tasks` start with the one that the verdict's model and actions are about, if `followed`. `unjudged` says what the
-    logs leave open; where it is not empty an accepted case counts as inconclusive. `notes` and `recoveries` are read
-    when all observations are used up: remarks that go with an accepted verdict, and facts for the report.
+    logs leave open; where it is not empty an accepted case counts as inconclusive. `notes` are remarks that go with an
+    accepted verdict, `recoveries` says how the first task recovered from failures.
     """
 
     trace: str
@@ -190,8 +193,8 @@ class Case:
     """Lines that could not be read and may have been events: a rejection further down in the same file proves nothing."""
     partial: str | None = None
     """What is missing from the records, where any rejection may be due to it: then it proves nothing either."""
-    notes: Callable[[], Sequence[str]] = tuple
-    recoveries: Callable[[], list[dict[str, Any]]] = list
+    notes: tuple[str, ...] = ()
+    recoveries: RecoveryReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +214,11 @@ class Plan:
 
 
 class Binding(Protocol):
-    """An implementation's logs, tied to one model. Bindings register in the entry-point group ``streamproof.bindings``."""
+    """An implementation's logs, tied to one model. Bindings register in the entry-point group ``streamproof.bindings``,
+    under the name of the model."""
 
-    model: str
+    default: bool = False
+    """Whether paths that no binding recognises are this one's, and those for which a job graph is given."""
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path. Raises `InputError` where there is none."""

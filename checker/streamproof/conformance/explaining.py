@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
-from streamproof.conformance.binding import Demand, Look, Move, Observation, Task
-from streamproof.conformance.events import Event
+from streamproof.conformance.binding import Constraint, Move, Observation, StateReader, Task
+from streamproof.conformance.moves import Steps
+from streamproof.conformance.run_verdict import Candidate, Rejection
 from streamproof.system import EvaluationError, Instance, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import show
 from streamproof.traces.explain import why_false
-
-if TYPE_CHECKING:
-    from streamproof.conformance.tracker import Steps
 
 EXAMINED = 6
 """States of the belief that an explanation looks at."""
@@ -23,60 +20,6 @@ SHOWN = 3
 
 EXPECTED = 8
 """Events named as possible instead, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """An action the event could have meant, and why it is not possible. `distance` counts the moves that were missing.
-
-    `demand`: the action is possible, but what the event says of the state is not so.
-    """
-
-    action: str
-    because: str
-    distance: int = 0
-    demand: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """The first event that no behaviour of the machine explains, after `index` accepted ones.
-
-    `states` counts the states of the machine that fitted those, `before` has some of them, as text by variable. Where the log
-    contradicts itself there are no `candidates`: no action would make both true.
-
-    `kind`: `contradiction` (the log contradicts itself), `action` (nothing that the event can mean is possible), `state`
-    (it is, but not with what the event says of the state), `property` (the log's end breaks an invariant).
-    """
-
-    index: int
-    event: Event | None
-    kind: str
-    message: str
-    candidates: tuple[Candidate, ...] = ()
-    nearest: str | None = None
-    expected: tuple[str, ...] = ()
-    states: int = 0
-    before: tuple[Mapping[str, str], ...] = ()
-
-    def record(self, prefix: int) -> dict[str, Any]:
-        """As plain data for verdict records, `prefix` being the number of events accepted before it."""
-        event = self.event
-        return {
-            "index": prefix,
-            "prefix": prefix,
-            "event": event.event if event else None,
-            "kind": self.kind,
-            "file": event.file if event else None,
-            "line": event.line if event else None,
-            "at": str(event) if event else None,
-            "message": self.message,
-            "candidates": [{"action": c.action, "because": c.because} for c in self.candidates],
-            "expected": list(self.expected),
-            "nearest": self.nearest,
-            "states": self.states,
-            "states_before": [dict(state) for state in self.before],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +71,7 @@ def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate
     observation, steps = refusal.observation, refusal.steps
     for state in states:
         waiting = (observation.awaits,) if observation.awaits is not None else ()
-        unmet = _unmet((*waiting, *observation.before), Look(steps.system, state))
+        unmet = _unmet((*waiting, *observation.before), StateReader(steps.system, state))
         if unmet is not None:
             yield from (Candidate(_named(way), unmet, 0, True) for way in observation.ways or ((),))
             continue
@@ -142,7 +85,7 @@ def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate
                 at = reached
             else:
                 for end in at:
-                    unmet = _unmet(observation.demands, Look(steps.system, end))
+                    unmet = _unmet(observation.demands, StateReader(steps.system, end))
                     if unmet is not None:
                         yield Candidate(_named(way), unmet, 0, True)
 
@@ -157,7 +100,7 @@ def shown_states(system: System, belief: Sequence[State]) -> tuple[Mapping[str, 
     return tuple({v.name: show(v.sort, value) for v, value in system.named(state)} for state in belief[:SHOWN])
 
 
-def _unmet(demands: Sequence[Demand], look: Look) -> str | None:
+def _unmet(demands: Sequence[Constraint], look: StateReader) -> str | None:
     return next((d.said(look) for d in demands if not d.test(look)), None)
 
 
@@ -165,7 +108,7 @@ def _blocked(refusal: Refusal, move: Move, states: Sequence[State], distance: in
     system, wording = refusal.steps.system, refusal.task.wording
     instances = refusal.steps.matching(move)
     for state in states:
-        plain = wording.why_not(move, Look(system, state)) if wording is not None else None
+        plain = wording.why_not(move, StateReader(system, state)) if wording is not None else None
         if not instances:
             yield Candidate(str(move), plain or "the machine has no such action", distance + 1)
         for instance in instances:
@@ -183,7 +126,9 @@ def _near(refusal: Refusal, states: Sequence[State]) -> list[str]:
         if task.wording is None:
             found.update((i.label, 0) for i in enabled)
             continue
-        for distance, phrase in task.wording.expected(enabled, Look(steps.system, state), refusal.observation.event):
+        for distance, phrase in task.wording.expected(
+            enabled, StateReader(steps.system, state), refusal.observation.event
+        ):
             found[phrase] = min(distance, found.get(phrase, distance))
     return sorted(found, key=lambda phrase: found[phrase])
 
@@ -201,12 +146,12 @@ def _instead(refusal: Refusal, states: Sequence[State]) -> str | None:
     if observation.impossible is not None:
         return None
     for state in states:
-        if observation.awaits is not None and not observation.awaits.test(Look(steps.system, state)):
+        if observation.awaits is not None and not observation.awaits.test(StateReader(steps.system, state)):
             continue
         ends = [end for way in observation.ways for end, _ in steps.along(way, state)]
         for demands, at in ((observation.before, [state]), (observation.demands, ends)):
             for end in at:
-                look = Look(steps.system, end)
+                look = StateReader(steps.system, end)
                 failed = next((d for d in demands if not d.test(look)), None)
                 if failed is not None and failed.instead is not None:
                     return failed.instead(look)

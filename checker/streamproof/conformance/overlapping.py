@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamproof.conformance.binding import Look, Span, Task
+from streamproof.conformance.binding import Span, StateReader, Task
 from streamproof.conformance.events import Event
-from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal
-from streamproof.conformance.tracker import START, Path, Steps, Tracked
+from streamproof.conformance.explaining import Refusal, explained_refusal
+from streamproof.conformance.moves import Steps
+from streamproof.conformance.run_verdict import Rejection, Tracked
+from streamproof.conformance.tracker import START, Path
 from streamproof.system import State
 
 LIMIT = 500_000
@@ -131,7 +133,7 @@ class OverlapTracker:
     def _settled(self, point: _Point) -> _Point:
         """The point with all done that changes nothing: what a record says of a state can be read as soon as it is true."""
         at, early = list(point.at), set(point.early)
-        look = Look(self.task.system, point.state)
+        look = StateReader(self.task.system, point.state)
         for number, account in enumerate(self.task.spans):
             while at[number] < len(account):
                 head = (number, at[number])
@@ -148,7 +150,7 @@ class OverlapTracker:
             return point
         return _Point(tuple(at), frozenset(early), point.state)
 
-    def _reads(self, place: tuple[int, int], look: Look) -> bool:
+    def _reads(self, place: tuple[int, int], look: StateReader) -> bool:
         """Whether a span only reads the state, and reads what it has now."""
         observation = self.task.spans[place[0]][place[1]].observation
         if observation.ways != ((),) or observation.impossible is not None:
@@ -199,7 +201,7 @@ class OverlapTracker:
 
     def _waits(self, span: Span, states: Sequence[State]) -> bool:
         awaits = span.observation.awaits
-        return awaits is not None and not any(awaits.test(Look(self.task.system, s)) for s in states)
+        return awaits is not None and not any(awaits.test(StateReader(self.task.system, s)) for s in states)
 
 
 def _overlaps(account: Sequence[Span]) -> tuple[tuple[int, ...], ...]:

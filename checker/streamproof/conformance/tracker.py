@@ -16,109 +16,19 @@ line names the state that it changes. An accepted merge is always a behaviour of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
-from itertools import islice
 from typing import Any
 
-from streamproof.conformance.binding import Grounding, Look, Move, Observation, Stream, Task
+from streamproof.conformance.binding import Observation, StateReader, Stream, Task
 from streamproof.conformance.events import Event
-from streamproof.conformance.explaining import Refusal, Rejection, explained_refusal, shown_states
-from streamproof.system import Instance, Interpreter, Kind, State, System
+from streamproof.conformance.explaining import Refusal, explained_refusal, shown_states
+from streamproof.conformance.moves import Steps
+from streamproof.conformance.run_verdict import Rejection, Tracked
+from streamproof.system import Instance, Kind, State
 from streamproof.system.records import dataclass
 
 BELIEF_LIMIT = 20_000
-REMEMBERED = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Tracked:
-    """The outcome of following one behaviour. `actions` counts them along one explanation of the accepted prefix."""
-
-    accepted: bool
-    events: tuple[Event, ...]
-    actions: Counter[str]
-    largest_belief: int
-    rejection: Rejection | None = None
-    exhausted: str | None = None
-    final: tuple[State, ...] = ()
-
-    @property
-    def matched(self) -> int:
-        """How many events were accepted."""
-        return len(self.events)
-
-
-class Steps:
-    """The moves of one system, each computed once per state. Behaviours of equal machines share one."""
-
-    def __init__(self, system: System, grounding: Grounding | None = None) -> None:
-        self.system = system
-        self.interpreter = Interpreter(system)
-        self._grounding = grounding
-        self._by_action = {a.name: a.instances for a in system.actions}
-        self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
-        self._known: dict[tuple[int, State], tuple[Instance, State | None]] = {}
-        """By number of the instance, which is kept beside what it leads to: so no other one can get this number."""
-
-    def take(self, instance: Instance, state: State) -> State | None:
-        """The state after `instance`, or None where it is not enabled. Raises `EvaluationError` on a model's mistake."""
-        key = (id(instance), state)
-        if key in self._known:
-            return self._known[key][1]
-        if len(self._known) >= REMEMBERED:
-            self._known.clear()
-        after = self.interpreter.take(instance, state)
-        self._known[key] = (instance, after)
-        return after
-
-    def instances(self, action: str) -> tuple[Instance, ...]:
-        """The ground instances of an action; none for one that the machine does not have."""
-        return self._by_action.get(action, ())
-
-    def matching(self, move: Move) -> tuple[Instance, ...]:
-        """The instances that a move may be."""
-        if self._grounding is not None:
-            return self._grounding(move.action, move.args)
-        key = (move.action, tuple(move.args.items()))
-        if key not in self._matching:
-            self._matching[key] = tuple(
-                i for i in self.instances(move.action) if move.args.items() <= dict(i.args).items()
-            )
-        return self._matching[key]
-
-    def along(self, way: tuple[Move, ...], state: State) -> list[tuple[State, tuple[str, ...]]]:
-        """Every state that a sequence of moves leads to, with the actions taken."""
-        found: list[tuple[State, tuple[str, ...]]] = [(state, ())]
-        for move in way:
-            reached: list[tuple[State, tuple[str, ...]]] = []
-            for at, taken in found:
-                ends = [
-                    (after, (*taken, move.action))
-                    for i in self.matching(move)
-                    if (after := self.take(i, at)) is not None
-                ]
-                if not ends and move.optional:
-                    ends = [(at, taken)]
-                reached += ends
-            found = reached
-        return found
-
-    def explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
-        """Every state after an observation made in `state`, with the actions that it stood for."""
-        if observation.impossible is not None:
-            return
-        if observation.before or observation.awaits is not None:
-            look = Look(self.system, state)
-            if observation.awaits is not None and not observation.awaits.test(look):
-                return
-            if not all(d.test(look) for d in observation.before):
-                return
-        for way in observation.ways:
-            for end, taken in self.along(way, state):
-                look = Look(self.system, end)
-                if all(d.test(look) for d in observation.demands):
-                    yield end, taken
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -144,32 +54,38 @@ _Belief = dict[State, Path]
 
 @dataclass(slots=True)
 class _Reader:
-    """A stream and the observations that are left of it, by position. A stream is read ahead only if it is a sequence."""
+    """A stream and how far it has been followed: `first` is the position of the first observation that is left, `early`
+    are those beyond it that have been accepted already."""
 
-    rest: Iterator[tuple[int, Observation]]
-    silent: frozenset[str] = frozenset()
-    left: list[tuple[int, Observation]] = field(default_factory=list)
+    observations: Sequence[Observation]
+    silent: frozenset[str]
+    first: int = 0
+    early: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, stream: Stream) -> _Reader:
         """A reader of one process's account."""
-        return cls(iter(()), stream.actions if stream.ends else frozenset(), list(enumerate(stream.observations)))
+        return cls(stream.observations, stream.actions if stream.ends else frozenset())
 
     @property
     def head(self) -> Observation | None:
         """The first observation that is left."""
-        if not self.left:
-            self.left.extend(islice(self.rest, 1))
-        return self.left[0][1] if self.left else None
+        return self.observations[self.first] if self.first < len(self.observations) else None
 
     def candidates(self) -> Iterator[tuple[int, Observation]]:
-        """The first observation and those that may precede it although the log has them later, by index in `left`."""
-        if self.head is None:
-            return
-        first = self.left[0][0]
-        for index, (_, observation) in enumerate(self.left):
-            if index == 0 or (observation.follows is not None and observation.follows < first):
-                yield index, observation
+        """The first observation and those that may precede it although the log has them later, with their positions."""
+        for at in range(self.first, len(self.observations)):
+            observation = self.observations[at]
+            free = observation.follows is not None and observation.follows < self.first and at not in self.early
+            if at == self.first or free:
+                yield at, observation
+
+    def take(self, at: int) -> None:
+        """Leaves out the observation at a position."""
+        self.early.add(at)
+        while self.first in self.early:
+            self.early.remove(self.first)
+            self.first += 1
 
 
 @dataclass(slots=True)
@@ -182,14 +98,14 @@ class Tracker:
     steps: Steps | None = None
     _steps: Steps = field(init=False)
     _hidden: tuple[Instance, ...] = field(init=False, default=())
+    _readings: dict[int, tuple[Any, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._steps = self.steps or Steps(self.task.system)
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` if the machine itself is at fault."""
-        readers = [_Reader(enumerate(self.task.observations))] if not self.task.streams else []
-        readers += map(_Reader.of, self.task.streams)
+        readers = [_Reader.of(stream) for stream in self.task.streams]
         self._see(readers)
         belief = self._closure(dict.fromkeys(self._steps.interpreter.initial_states(), START))
         events: list[Event] = []
@@ -204,15 +120,16 @@ class Tracker:
             if found is None:
                 rejection = self._contradiction() or self._refuse(readers, events, belief)
                 return self._outcome(events, largest, belief, rejection)
-            reader, index, observation, after = found
-            del reader.left[index]
+            reader, at, observation, after = found
+            reader.take(at)
             if reader.head is None:
                 self._see(readers)
             belief = self._closure(after)
+            if observation.reads is not None:
+                values = (observation.reads(StateReader(self.task.system, state)) for state in after)
+                self._readings[len(events)] = tuple(dict.fromkeys(values))
             events.append(observation.event)
             largest = max(largest, len(belief))
-            if observation.then is not None:
-                observation.then([Look(self.task.system, state) for state in after])
         broken = self._broken(tuple(belief))
         if broken is not None:
             states = shown_states(self.task.system, tuple(belief))
@@ -230,7 +147,7 @@ class Tracker:
     ) -> Tracked:
         counts = next(iter(belief.values()), START).counts()
         accepted = rejection is None and exhausted is None
-        return Tracked(accepted, tuple(events), counts, largest, rejection, exhausted, tuple(belief))
+        return Tracked(accepted, tuple(events), counts, largest, rejection, exhausted, tuple(belief), self._readings)
 
     def _see(self, readers: list[_Reader]) -> None:
         """Settles which actions nothing would have recorded from here on."""

@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-VERDICTS = ("accepted", "rejected", "inconclusive", "error")
-"""The verdicts that `validate` gives, best first."""
+from streamproof.conformance.run_verdict import ANSWERS, SCHEMA
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -91,16 +90,16 @@ def verdict_row(data: object) -> tuple[Any, ...]:
     """The values of `VERDICT_TYPES` for one `streamproof.verdict/1` record. Raises `BadRecord`."""
     if not isinstance(data, dict):
         raise BadRecord("the verdict is not a JSON object")
-    schema = data.get("schema") or "streamproof.verdict/1"
-    if schema != "streamproof.verdict/1":
-        raise BadRecord(f"the verdict is of schema {_short(schema)}, this version reads streamproof.verdict/1")
+    schema = data.get("schema") or SCHEMA
+    if schema != SCHEMA:
+        raise BadRecord(f"the verdict is of schema {_short(schema)}, this version reads {SCHEMA}")
     record = {name: _decoded(value, name) if name in _NESTED else value for name, value in data.items()}
     for name in ("run", "model", "verdict"):
         if record.get(name) is None:
             raise BadRecord(f"the verdict has no `{name}`")
     verdict = record["verdict"]
-    if verdict not in VERDICTS:
-        raise BadRecord(f"`verdict` must be one of {', '.join(VERDICTS)}, got {_short(verdict)}")
+    if verdict not in ANSWERS:
+        raise BadRecord(f"`verdict` must be one of {', '.join(ANSWERS)}, got {_short(verdict)}")
     if verdict != "error" and not isinstance(record.get("events"), Mapping):
         raise BadRecord("the verdict has no `events` counts")
     events = _mapping(record.get("events"), "events")

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from streamproof.conformance.run_verdict import ANSWERS
 from streamproof.pipeline import reading, tables
 from streamproof.pipeline.inputs import Inputs, Kind, Skipped, discover
-from streamproof.pipeline.records import VERDICTS
 from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_failures, spark_session
 from streamproof.report.html import render_report
 from streamproof.system.files import PAGE, PARQUET, Content, Form, expect_writable, write_all
@@ -132,7 +132,7 @@ def _result(collected: Mapping[str, pa.Table], out: Path, found: Inputs) -> Repo
     return ReportResult(
         html=out / PAGE_NAME,
         tables={name: out / "tables" / f"{name}.parquet" for name in collected},
-        verdicts={verdict: verdicts.count(verdict) for verdict in VERDICTS},
+        verdicts={verdict: verdicts.count(verdict) for verdict in ANSWERS},
         runs=len(runs),
         not_validated=verdicts.count(tables.NOT_VALIDATED),
         events=events or 0,

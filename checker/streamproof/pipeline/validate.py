@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.pipeline.session import (
     ATTEMPTS,
     LOCAL,
@@ -22,14 +24,16 @@ from streamproof.system.errors import UsageError
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-Record = Mapping[str, Any]
-"""One verdict record, `streamproof.verdict/1`: plain data that JSON can carry."""
+JobFunction = Callable[[Path], Sequence[RunVerdict]]
+"""Validates the run stored at a path. A run may hold several jobs, hence several verdicts."""
 
-_REFUSED = "refused"
-"""Key of what a worker sends back in place of a record when the input itself is wrong."""
 
-JobFunction = Callable[[Path], Record | Sequence[Record]]
-"""Validates the run stored at a path. A run may hold several jobs, hence several records."""
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """What a worker sends back in place of verdicts when the input itself is wrong."""
+
+    message: str
+    remedy: str
 
 
 def validate_many(
@@ -37,11 +41,11 @@ def validate_many(
     job_function: JobFunction,
     master: str = LOCAL,
     progress: Progress | None = None,
-) -> list[dict[str, Any]]:
-    """Map `job_function` over `run_paths` on Spark; the records come back in the order of the paths.
+) -> list[RunVerdict]:
+    """Map `job_function` over `run_paths` on Spark; the verdicts come back in the order of the paths.
 
     `job_function` must be picklable, and on a cluster the paths must name the same files on every worker. A run on which
-    it raises gets a record with verdict `error` and the exception as reason: one broken run never costs the others.
+    it raises gets the verdict `error` and the exception as reason: one broken run never costs the others.
     So does a run on which worker processes die. Raises `UsageError` when it says that what it was given is wrong, or
     cannot be sent to workers, and `SystemFailure` when Spark fails.
     """
@@ -61,36 +65,40 @@ def validate_many(
     doing = f"validating {len(run_paths)} runs on {master}"
     with spark_session(master) as spark, reporting(spark, progress, doing), spark_failures(doing):
         answers = _answers(spark.sparkContext, job_function, [str(path) for path in run_paths])
-    records = [json.loads(text) for answer in answers for text in answer]
-    refused = next((r[_REFUSED] for r in records if _REFUSED in r), None)
-    if refused is not None:
-        raise UsageError(refused["message"], remedy=refused["remedy"])
-    return records
+    verdicts: list[RunVerdict] = []
+    for answer in answers:
+        if isinstance(answer, _Refused):
+            raise UsageError(answer.message, remedy=answer.remedy)
+        verdicts += answer
+    return verdicts
 
 
-def _answers(context: SparkContext, job_function: JobFunction, paths: Sequence[str]) -> list[list[str]]:
-    """The records of every path. A path on which worker processes die, however often, has an error for a record; the
+_Answer = list[RunVerdict] | _Refused
+
+
+def _answers(context: SparkContext, job_function: JobFunction, paths: Sequence[str]) -> list[_Answer]:
+    """The verdicts of every path. A path on which worker processes die, however often, has an error for a verdict; the
     others are not done again."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.accumulators import AccumulatorParam
     from pyspark.errors import PySparkException
 
-    class Done(AccumulatorParam[dict[int, list[str]]]):
+    class Done(AccumulatorParam[dict[int, _Answer]]):
         """What is done, which the driver hears of whatever becomes of the others."""
 
-        def zero(self, value: dict[int, list[str]]) -> dict[int, list[str]]:
+        def zero(self, value: dict[int, _Answer]) -> dict[int, _Answer]:
             return {}
 
-        def addInPlace(self, some: dict[int, list[str]], more: dict[int, list[str]]) -> dict[int, list[str]]:
+        def addInPlace(self, some: dict[int, _Answer], more: dict[int, _Answer]) -> dict[int, _Answer]:
             return {**some, **more}
 
-    answers: dict[int, list[str]] = {}
+    answers: dict[int, _Answer] = {}
     while waiting := [number for number in range(len(paths)) if number not in answers]:
         done = context.accumulator({}, Done())
 
         def task(numbers: Iterable[int], done: Any = done) -> Iterator[int]:
             for number in numbers:
-                done.add({number: _records(job_function, Path(paths[number]))})
+                done.add({number: _verdicts(job_function, Path(paths[number]))})
                 yield number
 
         try:
@@ -102,7 +110,7 @@ def _answers(context: SparkContext, job_function: JobFunction, paths: Sequence[s
                 raise
             lost = waiting[int(died["task"])]
             reason = f"the process that validated it died {ATTEMPTS} times; it may have run out of memory"
-            answers[lost] = [json.dumps(error_record(Path(paths[lost]).name, reason))]
+            answers[lost] = [RunVerdict(Path(paths[lost]).name, "", "", "error", reason)]
         answers |= done.value
     return [answers[number] for number in range(len(paths))]
 
@@ -111,32 +119,13 @@ _WORKER_DIED = re.compile(r"Task (?P<task>\d+) in stage .*(?:Python worker (?:ex
 """What Spark says of a task that it has given up, whose number is that of its partition."""
 
 
-def error_record(run: str, reason: str) -> dict[str, Any]:
-    """The verdict record of a run that could not be validated: no events, no actions, only the reason."""
-    return {
-        "schema": "streamproof.verdict/1",
-        "run": run,
-        "trace": "",
-        "model": "",
-        "variant": None,
-        "parameters": {},
-        "verdict": "error",
-        "reason": reason,
-        "events": {"read": 0, "matched": 0, "ignored": 0, "unknown": 0},
-        "actions": {},
-        "model_actions": [],
-        "recoveries": [],
-        "rejection": None,
-    }
-
-
-def _records(job_function: JobFunction, path: Path) -> list[str]:
-    """Runs on a worker. JSON text, not objects, goes back: what cannot be JSON fails here, beside its run."""
+def _verdicts(job_function: JobFunction, path: Path) -> _Answer:
+    """Runs on a worker. What cannot be written as JSON fails here, beside its run."""
     try:
-        answer = job_function(path)
-        records = [answer] if isinstance(answer, Mapping) else list(answer)
-        return [json.dumps(dict(record), allow_nan=False) for record in records]
+        verdicts = list(job_function(path))
+        json.dumps([verdict.record() for verdict in verdicts], allow_nan=False)
+        return verdicts
     except UsageError as failure:
-        return [json.dumps({_REFUSED: {"message": failure.message, "remedy": failure.remedy}})]
+        return _Refused(failure.message, failure.remedy)
     except Exception as failure:
-        return [json.dumps(error_record(path.name, f"{type(failure).__name__}: {failure}"))]
+        return [RunVerdict(path.name, "", "", "error", f"{type(failure).__name__}: {failure}")]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from streamproof.conformance.events import Event
+from streamproof.conformance import Event
 from streamproof.conformance.flink import Attempt
 
 Fact = tuple[str, str, object]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from streamproof.conformance.binding import Demand, Look, Move, Observation
-from streamproof.conformance.events import Event
-from streamproof.system import Instance
+from streamproof.conformance import Constraint, Event, Instance, Move, Observation, StateReader
 from streamproof_models.task_attempt import AT_WORK
 from streamproof_specs.flink.wording import switch
 
@@ -95,7 +93,7 @@ class AttemptWording:
         args = event.args
         if event.event == "exec.deploy":
             return Observation(event, ((Move("submit"),),))
-        held = Demand(
+        held = Constraint(
             lambda look: f"attempt {self.number} of {self.name} was {look('master')}, not {args['old']}",
             lambda look: look("master") == args["old"],
         )
@@ -109,7 +107,7 @@ class AttemptWording:
             "CANCELED": ("hear", "give_up"),
             "FAILED": ("hear", "fail"),
         }.get(new, ("hear",))
-        becomes = Demand(
+        becomes = Constraint(
             lambda look: f"{self._line(old, new)}, but the JobManager had to hold it for {look('master')}",
             lambda look: look("master") == new,
         )
@@ -128,7 +126,7 @@ class AttemptWording:
             case "tm.final":
                 return Observation(event, before=(self._is(args["new"]),))
             case "tm.failext" if args["what"] == "cancel":
-                asked = Demand(f"nobody asked to cancel {self._whole}", lambda look: look("cancel_sent"))
+                asked = Constraint(f"nobody asked to cancel {self._whole}", lambda look: look("cancel_sent"))
                 return Observation(event, before=(asked,))
             case "tm.transition":
                 moves = _TASK_MOVES.get(args["new"], ())
@@ -144,7 +142,7 @@ class AttemptWording:
             case "part.released":
                 return Observation(event, ((Move("release", {"p": partition}),),))
             case "part.request":
-                there = Demand(
+                there = Constraint(
                     lambda look: f"a partition of {self._whole} is read that is {look('partition')[partition]}",
                     lambda look: look("partition")[partition] == "REGISTERED",
                 )
@@ -154,8 +152,8 @@ class AttemptWording:
             case _:
                 return Observation(event)
 
-    def _is(self, state: str) -> Demand:
-        return Demand(
+    def _is(self, state: str) -> Constraint:
+        return Constraint(
             lambda look: f"{self._whole} is {look('task')} on {self.place}, not {state}",
             lambda look: look("task") == state,
         )
@@ -169,7 +167,7 @@ class AttemptWording:
 
     # --- wording
 
-    def why_not(self, move: Move, look: Look) -> str | None:
+    def why_not(self, move: Move, look: StateReader) -> str | None:
         """Why an action is not possible."""
         task, master = look("task"), look("master")
         match move.action:
@@ -193,7 +191,7 @@ class AttemptWording:
             case _:
                 return f"{self.name} attempt {self.number} is {master}"
 
-    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterator[tuple[int, str]]:
+    def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterator[tuple[int, str]]:
         """Lines of either process that would fit."""
         mine = event.event in MASTER_LINES
         task, master = look("task"), look("master")

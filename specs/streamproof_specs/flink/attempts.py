@@ -15,10 +15,8 @@ from functools import lru_cache
 from math import inf
 
 from streamproof import System
-from streamproof.conformance.binding import Observation, Stream, Task
-from streamproof.conformance.events import Event
+from streamproof.conformance import Event, Observation, Stream, Task, compile_model
 from streamproof.conformance.flink import Attempt, FlinkRun
-from streamproof.language.compile import compile_model
 from streamproof_models.task_attempt import OVER, TaskAttempt
 from streamproof_specs.flink.agreement import contradictions
 from streamproof_specs.flink.attempt_lines import (

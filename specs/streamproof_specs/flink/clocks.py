@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf, isinf
 
-from streamproof.conformance.events import Event
-from streamproof.conformance.flink.times import DAY, Moment, Reading
+from streamproof.conformance import Event
+from streamproof.conformance.flink import DAY, Moment, Reading
 
 REPORTED = ("INITIALIZING", "RUNNING", "FINISHED")
 """States that the JobManager takes over from a TaskManager's report and from nothing else."""

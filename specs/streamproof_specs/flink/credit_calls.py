@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
-from streamproof.conformance.binding import Demand, Look, Move, Observation, Span
+from streamproof.conformance import Constraint, Move, Observation, Span, StateReader
 from streamproof_models.credit_channel import BARRIER, DATA, KINDS, URGENT
 from streamproof_specs.flink.credit_demands import ANY, counters, head, named, next_kind, queued, says, there, torn
 from streamproof_specs.flink.credit_records import Recorded
@@ -32,9 +32,9 @@ class Effect:
     opens: int
     closes: int
     ways: tuple[Way, ...] = ((),)
-    before: tuple[Demand, ...] = ()
-    afterwards: tuple[Demand, ...] = ()
-    awaits: Demand | None = None
+    before: tuple[Constraint, ...] = ()
+    afterwards: tuple[Constraint, ...] = ()
+    awaits: Constraint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _accept(r: Reading, call: Call) -> list[Effect]:
     return [Effect(call.begun, call.acted, ((Move("accept"), *there_is),), (_initial(r, call.record),), awaits=awaits)]
 
 
-def _initial(r: Reading, record: Recorded) -> Demand:
+def _initial(r: Reading, record: Recorded) -> Constraint:
     return says(record, "initial", "the initial credit", lambda look: r.exclusive)
 
 
@@ -152,18 +152,18 @@ def _send(r: Reading, call: Call) -> list[Effect]:
         else:
             ways = [(_CREATED, Move("send_event", {**said, "skipped": n})) for n in range(SKIPPED)]
 
-    def sent(look: Look) -> Mapping[str, Any]:
+    def sent(look: StateReader) -> Mapping[str, Any]:
         return named(look, "down", look("down")[-1])
 
     after = (says(record, "type", "the kind sent", lambda look: sent(look)["kind"]), _next(r, record))
     return [Effect(call.begun, call.acted, tuple(ways), (due,), after)]
 
 
-def _next(r: Reading, record: Recorded) -> Demand:
+def _next(r: Reading, record: Recorded) -> Constraint:
     """What the producer says it could send next: nothing without credit for it, nothing while it is stopped."""
     given = record.text("next")
 
-    def possible(look: Look) -> tuple[str, ...]:
+    def possible(look: StateReader) -> tuple[str, ...]:
         if not r.pipelined:
             return tuple(k for k in ("NONE", *KINDS) if k not in DATA or look("credits") > 0)
         waiting = (*look("urgent"), *look("queue"))
@@ -175,11 +175,11 @@ def _next(r: Reading, record: Recorded) -> Demand:
             return ("NONE",)
         return (waiting[0],) if len(waiting) > 1 else ("NONE", waiting[0])
 
-    def text(look: Look) -> str:
+    def text(look: StateReader) -> str:
         shown = possible(look)
         return f"{given} is said to be next, but it must be {' or '.join(shown if len(shown) < 5 else ['no data'])}"
 
-    return Demand(text, lambda look: given in possible(look))
+    return Constraint(text, lambda look: given in possible(look))
 
 
 def _tell_backlog(r: Reading, call: Call) -> list[Effect]:
@@ -229,8 +229,8 @@ def _receive(r: Reading, call: Call) -> list[Effect]:
     stop, backlog = _inner(call, "c.blocked"), _inner(call, "c.backlog")
     opens = call.begun if stop is None else stop.done
     closes = record.done if backlog is None else backlog.begun
-    message: tuple[Demand, ...] = (
-        Demand("a message about the backlog comes before it", lambda look: head(look)["what"] == "BUFFER"),
+    message: tuple[Constraint, ...] = (
+        Constraint("a message about the backlog comes before it", lambda look: head(look)["what"] == "BUFFER"),
         says(record, "seq", "the sequence number received", lambda look: head(look)["seq"] + look("piece")),
         says(record, "backlog", "the backlog received", _backlog_due),
     )
@@ -244,23 +244,23 @@ def _receive(r: Reading, call: Call) -> list[Effect]:
     return [Effect(opens, closes, ways, message, awaits=_ARRIVES)]
 
 
-def _size_due(record: Recorded) -> Demand:
+def _size_due(record: Recorded) -> Constraint:
     given = record.number("bytes") or 0
 
-    def left(look: Look) -> int:
+    def left(look: StateReader) -> int:
         return int(head(look)["size"]) - int(look("filled"))
 
-    def fits(look: Look) -> bool:
+    def fits(look: StateReader) -> bool:
         return left(look) == given if _last_piece(look) else given < left(look)
 
-    return Demand(lambda look: f"{given} bytes are received, but {left(look)} were sent", fits)
+    return Constraint(lambda look: f"{given} bytes are received, but {left(look)} were sent", fits)
 
 
-def _last_piece(look: Look) -> bool:
+def _last_piece(look: StateReader) -> bool:
     return bool(look("piece") + 1 == head(look)["pieces"])
 
 
-def _backlog_due(look: Look) -> int:
+def _backlog_due(look: StateReader) -> int:
     return int(head(look)["backlog"]) if _last_piece(look) else -1
 
 
@@ -271,7 +271,7 @@ def _hear(r: Reading, call: Call) -> list[Effect]:
         noted = says(record, "backlog", "the backlog noted", lambda look: look("stated"))
         return [Effect(call.begun, call.acted, ((Move("note_backlog"),),), (noted,))]
     message = (
-        Demand("no backlog was announced: a buffer comes first", lambda look: head(look)["what"] == "BACKLOG"),
+        Constraint("no backlog was announced: a buffer comes first", lambda look: head(look)["what"] == "BACKLOG"),
         says(record, "backlog", "the backlog announced", lambda look: head(look)["backlog"]),
     )
     return [Effect(call.begun, call.acted, ((Move("hear_backlog"),),), message, awaits=_ARRIVES)]
@@ -280,7 +280,7 @@ def _hear(r: Reading, call: Call) -> list[Effect]:
 def _want(r: Reading, call: Call) -> list[Effect]:
     record = call.record
 
-    def wanted(look: Look) -> int | None:
+    def wanted(look: StateReader) -> int | None:
         return None if look("stated") is None else look("stated") + r.exclusive
 
     move = Move("want", {"got": record.number("got")})
@@ -313,18 +313,18 @@ def _announce(r: Reading, call: Call) -> list[Effect]:
 def _poll(r: Reading, call: Call) -> list[Effect]:
     record = call.record
     if record.event.args.get("got") is False:
-        nothing = Demand("something was received and waits to be taken", lambda look: queued(look) == 0)
+        nothing = Constraint("something was received and waits to be taken", lambda look: queued(look) == 0)
         return [Effect(call.begun, call.acted, before=(nothing,))]
 
     urgent = record.text("type") == URGENT
 
-    def taken(look: Look) -> Mapping[str, Any]:
+    def taken(look: StateReader) -> Mapping[str, Any]:
         for queue in ("first",) if urgent else ("first", "inbox"):
             if look(queue):
                 return named(look, queue, look(queue)[0])
         return {} if look("barrier") is None else named(look, "barrier", look("barrier"))
 
-    def kind(look: Look) -> Any:
+    def kind(look: StateReader) -> Any:
         # A barrier that has become urgent is of another kind from then on.
         found = taken(look).get("kind")
         return URGENT if urgent and found == BARRIER else found
@@ -336,7 +336,7 @@ def _poll(r: Reading, call: Call) -> list[Effect]:
     if not urgent:
         before.append(says(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
 
-    def due(look: Look) -> str:
+    def due(look: StateReader) -> str:
         late = look("barrier") is not None and named(look, "barrier", look("barrier"))["kind"] == BARRIER
         return URGENT if late and record.text("next") == URGENT else next_kind(look)
 
@@ -356,7 +356,7 @@ def _resume(r: Reading, call: Call) -> list[Effect]:
 
 def _release(r: Reading, call: Call) -> list[Effect]:
     if _inner(call, "c.release_buffers") is None:
-        again = Demand("the channel is released, and its buffers are not", lambda look: look("released"))
+        again = Constraint("the channel is released, and its buffers are not", lambda look: look("released"))
         return [Effect(call.begun, call.acted, before=(again,))]
     return [
         Effect(call.begun, call.acted, ((Move("release"),),)),
@@ -404,22 +404,26 @@ _READERS: dict[str, Callable[[Reading, Call], list[Effect]]] = {
 }
 
 
-def finished(call: Call) -> list[Demand]:
+def finished(call: Call) -> list[Constraint]:
     """What must have been done when a call returns: all that it calls for, in its thread."""
     found = []
     if call.record.name in _STATING:
         found.append(
-            Demand("no floating buffers were requested for the backlog received", lambda look: look("stated") is None)
+            Constraint(
+                "no floating buffers were requested for the backlog received", lambda look: look("stated") is None
+            )
         )
     if call.record.name in _GAINING:
         found.append(
-            Demand("what was gained was not counted as credit", lambda look: look("owed")[call.thread] is None)
+            Constraint("what was gained was not counted as credit", lambda look: look("owed")[call.thread] is None)
         )
     if call.record.name == "p.cancel":
-        found.append(Demand("the reader was not released", lambda look: not look("listed")))
+        found.append(Constraint("the reader was not released", lambda look: not look("listed")))
     if call.record.name == "c.blocked":
         found.append(
-            Demand("the floating buffers were not given back", lambda look: look("stop") != "COMING" or look("drained"))
+            Constraint(
+                "the floating buffers were not given back", lambda look: look("stop") != "COMING" or look("drained")
+            )
         )
     return found
 
@@ -465,7 +469,7 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
             slack: Counter[str] = Counter({"excl": ANY, "float": ANY} if call.emptying else {})
             for record in {id(other): other for other in beside}.values():
                 slack.update(torn(record))
-            together: list[tuple[Demand, ...]] = [(d,) for d in (*counters(call.record, slack), *finished(call))]
+            together: list[tuple[Constraint, ...]] = [(d,) for d in (*counters(call.record, slack), *finished(call))]
         else:
             together = [(*counters(call.record), *finished(call))]
         gone = call.record.number("queue") == 0 and closes > r.last_use and call.record.name.startswith("p.")

@@ -10,15 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance.binding import Case, Observation, Plan, Span, Task
-from streamproof.conformance.events import Event
-from streamproof.conformance.flink import find_runs
-from streamproof.conformance.flink.copies import find_copies
-from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.conformance.flink.records import Problem, problem_lines
-from streamproof.language.grounding import Rules
-from streamproof.system import InputError
-from streamproof.system.errors import Loc
+from streamproof.conformance import Binding, Case, Event, InputError, Loc, Observation, Plan, Rules, Span, Task
+from streamproof.conformance.flink import Problem, find_copies, find_runs, problem_lines, read_lines
 from streamproof_models.credit_channel import URGENT, RecordedChannel
 from streamproof_specs.flink.credit_calls import Call, Reading, spans
 from streamproof_specs.flink.credit_outline import is_outline, outlines
@@ -178,10 +171,8 @@ def _is_whole(records: Sequence[Recorded]) -> bool:
     return all(f"{end}release" in names for end in ends)
 
 
-class FlinkCreditChannel:
+class FlinkCreditChannel(Binding):
     """Follows every recorded channel of a run through the machine of one channel."""
-
-    model = "credit_channel"
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path; a run that has logs only is one, too. Raises `InputError` where there is none."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from streamproof.conformance.binding import Demand, Look
+from streamproof.conformance import Constraint, StateReader
 from streamproof_specs.flink.credit_records import Recorded
 
 ANY = 1 << 40
@@ -15,32 +15,32 @@ ANY = 1 << 40
 # --- demands
 
 
-def says(record: Recorded, field: str, what: str, value: Callable[[Look], Any]) -> Demand:
+def says(record: Recorded, field: str, what: str, value: Callable[[StateReader], Any]) -> Constraint:
     """A number or name of the record must be what the machine has."""
     given = record.event.args.get(field)
-    return Demand(
+    return Constraint(
         lambda look: f"{what} is {given}, but it must be {value(look)}",
         lambda look: value(look) == given,
         lambda look: f"{record.name}({field}={value(look)})",
     )
 
 
-def there(what: str, test: Callable[[Look], Any]) -> Demand:
+def there(what: str, test: Callable[[StateReader], Any]) -> Constraint:
     """What must have come from the other end."""
-    return Demand(what, lambda look: bool(test(look)))
+    return Constraint(what, lambda look: bool(test(look)))
 
 
-def head(look: Look) -> Mapping[str, Any]:
+def head(look: StateReader) -> Mapping[str, Any]:
     """The first message on its way to the consumer, by field."""
     return named(look, "down", look("down")[0])
 
 
-def named(look: Look, queue: str, value: Any) -> Mapping[str, Any]:
+def named(look: StateReader, queue: str, value: Any) -> Mapping[str, Any]:
     """An element of a queue of records, or of an optional record, by field."""
     return dict(zip(look.fields(queue), value, strict=True))
 
 
-def next_kind(look: Look) -> str:
+def next_kind(look: StateReader) -> str:
     """The kind of what the task would take next, NONE where there is nothing."""
     for queue in ("first", "inbox"):
         if look(queue):
@@ -48,14 +48,14 @@ def next_kind(look: Look) -> str:
     return "NONE" if look("barrier") is None else str(named(look, "barrier", look("barrier"))["kind"])
 
 
-def queued(look: Look) -> int:
+def queued(look: StateReader) -> int:
     """How many messages were received and not taken."""
     return len(look("first")) + len(look("inbox")) + (look("barrier") is not None)
 
 
 # --- counters
 
-COUNTERS: dict[str, dict[str, Callable[[Look], Any]]] = {
+COUNTERS: dict[str, dict[str, Callable[[StateReader], Any]]] = {
     "c.": {
         "unannounced": lambda look: look("unannounced"),
         "excl": lambda look: look("free"),
@@ -91,7 +91,7 @@ _WORDS = {
 }
 
 
-def counters(record: Recorded, slack: Mapping[str, int] = MappingProxyType({})) -> list[Demand]:
+def counters(record: Recorded, slack: Mapping[str, int] = MappingProxyType({})) -> list[Constraint]:
     """What a record says of counters, each as a demand. `slack` is how far each may be off, read while it changed."""
     args = record.event.args
     found: dict[str, Any] = {f: args[f] for f in COUNTERS[record.name[:2]] if f in args}
@@ -122,11 +122,11 @@ _STEPS: dict[str, dict[str, int]] = {
 }
 
 
-def _counter(record: Recorded, field: str, given: Any, slack: int) -> Demand:
+def _counter(record: Recorded, field: str, given: Any, slack: int) -> Constraint:
     value = COUNTERS[record.name[:2]][field]
     forgotten = field == "backlog_now" and given == 0
 
-    def agrees(look: Look) -> bool:
+    def agrees(look: StateReader) -> bool:
         there = value(look)
         return (
             there == given
@@ -134,7 +134,7 @@ def _counter(record: Recorded, field: str, given: Any, slack: int) -> Demand:
             or (forgotten and bool(look("abandoned")))
         )
 
-    return Demand(
+    return Constraint(
         lambda look: f"{_WORDS[field]} is recorded as {_shown(given)}, but it must be {_shown(value(look))}",
         agrees,
         lambda look: f"{record.name}({field}={_shown(value(look))})",

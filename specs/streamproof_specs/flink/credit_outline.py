@@ -18,11 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from streamproof import action, require
-from streamproof.conformance.binding import Case, Demand, Move, Observation, Span, Task
-from streamproof.conformance.events import Event
-from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.conformance.flink.records import Problem, Problems
-from streamproof.language.grounding import Rules
+from streamproof.conformance import Case, Constraint, Event, Move, Observation, Rules, Span, Task
+from streamproof.conformance.flink import Problem, Problems, read_lines
 from streamproof_models.credit_channel import BLOCKING, DATA, RecordedChannel
 from streamproof_specs.flink.credit_demands import head, says, there
 from streamproof_specs.flink.credit_records import ONE_END, Recorded
@@ -207,7 +204,7 @@ def _with(record: Recorded, **args: Any) -> Recorded:
 
 def _producer(end: _End, record: Recorded, exclusive: int) -> None:
     given, credits = record.event.args["given"], record.event.args.get("credits")
-    had = Demand(
+    had = Constraint(
         lambda look: f"the credit left is recorded as {credits}, but it must be {look('credits')}",
         lambda look: look("credits") == credits,
     )
@@ -272,13 +269,13 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
             end.add(record, ((*moves,),), before=less)
 
 
-def _gained(end: _End, unannounced: int) -> tuple[tuple[Move, ...], tuple[Demand, ...]]:
+def _gained(end: _End, unannounced: int) -> tuple[tuple[Move, ...], tuple[Constraint, ...]]:
     """What must have been gained since the record before; a demand that fails where credit has gone."""
     more, known = unannounced - end.known, end.known
     end.known = unannounced
     if more < 0:
         text = f"the credit not announced is recorded as {unannounced}, but it must be at least {known}"
-        return (), (Demand(text, lambda look: False),)
+        return (), (Constraint(text, lambda look: False),)
     return ((Move("gain_unseen", {"n": more}),) if more else ()), ()
 
 
@@ -287,7 +284,7 @@ def _received(
     record: Recorded,
     buffer: re.Match[str],
     moves: tuple[Move, ...],
-    less: tuple[Demand, ...],
+    less: tuple[Constraint, ...],
     exclusive: int,
 ) -> None:
     given, kind, size = record.event.args["given"], buffer["kind"], int(buffer["size"])

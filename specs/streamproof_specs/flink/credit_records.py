@@ -18,11 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance.events import Event
-from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.conformance.flink.records import Problem, Problems
-from streamproof.system.errors import InputError, Loc
-from streamproof.system.reading import why_no_file
+from streamproof.conformance import Event, InputError, Loc, why_no_file
+from streamproof.conformance.flink import Problem, Problems, read_lines
 
 ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """How the names of trace files end."""

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamproof.conformance.binding import Look, Move
-from streamproof.conformance.events import Event
-from streamproof.system import Instance
+from streamproof.conformance import Event, Instance, Move, StateReader
 from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.flink.credit_calls import Reading
 from streamproof_specs.flink.credit_demands import head, next_kind
@@ -20,7 +18,7 @@ class CreditWording:
 
     reading: Reading
 
-    def why_not(self, move: Move, look: Look) -> str | None:
+    def why_not(self, move: Move, look: StateReader) -> str | None:
         """Why a call cannot have happened in a state; None where the condition itself must do."""
         match move.action:
             case "send_data" | "send_event" | "send_stored" | "tell_backlog":
@@ -66,7 +64,7 @@ class CreditWording:
             case _:
                 return None
 
-    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterable[tuple[int, str]]:
+    def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterable[tuple[int, str]]:
         """The calls that could come next at either end, those of the event's own end first."""
         mine = event.event[:2]
         for text in (*self._of_producer(look), *self._of_consumer(look)):
@@ -74,10 +72,10 @@ class CreditWording:
 
     # --- why not
 
-    def _ended(self, look: Look) -> bool:
+    def _ended(self, look: StateReader) -> bool:
         return bool(look("finished") or look("abandoned"))
 
-    def _not_sent(self, move: Move, look: Look) -> str | None:
+    def _not_sent(self, move: Move, look: StateReader) -> str | None:
         if not look("opened"):
             return "nothing is sent before the consumer's request has arrived"
         if look("closed") and not self.reading.pipelined:
@@ -110,18 +108,18 @@ class CreditWording:
                 return "an empty buffer is sent, which happens only without exclusive buffers"
         return self._states(move, look)
 
-    def _not_cancelled(self, look: Look) -> str | None:
+    def _not_cancelled(self, look: StateReader) -> str | None:
         if not look("opened"):
             return "a request to cancel arrives before the request for the subpartition"
         came, sent = look("cancels"), len(look("down"))
         late = f"{sent} {'message was' if sent == 1 else 'messages were'} sent late"
         return f"a request to cancel arrives that nothing called for: {came} came, and {late}"
 
-    def _states(self, move: Move, look: Look) -> str:
+    def _states(self, move: Move, look: StateReader) -> str:
         stock = look("stock")
         return f"a backlog of {move.args.get('backlog')} is stated, with {stock} data buffers queued before"
 
-    def _not_taken(self, look: Look) -> str | None:
+    def _not_taken(self, look: StateReader) -> str | None:
         if look("released"):
             return "the channel is released"
         if look("down") and (head(look)["what"] != "BUFFER" or head(look)["kind"] not in DATA):
@@ -132,14 +130,14 @@ class CreditWording:
             return "no buffer is free for the data that arrive"
         return None
 
-    def _not_stopped(self, move: Move, look: Look) -> str | None:
+    def _not_stopped(self, move: Move, look: StateReader) -> str | None:
         if move.action == "drain":
             return "borrowed buffers are given back only for a blocking event, without exclusive buffers"
         if look("down") and head(look)["kind"] not in BLOCKING:
             return f"{head(look)['kind']} arrives, which blocks nothing"
         return None
 
-    def _not_received(self, look: Look) -> str | None:
+    def _not_received(self, look: StateReader) -> str | None:
         if not look("down"):
             return None
         kind = head(look)["kind"]
@@ -153,7 +151,7 @@ class CreditWording:
             return f"{kind} is received, and the channel has not given back its borrowed buffers"
         return None
 
-    def _not_wanted(self, move: Move, look: Look) -> str | None:
+    def _not_wanted(self, move: Move, look: StateReader) -> str | None:
         if look("stated") is None:
             return "floating buffers are requested, and no backlog was received that calls for them"
         if not look("noted"):
@@ -165,12 +163,12 @@ class CreditWording:
         got, wanted = move.args.get("got"), look("stated") + self.reading.exclusive
         return f"{got} floating buffers are got where {self._has(look)} and wants {wanted}"
 
-    def _has(self, look: Look) -> str:
+    def _has(self, look: StateReader) -> str:
         return f"the channel has {look('free') + look('borrowed')} of {look('required')} buffers"
 
     # --- what could come
 
-    def _of_producer(self, look: Look) -> Iterable[str]:
+    def _of_producer(self, look: StateReader) -> Iterable[str]:
         if look("up"):
             yield f"p.credit_add(n={look('up')[0]})"
         if look("resuming") and look("ahead") == 0 and look("blocked"):
@@ -180,7 +178,7 @@ class CreditWording:
         if goes and waiting and (waiting[0] not in DATA or look("credits") > 0):
             yield f"p.send(seq={look('sent')}, type={waiting[0]})"
 
-    def _of_consumer(self, look: Look) -> Iterable[str]:
+    def _of_consumer(self, look: StateReader) -> Iterable[str]:
         kind = next_kind(look)
         if kind != "NONE":
             yield f"c.poll(type={kind})"
@@ -191,7 +189,7 @@ class CreditWording:
         if look("down") and look("stated") is None:
             yield self._arriving(head(look), look)
 
-    def _arriving(self, message: Any, look: Look) -> str:
+    def _arriving(self, message: Any, look: StateReader) -> str:
         if message["what"] == "BACKLOG":
             return f"c.backlog(backlog={message['backlog']})"
         if message["kind"] in DATA and not look("holding"):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from streamproof.conformance.binding import Demand, Look, Move
-from streamproof.conformance.events import Event
+from streamproof.conformance import Constraint, Event, Move, Recovery, StateReader, Tracked
 from streamproof.conformance.flink import Attempt
 from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
 from streamproof_specs.flink.wording import listed
@@ -63,7 +62,7 @@ class Causes:
             return f"the failure names a partition of {source}, but {there}"
         return None
 
-    def demands(self, failed: Event, task: str) -> tuple[Demand, ...]:
+    def demands(self, failed: Event, task: str) -> tuple[Constraint, ...]:
         """The attempt whose partition is missing must be the present one."""
         if "partition" not in failed.args:
             return ()
@@ -71,7 +70,7 @@ class Causes:
         source = self.recorded.task(producer.vertex, producer.subtask)
         number = producer.number
         return (
-            Demand(
+            Constraint(
                 lambda look: (
                     f"{task} misses what attempt {number} of {source} wrote, but the present one is "
                     f"{look('attempt', source)}"
@@ -118,48 +117,68 @@ class Causes:
         return [p for p, maker in self.model.producer_of.items() if maker == source]
 
 
-@dataclass(slots=True)
-class Recovery:
-    """One decision and how the job came out of it. `tasks` is None while the machine allows more than one set."""
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision to restart: its observation's position, its line, the attempt that failed, and why."""
 
+    at: int
     event: Event
     failed: str
     cause: str | None
-    tasks: tuple[str, ...] | None = None
-    waiting: dict[str, int] = field(default_factory=dict)
-    """Tasks not at work again -> the attempt that was stopped."""
-    recovered: str | None = None
-
-    def settle(self, looks: Sequence[Look]) -> None:
-        """Takes the set that the machine restarts, once the decision is accepted."""
-        sets = {look("restarting")[look("decided") - 1] for look in looks}
-        if len(sets) == 1:
-            chosen = sets.pop()
-            self.tasks = tuple(sorted(chosen))
-            self.waiting = {t: looks[0]("attempt", t) for t in self.tasks}
-
-    def at_work(self, task: str, number: int, event: Event) -> None:
-        """An attempt runs or has finished."""
-        if number > self.waiting.get(task, number):
-            del self.waiting[task]
-            if not self.waiting:
-                self.recovered = event.ts
-
-    def record(self) -> dict[str, Any]:
-        """For verdict records. `recovered` is when the last task of the set was RUNNING or FINISHED in a later attempt."""
-        count = self.event.args["count"]
-        return {
-            "decided": self.event.ts,
-            "recovered": self.recovered,
-            "failed": self.failed,
-            "cause": self.cause,
-            "announced": count,
-            "size": count if self.tasks is None else len(self.tasks),
-            "tasks": list(self.tasks or ()),
-        }
 
 
-def counted(event: Event, failed: str | None, later: frozenset[str]) -> Demand:
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An attempt that is RUNNING or FINISHED by a line: its observation's position, the line, and the attempt."""
+
+    at: int
+    event: Event
+    task: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The decisions of one job and its attempts that got to work, in the order of the log."""
+
+    decisions: tuple[Decision, ...]
+    arrivals: tuple[Arrival, ...]
+
+    def recoveries(self, tracked: Tracked) -> tuple[Recovery, ...]:
+        """One for each decision. It is complete when the last task of the set was RUNNING or FINISHED in a later attempt."""
+        found: list[Recovery] = []
+        for decision in self.decisions:
+            if decision.at > tracked.matched:
+                break
+            tasks, recovered = None, None
+            sets = tracked.readings.get(decision.at, ())
+            if len({chosen for chosen, _ in sets}) == 1:
+                chosen, numbers = sets[0]
+                tasks = tuple(sorted(chosen))
+                recovered = self._recovered(decision, dict(numbers), tracked.matched)
+            count = decision.event.args["count"]
+            found.append(Recovery(decision.event.ts, decision.failed, decision.cause, count, tasks, recovered))
+        return tuple(found)
+
+    def _recovered(self, decision: Decision, waiting: dict[str, int], matched: int) -> str | None:
+        """When the last of the tasks waiting was at work again, in an attempt after the one that was stopped."""
+        for arrival in self.arrivals[bisect_right(self.arrivals, decision.at, key=lambda a: a.at) :]:
+            if arrival.at >= matched:
+                return None
+            if arrival.number > waiting.get(arrival.task, arrival.number):
+                del waiting[arrival.task]
+                if not waiting:
+                    return arrival.event.ts
+        return None
+
+
+def restart_set(look: StateReader) -> tuple[frozenset[str], tuple[tuple[str, int], ...]]:
+    """The tasks of the last decision, with the attempts that it stops."""
+    chosen: frozenset[str] = look("restarting")[look("decided") - 1]
+    return chosen, tuple((task, look("attempt", task)) for task in sorted(chosen))
+
+
+def counted(event: Event, failed: str | None, later: frozenset[str]) -> Constraint:
     """The number of tasks that a decision announces must be that of the machine's set.
 
     `later` are the tasks that the log restarts after this decision and before the next one.
@@ -167,11 +186,11 @@ def counted(event: Event, failed: str | None, later: frozenset[str]) -> Demand:
     count = event.args["count"]
     whose = "a global failure" if failed is None else f"the failed task {event.args['attempt']}"
 
-    def chosen(look: Look) -> frozenset[str]:
+    def chosen(look: StateReader) -> frozenset[str]:
         found: frozenset[str] = look("restarting")[look("decided") - 1]
         return found
 
-    def text(look: Look) -> str:
+    def text(look: StateReader) -> str:
         ours = chosen(look)
         said = f"the log restarts {count} tasks, the protocol {len(ours)}: {listed(sorted(ours), _TASKS)}"
         more, fewer = sorted(later - ours), sorted(ours - later)
@@ -181,7 +200,7 @@ def counted(event: Event, failed: str | None, later: frozenset[str]) -> Demand:
             said += f"; the log does not restart {listed(fewer)}"
         return said
 
-    return Demand(
+    return Constraint(
         text,
         lambda look: len(chosen(look)) == count,
         lambda look: f"{len(chosen(look))} tasks will be restarted to recover {whose}",

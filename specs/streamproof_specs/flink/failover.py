@@ -8,18 +8,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance.binding import Case, Observation, Plan, Task
-from streamproof.conformance.events import Event
-from streamproof.conformance.flink import FlinkRun, JobGraph, RestJob, find_runs, graph_of, read_rest, read_run
-from streamproof.conformance.flink.records import problem_lines
-from streamproof.system import BOOL, InputError, System, Variable
+from streamproof import Bool, Model, State
+from streamproof.conformance import (
+    Binding,
+    Case,
+    Event,
+    InputError,
+    Observation,
+    Plan,
+    Stream,
+    Task,
+)
+from streamproof.conformance.flink import (
+    FlinkRun,
+    JobGraph,
+    RestJob,
+    find_runs,
+    graph_of,
+    problem_lines,
+    read_rest,
+    read_run,
+)
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
 from streamproof_specs.flink.heard import Heard
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
 from streamproof_specs.flink.scope import damage, outside
-from streamproof_specs.flink.translate import DECISIONS, HIDDEN, Translator
-from streamproof_specs.flink.wording import FailoverWording
+from streamproof_specs.flink.translate import DECISIONS, HIDDEN, translate
+from streamproof_specs.flink.wording import FailoverWording, Shown
 
 MASTER_EVENTS = frozenset(
     {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
@@ -28,14 +44,17 @@ MASTER_EVENTS = frozenset(
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
 
 
-_NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
-"""A machine that allows everything."""
+class _Anything(Model):
+    """A machine that no line contradicts."""
+
+    def state(self) -> State:
+        return State(any=Bool())
 
 
-class FlinkFailover:
+class FlinkFailover(Binding):
     """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own."""
 
-    model = "failover"
+    default = True
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path: a folder of logs, a folder of such folders, a file, a glob."""
@@ -70,9 +89,9 @@ class FlinkFailover:
         try:
             recorded = recorded_graph(graph)
         except ValueError as gap:
-            lines = _lines(job, graph, master) if not reasons.texts else ()
+            alone = _lines(job, graph, master) if not reasons.texts else ()
             return Case(
-                job, title, (*lines, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run), sampled
+                job, title, (*alone, *attempts), False, (*reasons.texts, _remedy(str(gap), given)), damage(run), sampled
             )
         if reasons.texts:
             return Case(job, title, attempts, False, reasons.texts, damage(run), sampled)
@@ -80,17 +99,18 @@ class FlinkFailover:
         model = RecordedFailover(recorded.graph, restarts=len(decisions))
         causes = Causes.of(recorded, model, events)
         model.narrow(*causes.needed(master), "failover.global.restart" in decisions)
-        wording = FailoverWording(recorded, model)
-        translator = Translator(recorded, model, causes, wording)
-        main = Task(job, recorded_system(recorded, model), translator.observations(master), HIDDEN, wording=wording)
+        shown = Shown()
+        lines = translate(recorded, model, causes, shown, master)
+        wording = FailoverWording(recorded, model, shown)
+        main = Task(job, recorded_system(recorded, model), (Stream(lines.observations),), HIDDEN, wording=wording)
         return Case(
             job,
             f"{title} ({origin})",
             (main, *attempts),
             damage=damage(run),
             partial=sampled,
-            notes=lambda: _notes(translator),
-            recoveries=lambda: [r.record() for r in translator.recoveries],
+            notes=lines.notes,
+            recoveries=lines.decisions,
         )
 
     def _graph(self, run: FlinkRun, job: str, given: RestJob | None) -> tuple[JobGraph, str]:
@@ -130,28 +150,14 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ..
     if recorded is None:
         return ()
     model = RecordedFailover(recorded.graph)
-    translator = Translator(
-        recorded, model, Causes(recorded, model, {}, judging=False), FailoverWording(recorded, model)
-    )
-    observations = (Observation(o.event, impossible=o.impossible) for o in translator.observations(master))
-    return (Task(job, _NO_MACHINE, observations),)
+    lines = translate(recorded, model, Causes(recorded, model, {}, judging=False), Shown(), master)
+    observations = tuple(Observation(o.event, impossible=o.impossible) for o in lines.observations)
+    return (Task(job, _Anything.system(), (Stream(observations),)),)
 
 
 def _remedy(gap: str, given: RestJob | None) -> str:
     asked = given is None and gap.startswith("the job graph is not known")
     return f"{gap}; give the REST API's answer about the job with --job-graph" if asked else gap
-
-
-def _notes(translator: Translator) -> list[str]:
-    """What an accepted verdict leaves out."""
-    notes: list[str] = []
-    if translator.unanswered is not None:
-        notes.append(f"the log ends before the failure of {translator.unanswered} is answered")
-    elif translator.left is not None:
-        notes.append(f"{translator.left}: from then on each attempt is judged by itself")
-    elif translator.job != "FINISHED":
-        notes.append(f"the log ends while the job is {translator.job}")
-    return notes
 
 
 BINDING = FlinkFailover()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streamproof.conformance.flink.run import FlinkRun
+from streamproof.conformance.flink import FlinkRun
 from streamproof_specs.flink.clocks import Clocks
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import networkx
 
 from streamproof import WEAK, System, action, require
-from streamproof.conformance.events import Event
+from streamproof.conformance import Event, compile_model
 from streamproof.conformance.flink import JobGraph as LoggedGraph
-from streamproof.language.compile import compile_model
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Topology, Vertex
 from streamproof_models.failover.machine import Failover
 

@@ -9,12 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from streamproof.conformance.events import Event
-from streamproof.conformance.flink import FlinkRun, read_rest
-from streamproof.conformance.flink.logfiles import read_lines
-from streamproof.conformance.flink.reader import TORN
-from streamproof.conformance.flink.records import MORE
-from streamproof.system.errors import InputError, Loc
+from streamproof.conformance import Event, InputError, Loc
+from streamproof.conformance.flink import MORE, TORN, FlinkRun, read_lines, read_rest
 
 _DAMAGED = (
     "the line looks like",

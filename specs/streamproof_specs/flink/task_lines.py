@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from streamproof.conformance.events import Event
+from streamproof.conformance import Event
 from streamproof.conformance.flink import Attempt, FlinkRun
 from streamproof_specs.flink.attempt_lines import STORE_LINES, TASK_LINES
 

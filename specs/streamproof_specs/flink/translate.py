@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
-from streamproof.conformance.binding import Demand, Look, Move, Observation
-from streamproof.conformance.events import Event
+from streamproof.conformance import Constraint, Event, Move, Observation, StateReader
 from streamproof_models.failover.machine import STARTED
-from streamproof_specs.flink.decisions import Causes, Recovery, counted
+from streamproof_specs.flink.decisions import Arrival, Causes, Decision, Decisions, counted, restart_set
 from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
-from streamproof_specs.flink.wording import FailoverWording, listed, switch
+from streamproof_specs.flink.wording import Shown, listed, switch
 
 HIDDEN = frozenset({"restart"})
 
@@ -64,15 +62,30 @@ class _Failure:
     task: str
 
 
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """The lines of one job as observations, in order; `notes` is what an accepted verdict leaves out."""
+
+    observations: tuple[Observation, ...]
+    decisions: Decisions
+    notes: tuple[str, ...]
+
+
+def translate(
+    recorded: RecordedGraph, model: RecordedFailover, causes: Causes, shown: Shown, events: Sequence[Event]
+) -> Translation:
+    """What the events of one job mean to the machine. `shown` is filled with what they show."""
+    return _Translator(recorded, model, causes, shown).translated(events)
+
+
 @dataclass(slots=True)
-class Translator:
-    """Turns the events of one job into observations, in order. `recoveries` fill up on the way."""
+class _Translator:
+    """Reads the events of one job in their order, and what they say of its state."""
 
     recorded: RecordedGraph
     model: RecordedFailover
     causes: Causes
-    wording: FailoverWording
-    recoveries: list[Recovery] = field(default_factory=list)
+    shown: Shown
     left: str | None = None
     """Why the machine no longer follows the job, once it does not."""
     job: str | None = None
@@ -86,8 +99,11 @@ class Translator:
     """Whether a global failure was reported, and not yet what becomes of it."""
     _decided: Event | None = None
     _untrack: tuple[Move, ...] = ()
+    _observations: list[Observation] = field(default_factory=list)
+    _decisions: list[Decision] = field(default_factory=list)
+    _arrivals: list[Arrival] = field(default_factory=list)
 
-    def observations(self, events: Sequence[Event]) -> Iterator[Observation]:
+    def translated(self, events: Sequence[Event]) -> Translation:
         """One observation for every event that speaks about the machine."""
         if any(e.event in _FIRST for e in events):
             self.job = "CREATED"
@@ -100,17 +116,23 @@ class Translator:
             self._units.append((tuple(place[t] for t in unit), tuple(producers)))
         restarted = _restarted(self.recorded, events)
         for at, event in enumerate(events):
+            self.shown.read(event)
             if self.left is not None:
                 observation = self._after(event)
             else:
                 observation = self._unannounced(event) or self._read(event, restarted.get(at))
             if observation is not None:
-                yield self._with_untracking(event, observation)
+                self._observations.append(self._with_untracking(event, observation))
+        decisions = Decisions(tuple(self._decisions), tuple(self._arrivals))
+        return Translation(tuple(self._observations), decisions, tuple(self._notes()))
 
-    @property
-    def unanswered(self) -> str | None:
-        """The task whose failure the log ends with, if no decision follows it."""
-        return None if self._failure is None else self._failure.task
+    def _notes(self) -> Iterator[str]:
+        if self._failure is not None:
+            yield f"the log ends before the failure of {self._failure.task} is answered"
+        elif self.left is not None:
+            yield f"{self.left}: from then on each attempt is judged by itself"
+        elif self.job != "FINISHED":
+            yield f"the log ends while the job is {self.job}"
 
     def _with_untracking(self, event: Event, observation: Observation) -> Observation:
         """After an executor is lost its tasks are failed and decided on before its partitions are forgotten, whichever line
@@ -175,13 +197,13 @@ class Translator:
         task, number, old, new = self.recorded.task_of(event), args["number"], args["old"], args["new"]
         if task is None:
             return Observation(event, impossible=f"the job graph has no task {args['vertex']}_{args['subtask']}")
-        shown = self.wording.shown
-        known = shown.get((task, number), "CREATED")
+        shown = self.shown
+        known = shown.now(task, number) or "CREATED"
         if known != old:
             return Observation(event, impossible=f"attempt {number} of {task} was {known}, not {old}")
         if new not in LEGAL.get(old, frozenset()):
             return Observation(event, impossible=f"an execution never switches from {old} to {new}")
-        last = shown.get((task, number - 1))
+        last = shown.now(task, number - 1)
         if number > 0 and last not in ("FINISHED", "CANCELED", "FAILED"):
             return Observation(
                 event, impossible=f"attempt {number} of {task} begins, but attempt {number - 1} is {last or 'unknown'}"
@@ -191,9 +213,9 @@ class Translator:
         before = (
             self._in_step(),
             self._present(task, number),
-            *(() if new in ("SCHEDULED", "DEPLOYING") else self._prompt()),
+            *(() if new in ("SCHEDULED", "DEPLOYING") else self._prompt(event)),
         )
-        shown[task, number] = new
+        shown.change(task, number, new)
         match new:
             case "SCHEDULED":
                 is_scheduled = self._holds(task, "SCHEDULED", number)
@@ -206,8 +228,9 @@ class Translator:
                     *_STEPS[_LEVEL[old] : _LEVEL.get(new, len(_STEPS))],
                     *(("finish",) if new == "FINISHED" else ()),
                 )
-                then = self._at_work(event, task, number) if new in ("RUNNING", "FINISHED") else None
-                return Observation(event, (tuple(Move(m, {"t": task}) for m in steps),), (), before, then=then)
+                if new in ("RUNNING", "FINISHED"):
+                    self._arrivals.append(Arrival(len(self._observations), event, task, number))
+                return Observation(event, (tuple(Move(m, {"t": task}) for m in steps),), (), before)
             case "CANCELING":
                 return Observation(event, demands=(self._to_cancel(task, number, old),), before=before)
             case "CANCELED":
@@ -215,16 +238,16 @@ class Translator:
             case _:
                 return self._failed(event, task, before)
 
-    def _canceled(self, event: Event, task: str, old: str, before: tuple[Demand, ...]) -> Observation:
+    def _canceled(self, event: Event, task: str, old: str, before: tuple[Constraint, ...]) -> Observation:
         action = "cancel" if old == "CANCELING" else "withdraw"
         return Observation(event, ((Move(action, {"t": task}),),), (), before)
 
-    def _failed(self, event: Event, task: str, before: tuple[Demand, ...]) -> Observation:
+    def _failed(self, event: Event, task: str, before: tuple[Constraint, ...]) -> Observation:
         self._failure = _Failure(event, task)
         wrong = self.causes.contradiction(event, task)
         if wrong is not None:
             return Observation(event, impossible=wrong)
-        alive = Demand(
+        alive = Constraint(
             lambda look: f"{task} attempt {look('attempt', task)} is {look('status', task)} and cannot fail",
             lambda look: look("status", task) in STARTED,
         )
@@ -245,8 +268,8 @@ class Translator:
 
     # --- what lines say of the state
 
-    def _present(self, task: str, number: int) -> Demand:
-        return Demand(
+    def _present(self, task: str, number: int) -> Constraint:
+        return Constraint(
             lambda look: (
                 f"the line is about attempt {number} of {task}, but the present one is {look('attempt', task)}"
             ),
@@ -254,28 +277,30 @@ class Translator:
         )
 
     @staticmethod
-    def _holds(task: str, status: str, number: int) -> Demand:
-        return Demand(
+    def _holds(task: str, status: str, number: int) -> Constraint:
+        return Constraint(
             lambda look: f"{task} attempt {number} is {look('status', task)}, not {status}",
             lambda look: look("status", task) == status,
         )
 
     @staticmethod
-    def _to_cancel(task: str, number: int, old: str) -> Demand:
-        return Demand(
+    def _to_cancel(task: str, number: int, old: str) -> Constraint:
+        return Constraint(
             f"{switch(task, number, old, 'CANCELING')}, but no decision to restart it was taken",
             lambda look: look("status", task) == "CANCELING",
         )
 
-    def _in_step(self) -> Demand:
+    def _in_step(self) -> Constraint:
         """The job's own state says whether a decision is waiting to be carried out."""
         if self.job == "RESTARTING":
-            return Demand("the job is RESTARTING, but nothing is left to restart", _pending)
+            return Constraint("the job is RESTARTING, but nothing is left to restart", _pending)
         if self.job == "RUNNING":
-            return Demand("tasks are waiting for their restart, but no line says that the job is RESTARTING", _settled)
-        return Demand("", lambda look: True)
+            return Constraint(
+                "tasks are waiting for their restart, but no line says that the job is RESTARTING", _settled
+            )
+        return Constraint("", lambda look: True)
 
-    def _prompt(self, restoring: bool = False) -> tuple[Demand, ...]:
+    def _prompt(self, event: Event, restoring: bool = False) -> tuple[Constraint, ...]:
         """What can be scheduled is, in the same step in which it became so, before anything else is logged: all of it.
 
         `restoring`: before a global failure, which may be that the state of tasks that were reset cannot be restored
@@ -284,37 +309,31 @@ class Translator:
         if not self.eager or self.job not in ("RUNNING", "RESTARTING"):
             return ()
 
-        def owed(look: Look) -> list[str]:
-            return self._owed(look, restoring)
+        def owed(look: StateReader) -> list[str]:
+            return self._owed(event, look, restoring)
 
         return (
-            Demand(lambda look: f"{listed(owed(look))} could be scheduled and was not", lambda look: not owed(look)),
+            Constraint(
+                lambda look: f"{listed(owed(look))} could be scheduled and was not", lambda look: not owed(look)
+            ),
         )
 
-    def _owed(self, look: Look, restoring: bool) -> list[str]:
-        """Attempts that Flink's scheduler would have scheduled by now, or has and the log does not show.
+    def _owed(self, event: Event, look: StateReader, restoring: bool) -> list[str]:
+        """Attempts that Flink's scheduler would have scheduled by the line, or has and the log does not show.
 
         `restoring`: units of tasks that were reset are left out.
         """
-        status, number, shown = look("status"), look("attempt"), self.wording.shown
+        status, number = look("status"), look("attempt")
         late: list[str] = []
         for unit, producers in self._units:
             ready = all(status[t] == "CREATED" for t in unit) and all(status[p] == "FINISHED" for p in producers)
             ready = ready and not (restoring and all(number[t] > 0 for t in unit))
             for t in unit:
-                hidden = (
-                    status[t] == "SCHEDULED" and shown.get((self.model.tasks[t], number[t]), "CREATED") == "CREATED"
-                )
+                task = self.model.tasks[t]
+                hidden = status[t] == "SCHEDULED" and self.shown.after(event, task, number[t]) == "CREATED"
                 if ready or hidden:
-                    late.append(f"{self.model.tasks[t]} attempt {number[t]}")
+                    late.append(f"{task} attempt {number[t]}")
         return late
-
-    def _at_work(self, event: Event, task: str, number: int) -> Any:
-        def then(looks: Sequence[Look]) -> None:
-            for recovery in self.recoveries:
-                recovery.at_work(task, number, event)
-
-        return then
 
     # --- decisions
 
@@ -334,24 +353,23 @@ class Translator:
                 impossible=f"the failed task is {failure.event.args['attempt']}, but the decision is about"
                 f" {event.args['attempt']}",
             )
-        recovery = Recovery(event, f"{task}#{number}", (failure.event.args.get("causes") or (None,))[0])
-        self.recoveries.append(recovery)
+        cause = (failure.event.args.get("causes") or (None,))[0]
+        self._decisions.append(Decision(len(self._observations), event, f"{task}#{number}", cause))
         return Observation(
             event,
             self.causes.ways(failure.event, task),
             (counted(event, task, restarted),),
-            (self._in_step(), *self._prompt()),
-            then=recovery.settle,
+            (self._in_step(), *self._prompt(event)),
+            reads=restart_set,
         )
 
     def _global(self, event: Event, restarted: frozenset[str]) -> Observation:
         self._decided = event if self.job == "RUNNING" else None
         self._globally = False
-        recovery = Recovery(event, "", None)
-        self.recoveries.append(recovery)
-        before = (self._in_step(), *self._prompt(restoring=True))
+        self._decisions.append(Decision(len(self._observations), event, "", None))
+        before = (self._in_step(), *self._prompt(event, restoring=True))
         counted_all = counted(event, None, restarted)
-        return Observation(event, ((Move("fail_globally"),),), (counted_all,), before, then=recovery.settle)
+        return Observation(event, ((Move("fail_globally"),),), (counted_all,), before, reads=restart_set)
 
     # --- the job and the executors
 
@@ -361,7 +379,7 @@ class Translator:
             return Observation(event, impossible=f"the job was {self.job}, not {old}")
         if _never(old, new):
             return Observation(event, impossible=f"a job never switches from {old} to {new}")
-        prompt = self._prompt(new == "FAILING" and self._globally) if new != "RUNNING" else ()
+        prompt = self._prompt(event, new == "FAILING" and self._globally) if new != "RUNNING" else ()
         self.job = new
         if new in _OVER:
             return self._leave(event, new, prompt)
@@ -371,17 +389,17 @@ class Translator:
         match old, new:
             case "RUNNING", "RESTARTING":
                 return Observation(
-                    event, demands=(Demand("no decision to restart is pending", _pending),), before=prompt
+                    event, demands=(Constraint("no decision to restart is pending", _pending),), before=prompt
                 )
             case "RESTARTING", "RUNNING":
-                return Observation(event, demands=(Demand("tasks to restart are still being cancelled", _settled),))
+                return Observation(event, demands=(Constraint("tasks to restart are still being cancelled", _settled),))
             case _, "FINISHED":
-                before = (Demand("tasks are waiting for their restart", _settled), *prompt)
+                before = (Constraint("tasks are waiting for their restart", _settled), *prompt)
                 return Observation(event, ((Move("complete"),),), (), before)
             case _:
                 return Observation(event)
 
-    def _leave(self, event: Event, new: str, prompt: tuple[Demand, ...]) -> Observation:
+    def _leave(self, event: Event, new: str, prompt: tuple[Constraint, ...]) -> Observation:
         failure, self._failure = self._failure, None
         self.left = f"the job is {new}"
         if failure is not None and new in ("FAILING", "FAILED"):
@@ -394,7 +412,7 @@ class Translator:
         if event.event == "exec.transition":
             task = self.recorded.task_of(event)
             if task is not None:
-                self.wording.shown[task, args["number"]] = args["new"]
+                self.shown.change(task, args["number"], args["new"])
             return None
         if event.event in DECISIONS:
             return Observation(event, impossible=f"a decision to restart, but {self.left}")
@@ -406,7 +424,7 @@ class Translator:
             return Observation(event, impossible=f"a job never switches from {args['old']} to {args['new']}")
         self.job = args["new"]
         if args["new"] in ("FAILED", "CANCELED"):
-            alive = [f"{t} attempt {n} is {s}" for (t, n), s in self.wording.shown.items() if s not in _ENDED]
+            alive = [f"{t} attempt {n} is {s}" for (t, n), s in self.shown.last().items() if s not in _ENDED]
             if alive:
                 return Observation(event, impossible=f"the job is {args['new']}, but {', '.join(alive)}")
         return Observation(event)
@@ -426,12 +444,12 @@ def _never(old: str, new: str) -> bool:
     return old == new or old not in JOB_BEFORE.get(new, {old})
 
 
-def _pending(look: Look) -> bool:
+def _pending(look: StateReader) -> bool:
     """Whether a decision to restart has been taken and, for one of its tasks, not been carried out or overtaken."""
     return any(look("claim", t) == k for k, tasks in enumerate(look("restarting")) for t in tasks)
 
 
-def _settled(look: Look) -> bool:
+def _settled(look: StateReader) -> bool:
     return not _pending(look)
 
 

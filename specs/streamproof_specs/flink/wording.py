@@ -6,9 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamproof.conformance.binding import Look, Move
-from streamproof.conformance.events import Event
-from streamproof.system import Instance
+from streamproof.conformance import Event, Instance, Move, StateReader
 from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
 
 _STEP = {
@@ -33,14 +31,47 @@ def switch(task: str, number: Any, old: str, new: str) -> str:
 
 
 @dataclass(slots=True)
+class Shown:
+    """The state of each attempt as the log shows it, after any of its lines. An attempt starts as CREATED."""
+
+    _lines: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Number of each line, by process and place in it."""
+    _changes: dict[tuple[str, int], list[tuple[int, str]]] = field(default_factory=dict)
+    """By task and number of the attempt: the lines that changed its state, and to what."""
+
+    def read(self, event: Event) -> None:
+        """Takes in the next line."""
+        self._lines[event.process, event.seq] = len(self._lines)
+
+    def change(self, task: str, number: int, state: str) -> None:
+        """The last line read shows a new state of an attempt."""
+        self._changes.setdefault((task, number), []).append((len(self._lines) - 1, state))
+
+    def last(self) -> dict[tuple[str, int], str]:
+        """The present states of the attempts that were shown."""
+        return {attempt: changes[-1][1] for attempt, changes in self._changes.items()}
+
+    def now(self, task: str, number: int) -> str | None:
+        """The present state of an attempt; None for one that was not shown."""
+        changes = self._changes.get((task, number))
+        return changes[-1][1] if changes else None
+
+    def after(self, event: Event, task: str, number: int) -> str:
+        """The state of an attempt after a line."""
+        line = self._lines[event.process, event.seq]
+        changes = self._changes.get((task, number), ())
+        return next((state for at, state in reversed(changes) if at <= line), "CREATED")
+
+
+@dataclass(frozen=True, slots=True)
 class FailoverWording:
-    """Sentences about one job. `shown` is the state of each attempt by the lines read so far."""
+    """Sentences about one job, whose log has `shown` the states of its attempts."""
 
     recorded: RecordedGraph
     model: RecordedFailover
-    shown: dict[tuple[str, int], str] = field(default_factory=dict)
+    shown: Shown
 
-    def why_not(self, move: Move, look: Look) -> str | None:
+    def why_not(self, move: Move, look: StateReader) -> str | None:
         """Why an action is not possible, by the state of the tasks that it is about."""
         args = move.args
         match move.action:
@@ -64,10 +95,10 @@ class FailoverWording:
             case _:
                 return None
 
-    def _present(self, task: str, look: Look) -> str:
+    def _present(self, task: str, look: StateReader) -> str:
         return f"{task} attempt {look('attempt', task)} is {look('status', task)}"
 
-    def _why_not_scheduled(self, name: str, look: Look) -> str:
+    def _why_not_scheduled(self, name: str, look: StateReader) -> str:
         unit = self.model.unit_named[name]
         busy = [t for t in unit if look("status", t) != "CREATED"]
         if busy:
@@ -79,7 +110,7 @@ class FailoverWording:
         first = next(iter(t for p, t in waiting.items() if look("status", p) != "FINISHED"), unit[0])
         return f"{first} is scheduled before its input is there: {listed(late)}"
 
-    def _why_not_finished(self, task: str, look: Look) -> str:
+    def _why_not_finished(self, task: str, look: StateReader) -> str:
         if look("status", task) != "RUNNING":
             return self._present(task, look)
         late = [self._present(p, look) for p in self.model.upstream[task] if look("status", p) != "FINISHED"]
@@ -87,7 +118,7 @@ class FailoverWording:
 
     # --- what would have been accepted
 
-    def expected(self, enabled: Sequence[Instance], look: Look, event: Event) -> Iterable[tuple[int, str]]:
+    def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterable[tuple[int, str]]:
         """Lines that the machine would take here: transitions it allows, and transitions it has made that the log has not
         shown yet."""
         about = self.recorded.task_of(event) if "vertex" in event.args and "subtask" in event.args else None
@@ -100,23 +131,25 @@ class FailoverWording:
                         yield self._line(task, look, "CREATED", "SCHEDULED", about, new)
                 case "deploy" | "initialize" | "run" | "finish" | "cancel":
                     old, then = _STEP[instance.action]
-                    if self._shown(args["t"], look, old):
+                    if self._shown(event, args["t"], look, old):
                         yield self._line(args["t"], look, old, then, about, new)
                 case "fail":
                     status = look("status", args["t"])
-                    if self._shown(args["t"], look, status):
+                    if self._shown(event, args["t"], look, status):
                         yield self._line(args["t"], look, status, "FAILED", about, new)
                 case "complete":
                     yield (0 if event.event == "job.transition" else 3), "the job switches from RUNNING to FINISHED"
         for task in self.model.tasks:
             number, status = look("attempt", task), look("status", task)
-            shown = self.shown.get((task, number), "CREATED")
+            shown = self.shown.after(event, task, number)
             if shown != status and status in ("SCHEDULED", "CANCELING"):
                 yield self._line(task, look, shown, status, about, new)
 
-    def _shown(self, task: str, look: Look, status: str) -> bool:
-        return self.shown.get((task, look("attempt", task)), "CREATED") == status
+    def _shown(self, event: Event, task: str, look: StateReader, status: str) -> bool:
+        return self.shown.after(event, task, look("attempt", task)) == status
 
-    def _line(self, task: str, look: Look, old: str, then: str, about: str | None, new: str | None) -> tuple[int, str]:
+    def _line(
+        self, task: str, look: StateReader, old: str, then: str, about: str | None, new: str | None
+    ) -> tuple[int, str]:
         distance = 2 * (task != about) + (then != new)
         return distance, switch(task, look("attempt", task), old, then)

@@ -1,33 +1,44 @@
 """Real Flink: its logs as an event log, its REST answers and its logs as a job graph."""
 
+from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Vertex
 from streamproof.conformance.flink.identifiers import Attempt, Partition
 from streamproof.conformance.flink.jobgraph import graph_from_log, graph_of, only_job
-from streamproof.conformance.flink.logfiles import RunFiles, find_runs
-from streamproof.conformance.flink.reader import read_run
-from streamproof.conformance.flink.records import Problem
+from streamproof.conformance.flink.logfiles import RunFiles, find_runs, read_lines
+from streamproof.conformance.flink.reader import TORN, read_run
+from streamproof.conformance.flink.records import MORE, Problem, Problems, problem_lines
 from streamproof.conformance.flink.rest import NoAnswer, RestAttempt, RestFailure, RestJob, read_rest
 from streamproof.conformance.flink.run import FlinkRun, Process
+from streamproof.conformance.flink.times import DAY, Moment, Reading
 
 __all__ = [
+    "DAY",
+    "MORE",
+    "TORN",
     "Attempt",
     "Dataset",
     "Edge",
     "FlinkRun",
     "JobGraph",
+    "Moment",
     "NoAnswer",
     "Partition",
     "Problem",
+    "Problems",
     "Process",
+    "Reading",
     "RestAttempt",
     "RestFailure",
     "RestJob",
     "RunFiles",
     "Vertex",
+    "find_copies",
     "find_runs",
     "graph_from_log",
     "graph_of",
     "only_job",
+    "problem_lines",
+    "read_lines",
     "read_rest",
     "read_run",
 ]

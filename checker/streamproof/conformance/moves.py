@@ -1,0 +1,84 @@
+"""The moves of one machine: where a move, a sequence of moves or an observation leads from a state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamproof.conformance.binding import Grounding, Move, Observation, StateReader
+from streamproof.system import Instance, Interpreter, State, System
+
+REMEMBERED = 200_000
+"""Moves whose ends are kept."""
+
+
+class Steps:
+    """The moves of one system, each computed once per state. Behaviours of equal machines share one."""
+
+    def __init__(self, system: System, grounding: Grounding | None = None) -> None:
+        self.system = system
+        self.interpreter = Interpreter(system)
+        self._grounding = grounding
+        self._by_action = {a.name: a.instances for a in system.actions}
+        self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
+        self._known: dict[tuple[int, State], tuple[Instance, State | None]] = {}
+        """By number of the instance, which is kept beside what it leads to: so no other one can get this number."""
+
+    def take(self, instance: Instance, state: State) -> State | None:
+        """The state after `instance`, or None where it is not enabled. Raises `EvaluationError` on a model's mistake."""
+        key = (id(instance), state)
+        if key in self._known:
+            return self._known[key][1]
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        after = self.interpreter.take(instance, state)
+        self._known[key] = (instance, after)
+        return after
+
+    def instances(self, action: str) -> tuple[Instance, ...]:
+        """The ground instances of an action; none for one that the machine does not have."""
+        return self._by_action.get(action, ())
+
+    def matching(self, move: Move) -> tuple[Instance, ...]:
+        """The instances that a move may be."""
+        if self._grounding is not None:
+            return self._grounding(move.action, move.args)
+        key = (move.action, tuple(move.args.items()))
+        if key not in self._matching:
+            self._matching[key] = tuple(
+                i for i in self.instances(move.action) if move.args.items() <= dict(i.args).items()
+            )
+        return self._matching[key]
+
+    def along(self, way: tuple[Move, ...], state: State) -> list[tuple[State, tuple[str, ...]]]:
+        """Every state that a sequence of moves leads to, with the actions taken."""
+        found: list[tuple[State, tuple[str, ...]]] = [(state, ())]
+        for move in way:
+            reached: list[tuple[State, tuple[str, ...]]] = []
+            for at, taken in found:
+                ends = [
+                    (after, (*taken, move.action))
+                    for i in self.matching(move)
+                    if (after := self.take(i, at)) is not None
+                ]
+                if not ends and move.optional:
+                    ends = [(at, taken)]
+                reached += ends
+            found = reached
+        return found
+
+    def explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
+        """Every state after an observation made in `state`, with the actions that it stood for."""
+        if observation.impossible is not None:
+            return
+        if observation.before or observation.awaits is not None:
+            look = StateReader(self.system, state)
+            if observation.awaits is not None and not observation.awaits.test(look):
+                return
+            if not all(d.test(look) for d in observation.before):
+                return
+        for way in observation.ways:
+            for end, taken in self.along(way, state):
+                look = StateReader(self.system, end)
+                if all(d.test(look) for d in observation.demands):
+                    yield end, taken
