@@ -58,7 +58,7 @@ class Process:
         seen = Constraint(lambda look: f"{look('value')} is there", lambda look: look("value") == reads)
         message = Constraint("nothing was sent", lambda look: bool(look("wire")))
         observation = Observation(
-            event, (tuple(moves),), () if reads is None else (seen,), awaits=message if waits else None
+            event, (tuple(moves),), () if reads is None else (seen,), requires_before=message if waits else None
         )
         return Span(observation, opens, closes)
 

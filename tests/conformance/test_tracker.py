@@ -61,9 +61,9 @@ def event(seq: int, name: str = "e", process: str = "p") -> Event:
     return Event("t", process, seq, name)
 
 
-def seen(*ways: Sequence[Move], seq: int = 0, process: str = "p", **rest: object) -> Observation:
-    """An observation with these ways."""
-    return Observation(event(seq, process=process), tuple(tuple(w) for w in ways) or ((),), **rest)  # type: ignore[arg-type]
+def seen(*alternatives: Sequence[Move], seq: int = 0, process: str = "p", **rest: object) -> Observation:
+    """An observation with these alternatives."""
+    return Observation(event(seq, process=process), tuple(tuple(w) for w in alternatives) or ((),), **rest)  # type: ignore[arg-type]
 
 
 def light(lamp: str, **rest: object) -> Move:
@@ -130,7 +130,7 @@ def test_demands_are_held_against_the_states_before_and_after() -> None:
     before = Constraint("a must be dark", lambda look: look("lit", "a") == 0)
     demand = Constraint("b must be lit", lambda look: look("lit", "b") == 1)
     either = [light("a")], [light("b")]
-    assert follow(seen(*either, demands=(demand,), before=(before,))).final == (((0, 1), 0),)
+    assert follow(seen(*either, constraints=(demand,), before=(before,))).final == (((0, 1), 0),)
     rejection = follow(seen([light("a")]), seen([light("b")], seq=1, before=(before,))).rejection
     assert rejection is not None
     assert (rejection.kind, rejection.message) == ("state", "a must be dark")
@@ -143,7 +143,7 @@ def test_a_demand_speaks_of_the_state_and_says_what_would_have_done() -> None:
         lambda look: sum(look("lit")) == 2,
         lambda look: f"{sum(look('lit'))} lamps",
     )
-    rejection = follow(seen([light("a")], demands=(count,))).rejection
+    rejection = follow(seen([light("a")], constraints=(count,))).rejection
     assert rejection is not None
     assert (rejection.kind, rejection.message, rejection.nearest) == ("state", "1 lamps are lit, not 2", "1 lamps")
 

@@ -7,10 +7,14 @@ entry-point group ``streamproof.bindings`` under the model's name. The way of a 
    in it a `Task` for each behaviour to follow, in that the `Observation` objects of each process, in a `Stream`.
 2. The tracker follows each task through its machine; `Tracked` is what it found.
 3. `judge` folds the outcomes of a case into one `RunVerdict`, and ``RunVerdict.record`` is its JSON.
+
+What a binding gives: `Binding`, `Plan`, `Case`, `Task`; `Stream` of `Observation`, or `Span` where calls overlap; `Move`,
+`Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. What comes back: `Tracked`,
+`RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`. Machines come from `compile_model`, or from `Rules` where they
+have too many instances to spell out. What cannot be read raises `InputError`. Files of events: `read_events`, `write_ndjson`,
+`write_parquet`.
 """
 
-# --- events, and the files that they are kept in
-# --- what a binding gives
 from streamproof.conformance.binding import (
     Binding,
     Case,
@@ -27,21 +31,16 @@ from streamproof.conformance.binding import (
     Task,
 )
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
-
-# --- what it gets back
 from streamproof.conformance.run_verdict import Candidate, Followed, Recovery, Rejection, RunVerdict, Tracked
-
-# --- the validation
 from streamproof.conformance.validate import judge, validate_paths
-
-# --- machines, and where and how reading fails
 from streamproof.language.compile import compile_model
 from streamproof.language.grounding import Rules
-from streamproof.system import InputError, Instance
+from streamproof.system import BOOL, InputError, Instance, Variable
 from streamproof.system.errors import Loc
 from streamproof.system.reading import why_no_file
 
 __all__ = [
+    "BOOL",
     "Binding",
     "Candidate",
     "Case",
@@ -66,6 +65,7 @@ __all__ = [
     "Stream",
     "Task",
     "Tracked",
+    "Variable",
     "compile_model",
     "judge",
     "read_events",

@@ -1,8 +1,8 @@
 """What ties an implementation's events to a machine: observations, and the binding that makes them.
 
 A binding reads a run's events in order and says of each what it means to the machine: which action sequences it may
-stand for (`ways`), and what must be true of the state before (`before`) and afterwards (`demands`). Actions it declares
-*hidden* are never logged; the tracker inserts them wherever they can happen.
+stand for (`alternatives`), and what must be true of the state before (`before`) and afterwards (`constraints`). Actions it
+declares *hidden* are never logged; the tracker inserts them wherever they can happen.
 
 A behaviour may have been recorded by several processes. Each is a `Stream` with its own order; between streams nothing
 is assumed but what the machine itself demands.
@@ -86,18 +86,18 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one event means. `ways` are alternatives, each a sequence of moves (empty: nothing happens in the machine).
+    """What one event means: `alternatives`, each a sequence of moves (empty: nothing happens in the machine).
 
     `impossible` refuses the event outright, with the reason: the log contradicts itself. `reads` is what to read in the
     states that are possible after the event once it is accepted; the values are in `Tracked.readings`.
     """
 
     event: Event
-    ways: tuple[tuple[Move, ...], ...] = ((),)
-    demands: tuple[Constraint, ...] = ()
+    alternatives: tuple[tuple[Move, ...], ...] = ((),)
+    constraints: tuple[Constraint, ...] = ()
     before: tuple[Constraint, ...] = ()
     impossible: str | None = None
-    awaits: Constraint | None = None
+    requires_before: Constraint | None = None
     """What another process must have done before. Where it does not hold the event is not wrong, but too early."""
     reads: Callable[[StateReader], Hashable] | None = None
     follows: int | None = None
@@ -167,7 +167,7 @@ class Task:
     system: System
     streams: tuple[Stream, ...] = ()
     hidden: frozenset[str] = frozenset()
-    wording: Explainer | None = None
+    explainer: Explainer | None = None
     spans: tuple[tuple[Span, ...], ...] = ()
     ends: Mapping[int, int] = field(default_factory=dict)
     """Accounts of `spans` that end before the behaviour does, with the moment from which on something may be missing in

@@ -43,10 +43,10 @@ def explained_refusal(refusal: Refusal) -> Rejection:
         kind, message = "contradiction", observation.impossible
     else:
         found = sorted(_candidates(refusal, states), key=lambda c: c.distance)
-        demands = [c for c in found if c.demand]
-        kind = "state" if demands else "action"
-        message = (demands or found or [Candidate("", "the machine has no action for this event")])[0].because
-        candidates = tuple(dict.fromkeys(c for c in found if c.demand or not demands))
+        constraints = [c for c in found if c.demand]
+        kind = "state" if constraints else "action"
+        message = (constraints or found or [Candidate("", "the machine has no action for this event")])[0].because
+        candidates = tuple(dict.fromkeys(c for c in found if c.demand or not constraints))
     instead = _instead(refusal, states)
     nearest = instead or (near[0] if near else None)
     return Rejection(
@@ -70,12 +70,12 @@ def _plain(because: str) -> str:
 def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate]:
     observation, steps = refusal.observation, refusal.steps
     for state in states:
-        waiting = (observation.awaits,) if observation.awaits is not None else ()
+        waiting = (observation.requires_before,) if observation.requires_before is not None else ()
         unmet = _unmet((*waiting, *observation.before), StateReader(steps.system, state))
         if unmet is not None:
-            yield from (Candidate(_named(way), unmet, 0, True) for way in observation.ways or ((),))
+            yield from (Candidate(_named(way), unmet, 0, True) for way in observation.alternatives or ((),))
             continue
-        for way in observation.ways:
+        for way in observation.alternatives:
             at = [state]
             for place, move in enumerate(way):
                 reached = [end for s in at for end, _ in steps.along((move,), s)]
@@ -85,7 +85,7 @@ def _candidates(refusal: Refusal, states: Sequence[State]) -> Iterator[Candidate
                 at = reached
             else:
                 for end in at:
-                    unmet = _unmet(observation.demands, StateReader(steps.system, end))
+                    unmet = _unmet(observation.constraints, StateReader(steps.system, end))
                     if unmet is not None:
                         yield Candidate(_named(way), unmet, 0, True)
 
@@ -100,15 +100,15 @@ def shown_states(system: System, belief: Sequence[State]) -> tuple[Mapping[str, 
     return tuple({v.name: show(v.sort, value) for v, value in system.named(state)} for state in belief[:SHOWN])
 
 
-def _unmet(demands: Sequence[Constraint], look: StateReader) -> str | None:
-    return next((d.said(look) for d in demands if not d.test(look)), None)
+def _unmet(constraints: Sequence[Constraint], look: StateReader) -> str | None:
+    return next((d.said(look) for d in constraints if not d.test(look)), None)
 
 
 def _blocked(refusal: Refusal, move: Move, states: Sequence[State], distance: int) -> Iterator[Candidate]:
-    system, wording = refusal.steps.system, refusal.task.wording
+    system, explainer = refusal.steps.system, refusal.task.explainer
     instances = refusal.steps.matching(move)
     for state in states:
-        plain = wording.why_not(move, StateReader(system, state)) if wording is not None else None
+        plain = explainer.why_not(move, StateReader(system, state)) if explainer is not None else None
         if not instances:
             yield Candidate(str(move), plain or "the machine has no such action", distance + 1)
         for instance in instances:
@@ -123,10 +123,10 @@ def _near(refusal: Refusal, states: Sequence[State]) -> list[str]:
     found: dict[str, int] = {}
     for state in states:
         enabled = [i for i in steps.system.instances if i.action not in task.hidden and _enabled(steps, i, state)]
-        if task.wording is None:
+        if task.explainer is None:
             found.update((i.label, 0) for i in enabled)
             continue
-        for distance, phrase in task.wording.expected(
+        for distance, phrase in task.explainer.expected(
             enabled, StateReader(steps.system, state), refusal.observation.event
         ):
             found[phrase] = min(distance, found.get(phrase, distance))
@@ -146,13 +146,15 @@ def _instead(refusal: Refusal, states: Sequence[State]) -> str | None:
     if observation.impossible is not None:
         return None
     for state in states:
-        if observation.awaits is not None and not observation.awaits.test(StateReader(steps.system, state)):
+        if observation.requires_before is not None and not observation.requires_before.test(
+            StateReader(steps.system, state)
+        ):
             continue
-        ends = [end for way in observation.ways for end, _ in steps.along(way, state)]
-        for demands, at in ((observation.before, [state]), (observation.demands, ends)):
+        ends = [end for way in observation.alternatives for end, _ in steps.along(way, state)]
+        for constraints, at in ((observation.before, [state]), (observation.constraints, ends)):
             for end in at:
                 look = StateReader(steps.system, end)
-                failed = next((d for d in demands if not d.test(look)), None)
+                failed = next((d for d in constraints if not d.test(look)), None)
                 if failed is not None and failed.instead is not None:
                     return failed.instead(look)
     return None

@@ -71,14 +71,14 @@ class Steps:
         """Every state after an observation made in `state`, with the actions that it stood for."""
         if observation.impossible is not None:
             return
-        if observation.before or observation.awaits is not None:
+        if observation.before or observation.requires_before is not None:
             look = StateReader(self.system, state)
-            if observation.awaits is not None and not observation.awaits.test(look):
+            if observation.requires_before is not None and not observation.requires_before.test(look):
                 return
             if not all(d.test(look) for d in observation.before):
                 return
-        for way in observation.ways:
+        for way in observation.alternatives:
             for end, taken in self.along(way, state):
                 look = StateReader(self.system, end)
-                if all(d.test(look) for d in observation.demands):
+                if all(d.test(look) for d in observation.constraints):
                     yield end, taken

@@ -117,7 +117,7 @@ class OverlapTracker:
                 settled = True
                 yield _Point(_raised(point.at, number), point.early, end), taken
             for other in self._beside[number][at]:
-                if account[other].observation.ways == ((),):
+                if account[other].observation.alternatives == ((),):
                     continue  # it reads what is not so yet
                 if (number, other) in point.early or not self._may_come(point, number, other):
                     continue
@@ -153,11 +153,11 @@ class OverlapTracker:
     def _reads(self, place: tuple[int, int], look: StateReader) -> bool:
         """Whether a span only reads the state, and reads what it has now."""
         observation = self.task.spans[place[0]][place[1]].observation
-        if observation.ways != ((),) or observation.impossible is not None:
+        if observation.alternatives != ((),) or observation.impossible is not None:
             return False
-        if observation.awaits is not None and not observation.awaits.test(look):
+        if observation.requires_before is not None and not observation.requires_before.test(look):
             return False
-        return all(d.test(look) for d in (*observation.before, *observation.demands))
+        return all(d.test(look) for d in (*observation.before, *observation.constraints))
 
     def _may_come(self, point: _Point, number: int, span: int) -> bool:
         before = self.task.spans[number][span].after
@@ -187,11 +187,11 @@ class OverlapTracker:
                 beside += [
                     account[other]
                     for other in self._beside[number][at]
-                    if account[other].observation.ways != ((),)
+                    if account[other].observation.alternatives != ((),)
                     and (number, other) not in best.early
                     and self._may_come(best, number, other)
                 ]
-        wrong = [h for h in heads if h.observation.ways != ((),) and not self._waits(h, states)]
+        wrong = [h for h in heads if h.observation.alternatives != ((),) and not self._waits(h, states)]
         under_way = [b for b in beside if not self._waits(b, states)]
         read = [h for h in heads if not self._waits(h, states)]
         rank = self.rank
@@ -200,8 +200,10 @@ class OverlapTracker:
         return explained_refusal(Refusal(self._steps, self.task, blamed.observation, states, len(self._events(best))))
 
     def _waits(self, span: Span, states: Sequence[State]) -> bool:
-        awaits = span.observation.awaits
-        return awaits is not None and not any(awaits.test(StateReader(self.task.system, s)) for s in states)
+        requires_before = span.observation.requires_before
+        return requires_before is not None and not any(
+            requires_before.test(StateReader(self.task.system, s)) for s in states
+        )
 
 
 def _overlaps(account: Sequence[Span]) -> tuple[tuple[int, ...], ...]:

@@ -259,7 +259,7 @@ class Attempts:
         streams += [
             Stream([wording.replayed(es[0])]) for session, es in lines.sessions.items() if is_replayed(es[0], session)
         ]
-        return Task(self.job, system, hidden=hidden, streams=tuple(streams), wording=wording)
+        return Task(self.job, system, hidden=hidden, streams=tuple(streams), explainer=wording)
 
     def _of_another(self, graph: str) -> bool:
         """Whether an execution graph is that of a JobMaster of which there is no log, as the logs tell of others."""

@@ -27,14 +27,14 @@ SKIPPED = 4
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call does, between two moments: `ways` with what must be true `before` and `afterwards`."""
+    """What a call does, between two moments: `alternatives` with what must be true `before` and `afterwards`."""
 
     opens: int
     closes: int
-    ways: tuple[Way, ...] = ((),)
+    alternatives: tuple[Way, ...] = ((),)
     before: tuple[Constraint, ...] = ()
     afterwards: tuple[Constraint, ...] = ()
-    awaits: Constraint | None = None
+    requires_before: Constraint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,18 @@ def _enqueue(r: Reading, call: Call) -> list[Effect]:
 
 
 def _accept(r: Reading, call: Call) -> list[Effect]:
-    awaits = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
+    needed = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
     # A pipelined partition that is there shows its queue; otherwise the reader is created when the partition is.
     there_is = (_CREATED,) if "queue" in call.record.event.args else ()
-    return [Effect(call.begun, call.acted, ((Move("accept"), *there_is),), (_initial(r, call.record),), awaits=awaits)]
+    return [
+        Effect(
+            call.begun,
+            call.acted,
+            ((Move("accept"), *there_is),),
+            (_initial(r, call.record),),
+            requires_before=needed,
+        )
+    ]
 
 
 def _initial(r: Reading, record: Recorded) -> Constraint:
@@ -120,17 +128,17 @@ def _initial(r: Reading, record: Recorded) -> Constraint:
 
 
 def _add_credit(r: Reading, call: Call) -> list[Effect]:
-    awaits = there("no announcement of credit is on its way", lambda look: bool(look("up")))
+    needed = there("no announcement of credit is on its way", lambda look: bool(look("up")))
     same = says(call.record, "n", "the credit added", lambda look: look("up")[0])
-    return [Effect(call.begun, call.acted, ((_CREATED, Move("add_credit")),), (same,), awaits=awaits)]
+    return [Effect(call.begun, call.acted, ((_CREATED, Move("add_credit")),), (same,), requires_before=needed)]
 
 
 def _restart(r: Reading, call: Call) -> list[Effect]:
-    awaits = there(
+    needed = there(
         "the consumer has not resumed, or credit that it announced before has not arrived",
         lambda look: look("resuming") and look("ahead") == 0,
     )
-    return [Effect(call.begun, call.acted, ((_CREATED, Move("restart")),), awaits=awaits)]
+    return [Effect(call.begun, call.acted, ((_CREATED, Move("restart")),), requires_before=needed)]
 
 
 def _send(r: Reading, call: Call) -> list[Effect]:
@@ -141,22 +149,24 @@ def _send(r: Reading, call: Call) -> list[Effect]:
     pieces = record.number("partials")
     said: dict[str, Any] = {"size": size, "backlog": backlog}
     due = says(record, "seq", "the sequence number sent", lambda look: look("sent"))
-    ways: list[Way]
+    alternatives: list[Way]
     if not r.pipelined:
-        ways = [(_CREATED, Move("send_stored", {"kind": kind, "pieces": 1 if pieces is None else pieces, **said}))]
+        alternatives = [
+            (_CREATED, Move("send_stored", {"kind": kind, "pieces": 1 if pieces is None else pieces, **said}))
+        ]
     else:
         said["more"] = record.text("next") != "NONE"
         if kind in DATA:
             options = product(range(SKIPPED), (False, True))
-            ways = [(_CREATED, Move("send_data", {**said, "skipped": n, "kept": kept})) for n, kept in options]
+            alternatives = [(_CREATED, Move("send_data", {**said, "skipped": n, "kept": kept})) for n, kept in options]
         else:
-            ways = [(_CREATED, Move("send_event", {**said, "skipped": n})) for n in range(SKIPPED)]
+            alternatives = [(_CREATED, Move("send_event", {**said, "skipped": n})) for n in range(SKIPPED)]
 
     def sent(look: StateReader) -> Mapping[str, Any]:
         return named(look, "down", look("down")[-1])
 
     after = (says(record, "type", "the kind sent", lambda look: sent(look)["kind"]), _next(r, record))
-    return [Effect(call.begun, call.acted, tuple(ways), (due,), after)]
+    return [Effect(call.begun, call.acted, tuple(alternatives), (due,), after)]
 
 
 def _next(r: Reading, record: Recorded) -> Constraint:
@@ -194,8 +204,8 @@ def _close(r: Reading, call: Call) -> list[Effect]:
 
 def _cancel(r: Reading, call: Call) -> list[Effect]:
     released = there("the consumer has not released", lambda look: look("released"))
-    ways: tuple[Way, ...] = ((Move("cancel"),), (_REFUSED, Move("cancel")))
-    return [Effect(call.begun, call.acted, ways, awaits=released if r.given_up else None)]
+    alternatives: tuple[Way, ...] = ((Move("cancel"),), (_REFUSED, Move("cancel")))
+    return [Effect(call.begun, call.acted, alternatives, requires_before=released if r.given_up else None)]
 
 
 # --- the consumer
@@ -216,8 +226,8 @@ def _retrigger(r: Reading, call: Call) -> list[Effect]:
 
 def _take(r: Reading, call: Call) -> list[Effect]:
     if call.record.event.args.get("got") is False:
-        return [Effect(call.begun, call.acted, ((Move("take_none"),),), awaits=_ARRIVES)]
-    return [Effect(call.begun, call.acted, ((Move("take"),),), awaits=_ARRIVES)]
+        return [Effect(call.begun, call.acted, ((Move("take_none"),),), requires_before=_ARRIVES)]
+    return [Effect(call.begun, call.acted, ((Move("take"),),), requires_before=_ARRIVES)]
 
 
 def _inner(call: Call, *names: str) -> Recorded | None:
@@ -234,14 +244,14 @@ def _receive(r: Reading, call: Call) -> list[Effect]:
         says(record, "seq", "the sequence number received", lambda look: head(look)["seq"] + look("piece")),
         says(record, "backlog", "the backlog received", _backlog_due),
     )
-    ways: tuple[Way, ...]
+    alternatives: tuple[Way, ...]
     if record.name == "c.recv_empty":
-        ways = ((Move("receive_empty"),), (Move("discard"),))
+        alternatives = ((Move("receive_empty"),), (Move("discard"),))
     else:
         same = says(record, "type", "the kind received", lambda look: head(look)["kind"])
         message = (*message, same, _size_due(record))
-        ways = ((Move("receive", {"size": record.number("bytes")}),), (Move("discard"),))
-    return [Effect(opens, closes, ways, message, awaits=_ARRIVES)]
+        alternatives = ((Move("receive", {"size": record.number("bytes")}),), (Move("discard"),))
+    return [Effect(opens, closes, alternatives, message, requires_before=_ARRIVES)]
 
 
 def _size_due(record: Recorded) -> Constraint:
@@ -274,7 +284,7 @@ def _hear(r: Reading, call: Call) -> list[Effect]:
         Constraint("no backlog was announced: a buffer comes first", lambda look: head(look)["what"] == "BACKLOG"),
         says(record, "backlog", "the backlog announced", lambda look: head(look)["backlog"]),
     )
-    return [Effect(call.begun, call.acted, ((Move("hear_backlog"),),), message, awaits=_ARRIVES)]
+    return [Effect(call.begun, call.acted, ((Move("hear_backlog"),),), message, requires_before=_ARRIVES)]
 
 
 def _want(r: Reading, call: Call) -> list[Effect]:
@@ -341,13 +351,13 @@ def _poll(r: Reading, call: Call) -> list[Effect]:
         return URGENT if late and record.text("next") == URGENT else next_kind(look)
 
     after = says(record, "next", "what is next", due)
-    awaits = there("nothing was received that could be taken", lambda look: queued(look) > 0)
-    ways: tuple[Way, ...] = ((Move("poll_first"),), (Move("poll_late"),)) if urgent else ((Move("poll"),),)
-    return [Effect(call.begun, call.acted, ways, tuple(before), (after,), awaits)]
+    needed = there("nothing was received that could be taken", lambda look: queued(look) > 0)
+    alternatives: tuple[Way, ...] = ((Move("poll_first"),), (Move("poll_late"),)) if urgent else ((Move("poll"),),)
+    return [Effect(call.begun, call.acted, alternatives, tuple(before), (after,), needed)]
 
 
 def _stop(r: Reading, call: Call) -> list[Effect]:
-    return [Effect(call.begun, call.acted, ((Move("stop_coming"),),), awaits=_ARRIVES)]
+    return [Effect(call.begun, call.acted, ((Move("stop_coming"),),), requires_before=_ARRIVES)]
 
 
 def _resume(r: Reading, call: Call) -> list[Effect]:
@@ -473,9 +483,9 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
         else:
             together = [(*counters(call.record), *finished(call))]
         gone = call.record.number("queue") == 0 and closes > r.last_use and call.record.name.startswith("p.")
-        ways: tuple[Way, ...] = ((), (Move("abandon"),)) if gone else ((),)
-        for demands in together:
-            found.append((call, Observation(call.record.event, ways, demands), opens, closes, False))
+        alternatives: tuple[Way, ...] = ((), (Move("abandon"),)) if gone else ((),)
+        for constraints in together:
+            found.append((call, Observation(call.record.event, alternatives, constraints), opens, closes, False))
     found.sort(key=lambda f: (f[3], not f[4]))
     place: dict[int, int] = {}
     made: list[Span] = []
@@ -488,4 +498,6 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
 
 
 def _observed(record: Recorded, effect: Effect) -> Observation:
-    return Observation(record.event, effect.ways, effect.afterwards, effect.before, awaits=effect.awaits)
+    return Observation(
+        record.event, effect.alternatives, effect.afterwards, effect.before, requires_before=effect.requires_before
+    )

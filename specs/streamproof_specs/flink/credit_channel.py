@@ -80,7 +80,7 @@ class _Channel:
             for number, (process, records) in enumerate(self._in_order())
             if not _is_whole(records)
         }
-        task = Task(self.id, rules.system, spans=accounts, ends=ends, grounding=rules.instances, wording=wording)
+        task = Task(self.id, rules.system, spans=accounts, ends=ends, grounding=rules.instances, explainer=wording)
         return Case(self.id, title, (task,), damage=self._damage(), partial=self._partial(reading))
 
     def _in_order(self) -> list[tuple[str, Sequence[Recorded]]]:

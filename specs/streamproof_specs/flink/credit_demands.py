@@ -12,7 +12,7 @@ from streamproof_specs.flink.credit_records import Recorded
 ANY = 1 << 40
 """More than any counter."""
 
-# --- demands
+# --- constraints
 
 
 def says(record: Recorded, field: str, what: str, value: Callable[[StateReader], Any]) -> Constraint:

@@ -84,9 +84,9 @@ class _End:
     known: int = 0
     found: int | None = None
 
-    def add(self, record: Recorded, ways: Sequence[tuple[Move, ...]], **more: Any) -> None:
+    def add(self, record: Recorded, alternatives: Sequence[tuple[Move, ...]], **more: Any) -> None:
         """One more observation."""
-        observation = Observation(record.event, tuple(ways), **more)
+        observation = Observation(record.event, tuple(alternatives), **more)
         self.spans.append(Span(observation, 2 * record.done, 2 * record.done + 1))
 
 
@@ -210,8 +210,8 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
     )
     match record.name.removeprefix(PRODUCER), record.event.args["at"]:
         case "requestSubpartitionViewOrRegisterListener" | "requestSubpartitionView", "call":
-            awaits = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
-            end.add(record, ((Move("accept"), Move("create")),), demands=(had,), awaits=awaits)
+            needed = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
+            end.add(record, ((Move("accept"), Move("create")),), constraints=(had,), requires_before=needed)
         case "getNextBuffer", "call":
             end.add(record, ((),), before=(had,))
         case "getNextBuffer", "ret":
@@ -224,15 +224,15 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
                 _with(record, seq=int(sent["seq"])), "seq", "the sequence number sent", lambda look: look("sent")
             )
             args = {"kind": buffer["kind"], "size": int(buffer["size"]), "backlog": int(sent["backlog"]), "pieces": 1}
-            end.add(record, ((Move("send_stored", args),),), before=(due,), demands=(had,))
+            end.add(record, ((Move("send_stored", args),),), before=(due,), constraints=(had,))
         case "addCredit", "call":
-            awaits = there("no announcement of credit is on its way", lambda look: bool(look("up")))
+            needed = there("no announcement of credit is on its way", lambda look: bool(look("up")))
             added = _with(record, n=int(given[0]))
             same = says(added, "n", "the credit added", lambda look: look("up")[0])
-            end.add(record, ((Move("add_credit"),),), before=(had, same), awaits=awaits)
+            end.add(record, ((Move("add_credit"),),), before=(had, same), requires_before=needed)
         case "resumeConsumption", "call":
-            awaits = there("the consumer has not resumed", lambda look: look("resuming") and look("ahead") == 0)
-            end.add(record, ((Move("restart"),),), before=(had,), awaits=awaits)
+            needed = there("the consumer has not resumed", lambda look: look("resuming") and look("ahead") == 0)
+            end.add(record, ((Move("restart"),),), before=(had,), requires_before=needed)
         case "releaseAllResources", "call":
             end.add(record, ((Move("close"),),), before=(had,))
 
@@ -297,6 +297,6 @@ def _received(
     first: tuple[Move, ...] = (Move("take"),) if kind in DATA else ()
     if kind in BLOCKING:
         first = (Move("stop_coming"), *((Move("drain"),) if exclusive == 0 else ()))
-    awaits = there("no message is on its way to the consumer", lambda look: bool(look("down")))
-    ways = ((*moves, *first, Move("receive", {"size": size})),)
-    end.add(record, ways, before=(*due, *less), awaits=awaits)
+    needed = there("no message is on its way to the consumer", lambda look: bool(look("down")))
+    alternatives = ((*moves, *first, Move("receive", {"size": size})),)
+    end.add(record, alternatives, before=(*due, *less), requires_before=needed)

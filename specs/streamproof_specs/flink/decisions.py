@@ -62,7 +62,7 @@ class Causes:
             return f"the failure names a partition of {source}, but {there}"
         return None
 
-    def demands(self, failed: Event, task: str) -> tuple[Constraint, ...]:
+    def constraints(self, failed: Event, task: str) -> tuple[Constraint, ...]:
         """The attempt whose partition is missing must be the present one."""
         if "partition" not in failed.args:
             return ()
@@ -79,7 +79,7 @@ class Causes:
             ),
         )
 
-    def ways(self, failed: Event, task: str) -> tuple[Way, ...]:
+    def alternatives(self, failed: Event, task: str) -> tuple[Way, ...]:
         """The failure of itself, or for want of the partition that its exception names; any of them if none was logged."""
         of_itself = (Move("fail", {"t": task}),)
         inputs = {self.model.partition_of[c]: c for c in self.model.stored_inputs[task]}
@@ -98,7 +98,7 @@ class Causes:
         for event in master:
             task = self.recorded.task_of(event) if event.event == "exec.transition" else None
             if task is not None and event.args["new"] == "FAILED":
-                moves = [move for way in self.ways(event, task) for move in way]
+                moves = [move for way in self.alternatives(event, task) for move in way]
                 failing |= {m.args["t"] for m in moves if m.action == "fail"}
                 missable |= {m.args["c"] for m in moves if m.action == "miss"}
                 last = task

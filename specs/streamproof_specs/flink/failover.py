@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamproof import Bool, Model, State
+from streamproof import System
 from streamproof.conformance import (
+    BOOL,
     Binding,
     Case,
     Event,
@@ -18,6 +19,7 @@ from streamproof.conformance import (
     Plan,
     Stream,
     Task,
+    Variable,
 )
 from streamproof.conformance.flink import (
     FlinkRun,
@@ -44,11 +46,8 @@ MASTER_EVENTS = frozenset(
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
 
 
-class _Anything(Model):
-    """A machine that no line contradicts."""
-
-    def state(self) -> State:
-        return State(any=Bool())
+_NO_MACHINE = System("lines", (Variable("lines", BOOL, (False,)),), (), ())
+"""A machine that no line contradicts."""
 
 
 class FlinkFailover(Binding):
@@ -102,7 +101,7 @@ class FlinkFailover(Binding):
         shown = Shown()
         lines = translate(recorded, model, causes, shown, master)
         wording = FailoverWording(recorded, model, shown)
-        main = Task(job, recorded_system(recorded, model), (Stream(lines.observations),), HIDDEN, wording=wording)
+        main = Task(job, recorded_system(recorded, model), (Stream(lines.observations),), HIDDEN, explainer=wording)
         return Case(
             job,
             f"{title} ({origin})",
@@ -152,7 +151,7 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ..
     model = RecordedFailover(recorded.graph)
     lines = translate(recorded, model, Causes(recorded, model, {}, judging=False), Shown(), master)
     observations = tuple(Observation(o.event, impossible=o.impossible) for o in lines.observations)
-    return (Task(job, _Anything.system(), (Stream(observations),)),)
+    return (Task(job, _NO_MACHINE, (Stream(observations),)),)
 
 
 def _remedy(gap: str, given: RestJob | None) -> str:

@@ -139,13 +139,13 @@ class _Translator:
         comes first; with the first line of another kind they are."""
         if not self._untrack or observation.impossible is not None:
             return observation
-        first = tuple((*self._untrack, *way) for way in observation.ways)
+        first = tuple((*self._untrack, *way) for way in observation.alternatives)
         if event.event in (*DECISIONS, "jm.disconnect", "exec.deploy") or (
             event.args.get("new") in ("FAILED", "CANCELING", "CANCELED", "RESTARTING", "DEPLOYING")
         ):
-            return replace(observation, ways=(*observation.ways, *first))
+            return replace(observation, alternatives=(*observation.alternatives, *first))
         self._untrack = ()
-        return replace(observation, ways=first)
+        return replace(observation, alternatives=first)
 
     def _read(self, event: Event, restarted: frozenset[str] | None) -> Observation | None:
         match event.event:
@@ -221,8 +221,10 @@ class _Translator:
                 is_scheduled = self._holds(task, "SCHEDULED", number)
                 schedule = Move("schedule", {"r": self.model.region_name[self.model.region_of[task]]})
                 # The first task of a region takes the others along; for these the line says what has happened already.
-                ways = ((schedule,), ()) if len(self.model.regions[self.model.region_of[task]]) > 1 else ((schedule,),)
-                return Observation(event, ways, (is_scheduled,), before)
+                alternatives = (
+                    ((schedule,), ()) if len(self.model.regions[self.model.region_of[task]]) > 1 else ((schedule,),)
+                )
+                return Observation(event, alternatives, (is_scheduled,), before)
             case "DEPLOYING" | "INITIALIZING" | "RUNNING" | "FINISHED":
                 steps = (
                     *_STEPS[_LEVEL[old] : _LEVEL.get(new, len(_STEPS))],
@@ -232,7 +234,7 @@ class _Translator:
                     self._arrivals.append(Arrival(len(self._observations), event, task, number))
                 return Observation(event, (tuple(Move(m, {"t": task}) for m in steps),), (), before)
             case "CANCELING":
-                return Observation(event, demands=(self._to_cancel(task, number, old),), before=before)
+                return Observation(event, constraints=(self._to_cancel(task, number, old),), before=before)
             case "CANCELED":
                 return self._canceled(event, task, old, before)
             case _:
@@ -251,7 +253,7 @@ class _Translator:
             lambda look: f"{task} attempt {look('attempt', task)} is {look('status', task)} and cannot fail",
             lambda look: look("status", task) in STARTED,
         )
-        return Observation(event, demands=(alive, *self.causes.demands(event, task)), before=before)
+        return Observation(event, constraints=(alive, *self.causes.constraints(event, task)), before=before)
 
     def _deploy(self, event: Event) -> Observation:
         task, number = self.recorded.task_of(event), event.args["number"]
@@ -262,7 +264,7 @@ class _Translator:
         self._place[task] = event.args["tm"]
         return Observation(
             event,
-            demands=(self._present(task, number), self._holds(task, "DEPLOYING", number)),
+            constraints=(self._present(task, number), self._holds(task, "DEPLOYING", number)),
             before=(self._in_step(),),
         )
 
@@ -357,7 +359,7 @@ class _Translator:
         self._decisions.append(Decision(len(self._observations), event, f"{task}#{number}", cause))
         return Observation(
             event,
-            self.causes.ways(failure.event, task),
+            self.causes.alternatives(failure.event, task),
             (counted(event, task, restarted),),
             (self._in_step(), *self._prompt(event)),
             reads=restart_set,
@@ -389,10 +391,12 @@ class _Translator:
         match old, new:
             case "RUNNING", "RESTARTING":
                 return Observation(
-                    event, demands=(Constraint("no decision to restart is pending", _pending),), before=prompt
+                    event, constraints=(Constraint("no decision to restart is pending", _pending),), before=prompt
                 )
             case "RESTARTING", "RUNNING":
-                return Observation(event, demands=(Constraint("tasks to restart are still being cancelled", _settled),))
+                return Observation(
+                    event, constraints=(Constraint("tasks to restart are still being cancelled", _settled),)
+                )
             case _, "FINISHED":
                 before = (Constraint("tasks are waiting for their restart", _settled), *prompt)
                 return Observation(event, ((Move("complete"),),), (), before)
