@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,6 @@ from streamproof.system.errors import InputError, UsageError
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
-def accepted(path: Path, trace: str = "") -> RunVerdict:
-    """The verdict on a run that is accepted."""
-    return RunVerdict(path.name, trace, "failover", "accepted")
-
-
 def test_records_come_back_in_the_order_of_the_runs(tmp_path: Path) -> None:
     """One record or several per run, each seen with the run's own files."""
     for number in range(5):
@@ -30,7 +24,7 @@ def test_records_come_back_in_the_order_of_the_runs(tmp_path: Path) -> None:
         (tmp_path / f"run-{number}" / "jobs").write_text("x" * number)
 
     def judge(path: Path) -> list[RunVerdict]:
-        return [accepted(path, str(job)) for job in range(len((path / "jobs").read_text()))]
+        return [RunVerdict(path.name, str(job), "m", "accepted") for job in range(len((path / "jobs").read_text()))]
 
     runs = [tmp_path / f"run-{number}" for number in (3, 0, 1)]
     found = [(verdict.run, verdict.trace) for verdict in validate_many(runs, judge)]
@@ -43,10 +37,10 @@ def test_a_run_that_raises_becomes_an_error_and_costs_no_other(tmp_path: Path) -
     def judge(path: Path) -> list[RunVerdict]:
         if path.name == "bad":
             raise ValueError("no job in this log")
-        return [accepted(path)]
+        return [RunVerdict(path.name, "", "m", "accepted")]
 
     good, bad = validate_many([tmp_path / "good", tmp_path / "bad"], judge)
-    assert good == accepted(tmp_path / "good")
+    assert good == RunVerdict("good", "", "m", "accepted")
     assert (bad.run, bad.answer, bad.reason) == ("bad", "error", "ValueError: no job in this log")
     assert verdict_row(bad.record())[0] == "bad"
 
@@ -59,7 +53,7 @@ def test_a_killed_worker_is_started_again_and_costs_no_other_run(tmp_path: Path)
         tries = len(list(path.parent.glob(f"{path.name}-*")))
         if path.name == "always" or (path.name == "once" and tries == 1):
             os.kill(os.getpid(), signal.SIGKILL)
-        return [accepted(path)]
+        return [RunVerdict(path.name, "", "m", "accepted")]
 
     verdicts = validate_many([tmp_path / name for name in ("a", "always", "once", "b")], judge)
     assert [verdict.run for verdict in verdicts] == ["a", "always", "once", "b"]
@@ -82,7 +76,7 @@ def test_a_record_that_is_no_json_is_an_error_of_its_run(tmp_path: Path) -> None
     """What cannot be written to a file later fails where it was made."""
 
     def judge(path: Path) -> list[RunVerdict]:
-        return [replace(accepted(path), read=float("nan"))]  # type: ignore[arg-type]
+        return [RunVerdict(path.name, "", "m", "accepted", read=float("nan"))]  # type: ignore[arg-type]
 
     (verdict,) = validate_many([tmp_path / "r"], judge)
     assert verdict.answer == "error"
@@ -95,7 +89,7 @@ def test_a_function_that_cannot_travel_is_refused_before_spark_sees_it(tmp_path:
 
     def judge(path: Path) -> list[RunVerdict]:
         with lock:
-            return [accepted(path)]
+            return [RunVerdict(path.name, "", "m", "accepted")]
 
     with pytest.raises(UsageError, match=r"judge cannot be sent to Spark workers: .*lock"):
         validate_many([tmp_path], judge)
