@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from random_systems import random_system
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import explore
 from streamproof.explicit.compiled import layout, runs, spill, table, worker
@@ -25,7 +26,6 @@ from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spool import Spool
 from streamproof.explicit.limits import Budget
 from streamproof.system import Exit, Kind, StreamproofError, System, SystemFailure, UsageError, Verdict
-from streamproof.system.testing import random_system
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
