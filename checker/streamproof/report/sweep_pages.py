@@ -112,7 +112,7 @@ def render_page(report: SweepReport) -> str:
 
     Self-contained, for light and dark; equal reports give equal text, so that times are left out.
     """
-    heads, rows = _points(report) if report.plan.sampled is None else _samples(report)
+    heads, rows = _table(report)
     uneven = [boundary for boundary in report.boundaries if boundary.uneven]
     return (
         environment()
@@ -137,36 +137,33 @@ _Row = tuple[tuple[str, ...], tuple[_TableCell, ...]]
 """What a line of the table is about, and its cells."""
 
 
-def _points(report: SweepReport) -> tuple[tuple[str, ...], Iterator[_Row]]:
-    """A row for each point."""
-    several = len(report.plan.variants) > 1
-    axes = report.plan.axes
-    rows = (
-        (
-            (*([point.variant or ""] if several else []), *(shown(point.parameters[name]) for name in axes)),
-            (_states(point), *(_verdict(name, point.verdicts[name]) for name in report.properties)),
+def _table(report: SweepReport) -> tuple[tuple[str, ...], Iterator[_Row]]:
+    """The heads, and a row for each point; of a sampled axis for each sample, with what each variant breaks there."""
+    axis, axes = report.plan.sampled, report.plan.axes
+    if axis is None:
+        several = len(report.plan.variants) > 1
+        names = list(report.properties)
+        rows = (
+            (
+                (*([point.variant or ""] if several else []), *(shown(point.parameters[name]) for name in axes)),
+                (_states(point), *(_verdict(name, point.verdicts[name]) for name in names)),
+            )
+            for point in report.points
         )
-        for point in report.points
-    )
-    return (*(["variant"] if several else []), *axes, "states", *report.properties), rows
-
-
-def _samples(report: SweepReport) -> tuple[tuple[str, ...], Iterator[_Row]]:
-    """A row for each sample, two cells for each variant: states, and the properties that it breaks there."""
-    axis = report.plan.sampled
-    assert axis is not None
+        return (*(["variant"] if several else []), *axes, "states", *names), rows
     settings = list(settings_of(report))
-    named = [", ".join((setting[0] or report.model, *map(shown, setting[1:]))) for setting in settings]
     blank: tuple[_TableCell, ...] = (("", "", ""),) * 2
 
     def cells(points: list[PointReport]) -> tuple[_TableCell, ...]:
         known = {report.plan.setting(p): (_states(p), _together(p.verdicts)) for p in points}
         return tuple(cell for setting in settings for cell in known.get(setting, blank))
 
-    by_value = grouped(report.points, lambda point: point.parameters[axis.parameter])
-    rows = (((str(v), *map(str, axis.sizes[v].values())), cells(points)) for v, points in by_value.items())
-    sizes = next(iter(axis.sizes.values()))
-    return (axis.parameter, *sizes, *(word for name in named for word in ("states", name))), rows
+    samples = grouped(report.points, lambda point: point.parameters[axis.parameter])
+    named = [", ".join((setting[0] or report.model, *map(shown, setting[1:]))) for setting in settings]
+    return (
+        (axis.parameter, *next(iter(axis.sizes.values())), *(word for name in named for word in ("states", name))),
+        (((str(v), *map(str, axis.sizes[v].values())), cells(points)) for v, points in samples.items()),
+    )
 
 
 def _together(answers: Mapping[str, PointVerdict]) -> _TableCell:

@@ -22,12 +22,10 @@ SCHEMA = "streamproof.sweep-point/1"
 Job = dict[str, Any]
 """One point to decide, as JSON data: what a process of its own, or a Spark task, is sent."""
 Record = dict[str, Any]
-"""What is known of one point, as JSON data.
+"""What is known of one point, as JSON data: of `SHAPE`, or with an outcome that is not kept.
 
-``key``; ``outcome``: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged``
-(the record of an earlier run is of the same system), ``malformed``, or ``lost``; ``because``; ``fingerprint`` of the system;
-``limits``; ``asked``, names; ``states``; ``seconds``; and ``properties``, by name ``kind``, ``verdict``, ``because``,
-``length``, ``vacuous``.
+The outcomes: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged`` (the record
+of an earlier run is of the same system), ``malformed``, or ``lost``. ``asked`` are the names of properties.
 """
 
 _TEXT, _COUNT = (None, str), range(1 << 63)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -34,28 +33,18 @@ def parquet(report: SweepReport) -> bytes:
         kinds = {type(point.parameters.get(name)) for point in report.points} - {type(None)}
         types[name] = pa.bool_() if kinds == {bool} else pa.int64() if kinds == {int} else pa.string()
 
-    def values(parameters: Mapping[str, Any]) -> dict[str, Any]:
-        row = {f"p_{name}": parameters.get(name) for name in types}
-        row |= {n: shown(v) for n, v in row.items() if v is not None and types[n[2:]] == pa.string()}
-        sizes = {} if axis is None else axis.sizes[parameters[axis.parameter]]
-        return row | {f"size_{name}": size for name, size in sizes.items()}
-
-    rows = [
-        {
-            "variant": point.variant,
-            "checked_as": point.checked_as,
-            **values(point.parameters),
-            "property": name,
-            "verdict": answer.verdict,
-            "because": answer.because or point.because,
-            "length": answer.length,
-            "vacuous": answer.vacuous,
-            "states": point.states,
-            "seconds": point.seconds,
-        }
-        for point in report.points
-        for name, answer in point.verdicts.items()
-    ]
+    rows = []
+    for point in report.points:
+        row: dict[str, Any] = {"variant": point.variant, "checked_as": point.checked_as}
+        row |= {"states": point.states, "seconds": point.seconds}
+        for name, kind in types.items():
+            value = point.parameters.get(name)
+            row[f"p_{name}"] = shown(value) if kind == pa.string() and value is not None else value
+        if axis is not None:
+            row |= {f"size_{name}": size for name, size in axis.sizes[point.parameters[axis.parameter]].items()}
+        for name, answer in point.verdicts.items():
+            told = {"because": answer.because or point.because, "length": answer.length, "vacuous": answer.vacuous}
+            rows.append({**row, "property": name, "verdict": answer.verdict, **told})
     sizes = [] if axis is None else [(f"size_{name}", pa.int64()) for name in next(iter(axis.sizes.values()))]
     columns = [*_KEPT.items(), *((f"p_{name}", kind) for name, kind in types.items()), *sizes]
     written = io.BytesIO()
