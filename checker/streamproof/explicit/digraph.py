@@ -95,13 +95,14 @@ def first_on_cycle(offsets: words, targets: halves, number: halves, nodes: word)
     return nodes
 
 
-def breadth_first(offsets: words, targets: halves, goal: bytes_, order: halves, before: halves, found: word) -> word:
-    """Follow edges from the `found` nodes that `order` begins with, up to the first node found that is marked in `goal`.
+def breadth_first(
+    offsets: words, targets: halves, order: halves, before: halves, found: word, done: word, last: word
+) -> word:
+    """Follow the edges of the nodes in ``order[done:last]``, to which the nodes found are added; gives how many there are.
 
-    `before` is zero where nodes are not found yet, else one more than the node before; gives how many have been found.
+    `before` is zero where a node is not found yet, else one more than the node before it.
     """
-    done = 0
-    while done < found:
+    while done < last and done < found:
         node = order[done]
         for edge in range(offsets[node], offsets[node + 1]):
             target = targets[edge]
@@ -109,8 +110,6 @@ def breadth_first(offsets: words, targets: halves, goal: bytes_, order: halves, 
                 before[target] = node + 1
                 order[found] = target
                 found += 1
-                if goal[target] != 0:
-                    return found
         done += 1
     return found
 
@@ -161,22 +160,26 @@ class Digraph:
         order, before = self._zeros("i", len(self)), self._zeros("i", len(self))
         order[: len(entries)] = entries
         before[entries] = entries + 1
-        found = self._search(order, before, len(entries), self._zeros("B", len(self)))
+        found = self._run(breadth_first, order, before, len(entries), 0, len(self))
         before -= 1
         before[entries] = -1
         return order[:found], before
 
-    def path(self, start: int, goal: Numbers) -> list[int]:
-        """The nodes after `start` on a shortest path, of one edge at least, to the nearest node that is marked in `goal`.
-
-        Such a node can be reached.
-        """
-        order, before = self._zeros("i", len(self) + 1), self._zeros("i", len(self))
-        order[0] = start
-        path = [int(order[self._search(order, before, 1, goal) - 1])]
-        while (node := int(before[path[-1]]) - 1) != start:
-            path.append(node)
-        return path[::-1]
+    def path(self, start: int, goal: npt.NDArray[np.bool_]) -> list[int]:
+        """The nodes after `start` on a shortest path to a nearest node that is marked in `goal`; one can be reached, and
+        `start` is none. Of several nodes as near, the one with the least number is taken. For graphs in NumPy arrays."""
+        order, before = self._zeros("i", len(self)), self._zeros("i", len(self))
+        order[0], before[start] = start, start + 1
+        done, found = 0, 1
+        while True:
+            last = self._run(breadth_first, order, before, found, done, found)
+            assert last > found, "a marked node can be reached"
+            level = order[found:last]
+            level.sort()
+            hits = level[goal[level]]
+            if len(hits):
+                return _back(before, int(hits[0]), start)
+            done, found = found, last
 
     def cycle(self) -> list[int] | None:
         """The nodes of a shortest cycle through the first node that lies on one; None when there is none."""
@@ -184,12 +187,10 @@ class Digraph:
         first = self._run(first_on_cycle, number, len(self))
         if first == len(self):
             return None
-        goal = self._zeros("B", len(self))
-        goal[first] = 1
-        return [first, *self.path(first, goal)[:-1]]
-
-    def _search(self, order: Numbers, before: Numbers, found: int, goal: Numbers) -> int:
-        return self._run(breadth_first, goal, order, before, found)
+        order, before = self._zeros("i", len(self) + 1), self._zeros("i", len(self))
+        order[0] = first
+        self._run(breadth_first, order, before, 1, 0, len(self) + 1)
+        return [first, *_back(before, first, first)[:-1]]
 
     def _zeros(self, kind: str, count: int) -> Any:
         if isinstance(self.targets, array):
@@ -207,6 +208,14 @@ class Digraph:
         except ImportError:
             pass
         return kernel(*whole)
+
+
+def _back(before: Numbers, last: int, start: int) -> list[int]:
+    """The nodes after `start` on the path to `last`."""
+    path = [last]
+    while (node := int(before[path[-1]]) - 1) != start:
+        path.append(node)
+    return path[::-1]
 
 
 def _addresses(kernel: Callable[..., int], arguments: tuple[Any, ...]) -> Iterator[int]:
