@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from random_systems import temporal_system
 from streamproof import registry
 from streamproof.explicit import explore
 from streamproof.explicit.liveness.buchi import buchi_automaton
@@ -50,7 +51,6 @@ from streamproof.system.model import Property
 from streamproof.system.reference import reference
 from streamproof.system.reference_temporal import plain, untils
 from streamproof.system.temporal import fairness_of, true_of
-from streamproof.system.testing import temporal_system
 
 ATOMS = tuple(Atom(b.var(name, BOOL), name) for name in "pqr")
 TINY = 5_000
