@@ -11,7 +11,7 @@ from streamproof.explicit.liveness.fair_components import fair_components
 from streamproof.explicit.liveness.fair_graph import FairGraph, Labels
 from streamproof.explicit.liveness.lasso import find_lasso
 from streamproof.explicit.liveness.negation import negation_automaton
-from streamproof.explicit.liveness.outcome import Decided, Lasso, fairness_constraints
+from streamproof.explicit.liveness.outcome import Lasso, TemporalAnswer, fairness_constraints
 from streamproof.explicit.liveness.reachable import ReachableProduct
 from streamproof.explicit.liveness.tableau import state_term
 from streamproof.explicit.state_graph import StateGraph
@@ -29,7 +29,7 @@ class TemporalChecker:
         self.graph = graph
         self._fair = FairGraph.of(graph, fairness_constraints(system), len(system.instances))
 
-    def decide(self, formula: Formula) -> Decided:
+    def decide(self, formula: Formula) -> TemporalAnswer:
         """Whether `formula` is true of every fair behaviour. Raises `TooLarge` when it has too many atoms.
 
         The parts of a conjunction are decided one by one, so that each of them has a small automaton.
@@ -38,8 +38,8 @@ class TemporalChecker:
         for part in parts:
             lasso = self.accepted(negation_automaton(part))
             if lasso is not None:
-                return Decided(lasso)
-        return Decided(None, bool(parts) and all(map(self._vacuous, parts)))
+                return TemporalAnswer(lasso)
+        return TemporalAnswer(None, bool(parts) and all(map(self._vacuous, parts)))
 
     def accepted(self, automaton: BuchiAutomaton) -> Lasso | None:
         """A fair lasso that the automaton accepts, or None."""

@@ -32,7 +32,7 @@ class Lasso:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class TemporalAnswer:
     """The answer on one formula: a fair lasso on which it is false, or None, and whether it is vacuously true."""
 
     lasso: Lasso | None
