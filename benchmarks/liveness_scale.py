@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.graph import StateGraph
-from streamproof.explicit.liveness.decide import Liveness
+from streamproof.explicit.liveness.decide import TemporalChecker
+from streamproof.explicit.state_graph import StateGraph
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, written
@@ -51,6 +51,7 @@ def drawn(states: int, *, back: int) -> StateGraph:
         instances=instances,
         path=lambda number: [0, number],
         evaluate=evaluate,
+        evaluate_steps=evaluate,
     )
 
 
@@ -79,11 +80,11 @@ def main(states: int) -> None:
         graph = drawn(states, back=back)
         print(f"{name}: {graph.states:,} states, {graph.steps:,} steps; the graph itself: {peak():.2f} GiB")
         begun = time.process_time()
-        liveness = Liveness(system(), graph)
+        checker = TemporalChecker(system(), graph)
         print(f"  {time.process_time() - begun:6.2f} s  getting ready")
         for question in questions:
             begun = time.process_time()
-            answer = liveness.decide(question)
+            answer = checker.decide(question)
             verdict = "holds" if answer.lasso is None else f"violated, cycle of {len(answer.lasso.cycle):,} states"
             print(f"  {time.process_time() - begun:6.2f} s  {written(question)}: {verdict} ({peak():.2f} GiB)")
 

@@ -1,7 +1,8 @@
 """How long tiny models take from the start of the process to their verdict: bundled models of less than 5,000 states.
 
 Each is checked several times, at its defaults, in a process of its own; the median counts. ``start_up.py MODEL ...`` measures
-these only, ``start_up.py --variants`` also the variants of all. A verdict is to be there within 0.3 s.
+these only, ``start_up.py --variants`` also the variants of all. A verdict is to be there within 0.3 s, within
+0.5 s where there are temporal properties.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
 from streamproof.exchange import promela, promela_steps, promela_terms, spin, tla_terms, tlc
 from streamproof.exchange.spin_run import installed
-from streamproof.explicit import small_graph, step_claims, successors, writer
+from streamproof.explicit import step_claims, successors, writer
 from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.terms import Emitter
 from streamproof.explicit.liveness import outcome
@@ -483,13 +483,9 @@ def test_faults_of_the_symbolic_engine_are_caught(corpus: Sequence[Any], monkeyp
     assert _caught(corpus, lambda system: asking.bounded(system, DEPTH, seconds=5))
 
 
-@pytest.mark.parametrize("largest", [small_graph.MOST_STATES, -1], ids=["lists", "arrays"])
 @pytest.mark.parametrize("fault", LIVENESS)
-def test_faults_in_temporal_verdicts_are_caught(
-    fair_corpus: Sequence[Any], monkeypatch: Patch, fault: str, largest: int
-) -> None:
-    """Fairness is misunderstood in one way; graphs up to the `largest` are decided as plain lists."""
-    monkeypatch.setattr(small_graph, "MOST_STATES", largest)
+def test_faults_in_temporal_verdicts_are_caught(fair_corpus: Sequence[Any], monkeypatch: Patch, fault: str) -> None:
+    """Fairness is misunderstood in one way."""
     LIVENESS[fault](monkeypatch)
     assert _caught(fair_corpus, lambda system: asking.explored(system, "python", seconds=1))
 

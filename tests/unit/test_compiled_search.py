@@ -18,11 +18,7 @@ from random_systems import random_system
 from streamproof.explicit import explore, tiers
 from streamproof.explicit.compiled import ahead, edges, layout, search, table, team, worker
 from streamproof.explicit.compiled.memory import Reserve
-from streamproof.explicit.compiled.peel import has_cycle
-from streamproof.explicit.cycles import Graph, find_cycle
-from streamproof.explicit.graph import StateGraph
 from streamproof.explicit.limits import Budget
-from streamproof.explicit.rounds import first_round
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
 from streamproof.system.assume import simplify
 from streamproof.system.scalarise import scalarise
@@ -249,26 +245,3 @@ def test_terms_beyond_machine_words_stay_with_python() -> None:
     found = explore(system)
     assert (found.tier, found.counts.distinct) == ("python", 20_001)
     assert found.finding("small").verdict is Verdict.VIOLATED
-
-
-def test_cycles_of_both_tiers_agree() -> None:
-    """On random graphs the search for a cycle by arrays finds one where the plain one does, at the same state, as short."""
-    random = Random(7)
-    found = 0
-    for _ in range(300):
-        n = random.randint(1, 12)
-        successors = [sorted(random.choices(range(n), k=random.choice((0, 0, 1, 2)))) for _ in range(n)]
-        edges = [target for row in successors for target in (*row, -1)]
-        offsets = np.cumsum([0, *map(len, successors)])
-        targets = np.array([t for row in successors for t in row], dtype=np.int32)
-        none: Any = None
-        graph = StateGraph(1, offsets, targets, np.zeros_like(targets), none, none)
-        from array import array
-
-        plain, fast = find_cycle(Graph.parse(array("i", edges), n)), first_round(graph)
-        assert (plain is None) == (fast is None) == (not has_cycle(graph))
-        if plain is not None and fast is not None:
-            found += 1
-            assert (plain[0], len(plain)) == (fast[0], len(fast))
-            assert all(b in successors[a] for a, b in zip(fast, [*fast[1:], fast[0]], strict=True))
-    assert found > 100

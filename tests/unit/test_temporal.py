@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamproof.explicit import Exploration, explore, small_graph
+from streamproof.explicit import Exploration, explore
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.liveness import outcome
 from streamproof.explicit.search import Search
@@ -46,13 +46,6 @@ from streamproof.system.verdict import Owed
 NONE, WEAK, STRONG = Fairness.NONE, Fairness.WEAK, Fairness.STRONG
 DIAL = RangeSort(0, 5)
 x = b.var("x", DIAL)
-
-
-@pytest.fixture(params=["lists", "arrays"], autouse=True)
-def procedure(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test is made with the procedure for small graphs, and with the one for all graphs."""
-    if request.param == "arrays":
-        monkeypatch.setattr(small_graph, "MOST_STATES", -1)
 
 
 def at(*values: int) -> Atom:
@@ -396,7 +389,7 @@ def test_too_much_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a limit on how many instances are owed fairness; above it the property is left undecided."""
     turns = (move("turn", WEAK, (0, 1)), move("back", WEAK, (1, 0)))
     assert verdicts(explore(dial(*turns, comes=Eventually(at(1))))) == {"comes": "holds"}
-    monkeypatch.setattr(outcome, "MOST_OBLIGATIONS", 1)
+    monkeypatch.setattr(outcome, "MOST_CONSTRAINTS", 1)
     finding = explore(dial(*turns, comes=Eventually(at(1)))).finding("comes")
     assert finding.verdict is Verdict.INCONCLUSIVE
-    assert finding.because.startswith("fairness is owed to 2 action instances")
+    assert finding.because.startswith("fairness is required of 2 action instances")

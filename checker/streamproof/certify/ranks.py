@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
 
 from streamproof.certify.verifier import Endless, Node, Verifier
-from streamproof.explicit.cycles import Graph, components
+from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.found import Found
-from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.state_graph import StateGraph
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.formula import Formula
 from streamproof.system.model import System
@@ -28,19 +27,17 @@ class NoRanks(StreamproofError):
 
 def terminating(graph: StateGraph) -> list[int]:
     """For each state a rank such that every step leads to a smaller one: the steps that are possible at most."""
-    order = _graph(graph.offsets.tolist(), graph.targets.tolist())
+    count, number = graph.digraph.components()
+    if count < graph.states:
+        raise NoRanks("termination is said to hold, and there is a cycle of states")
+    offsets, targets = graph.offsets.tolist(), graph.targets.tolist()
     height = array("I", bytes(4 * graph.states))
-    for component in components(order, bytearray(b"\x01" * graph.states)):
-        (state,) = component
-        followers = order.successors(state)
+    for state in np.argsort(number)[::-1].tolist():
+        followers = targets[offsets[state] : offsets[state + 1]]
         if state in followers:
             raise NoRanks("termination is said to hold, and a step leads from a state to itself")
         height[state] = 1 + max((height[to] for to in followers), default=-1)
     return height.tolist()
-
-
-def _graph(offsets: Sequence[int], targets: Sequence[int]) -> Graph:
-    return Graph(array("q", offsets), array("i", targets))
 
 
 def examined(system: System, found: Found, graph: StateGraph) -> Verifier:
@@ -119,13 +116,14 @@ class _Ranking:
                     targets.append(number[to])
                     takes.append(taken)
             offsets.append(len(targets))
-        graph = Graph(offsets, targets)
-        home = [-1] * len(names)
-        heights: list[int] = []
+        count, home = Digraph(offsets, targets).components()
+        members: list[list[int]] = [[] for _ in range(count)]
+        for at, own in enumerate(home):
+            members[own].append(at)
+        heights = [0] * count
         found: list[tuple[int, int | None, list[Node]]] = []
-        for own, component in enumerate(components(graph, bytearray(b"\x01" * len(names)))):
-            for at in component:
-                home[at] = own
+        for own in reversed(range(count)):
+            component = members[own]
             height, inside = 0, None
             for at in component:
                 for step in range(offsets[at], offsets[at + 1]):
@@ -133,6 +131,6 @@ class _Ranking:
                         inside = (inside or 0) | takes[step]
                     else:
                         height = max(height, heights[home[targets[step]]] + 1)
-            heights.append(height)
+            heights[own] = height
             found.append((height, inside, [names[at] for at in component]))
         return found

@@ -12,8 +12,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
 
 if TYPE_CHECKING:
-    from streamproof.explicit.graph import StateGraph
-    from streamproof.explicit.small_graph import SmallGraph
+    from streamproof.explicit.state_graph import StateGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,3 @@ class Found(Protocol):
 
     def graph(self) -> StateGraph:
         """Every step between the known states; asked only after a search that was not cut short."""
-
-    def small_graph(self) -> SmallGraph | None:
-        """The same as plain lists, where the graph is so small that this takes less time; None where it is not."""

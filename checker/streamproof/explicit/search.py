@@ -11,10 +11,9 @@ from dataclasses import field
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.cycles import Graph, find_cycle
+from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.found import Event, Found
 from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.small_graph import is_small
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
 from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper, largest
 from streamproof.system import build as b
@@ -26,8 +25,7 @@ from streamproof.system.scalarise import Scalarised
 from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
-    from streamproof.explicit.graph import StateGraph
-    from streamproof.explicit.small_graph import SmallGraph
+    from streamproof.explicit.state_graph import StateGraph
 
 BATCH_SECONDS = 0.05
 """States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
@@ -98,7 +96,7 @@ class Search:
     _inspect: Inspect | None = None
     _inspected: int = 0
     _noted: Steps | None = None
-    """The steps so far, while they are few and will be asked for."""
+    """The steps so far, where temporal properties need them."""
     _reported_hits: int = 0
     """Hits since functions were generated."""
     _listed: tuple[State, ...] = ()
@@ -147,18 +145,16 @@ class Search:
 
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""
-        return find_cycle(Graph.parse(self.edges, len(self.seen)))
+        return Digraph.parse(self.edges, len(self.seen)).cycle()
 
     def steps(self) -> Steps:
         """Every step between the known states; after a search that was not cut short.
 
-        Where they have not been noted on the way, every state is expanded once more.
+        Where they have not been noted on the way, for a certificate of termination, every state is expanded once more.
         """
         if self._noted is not None and len(self._noted[2]) == len(self.seen):
             return self._noted
-        expand = self._expand
-        if expand is None or not self._wants_graph:
-            expand = expander(self.system, (), edges=False, graph=True)
+        expand = expander(self.system, (), edges=False, graph=True)
         steps = array("i"), array("i"), array("i")
         remaining, number = iter(self.seen), 0
         while batch := list(islice(remaining, LARGEST_BATCH)):
@@ -168,15 +164,9 @@ class Search:
 
     def graph(self) -> StateGraph:
         """Every step between the known states; asked only after a search that was not cut short."""
-        from streamproof.explicit.second_pass import state_graph
+        from streamproof.explicit.state_graph import state_graph
 
         return state_graph(self)
-
-    def small_graph(self) -> SmallGraph | None:
-        """The same as plain lists, where the graph is so small that this takes less time; None where it is not."""
-        from streamproof.explicit.small_graph import small_graph
-
-        return small_graph(self) if is_small(self.known, self.total - self.initial) else None
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
@@ -260,8 +250,6 @@ class Search:
                 self._noted,
             )
         )
-        if self._noted is not None and not is_small(len(self.seen), len(self._noted[0])):
-            self._noted = None
         self.expanded += batch.expanded
         self.levels[-1] = len(after)
         self.generated = [have + more for have, more in zip(self.generated, batch.generated, strict=True)]

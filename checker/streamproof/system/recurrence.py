@@ -73,6 +73,16 @@ def changing(system: System) -> Expr:
     return b.or_(b.not_(b.eq(b.next_(v.name, v.sort), b.var(v.name, v.sort))) for v in system.variables)
 
 
+def twofold(system: System) -> tuple[System, Substitution]:
+    """The system with a second copy of its variables, for the values after a step, and what reads these there."""
+    mark = "'"
+    while any(v.name + mark in system.index for v in system.variables):
+        mark += "'"
+    then = [replace(v, name=v.name + mark) for v in system.variables]
+    later = {b.next_(v.name, v.sort): b.var(t.name, t.sort) for v, t in zip(system.variables, then, strict=True)}
+    return replace(system, variables=(*system.variables, *then)), Substitution(later)
+
+
 def bits(system: System, steps: Iterable[Recurs]) -> dict[Recurs, str]:
     """For each condition on steps a name that no variable of the system has."""
     taken = set(system.index)

@@ -12,13 +12,16 @@ import numpy.typing as npt
 
 from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.ahead import MOST, Ahead
+from streamproof.explicit.compiled.layout import Layout
 from streamproof.explicit.compiled.memory import Block, Reserve
 from streamproof.explicit.compiled.native import build
 from streamproof.explicit.compiled.steps import Facts, conditions_code, module
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.graph import StateGraph
+from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.records import replace
+from streamproof.system.recurrence import twofold
 
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search import CompiledSearch
@@ -85,13 +88,15 @@ def state_graph(search: CompiledSearch) -> StateGraph:
     written = parts[-1].value("EDGES")
     ends = offsets.array(np.int64, states + 1)
     ends[looked_at + 1 :] = written
+    after = targets.array(np.int32, written)
     return StateGraph(
         initial=search.initial,
         offsets=ends,
-        targets=targets.array(np.int32, written),
+        targets=after,
         instances=labels.array(np.uint16, written),
-        path=search.path,
-        evaluate=lambda conditions: evaluate(search, conditions),
+        path=lambda number: path_to(search.parent, number),
+        evaluate=lambda conditions: _evaluate(search, conditions),
+        evaluate_steps=lambda conditions: _evaluate_steps(search, conditions, sources(ends), after),
     )
 
 
@@ -164,15 +169,40 @@ def _fill(parts: Sequence[_Part], run: Callable[..., int]) -> None:
             thread.join()
 
 
-def evaluate(search: CompiledSearch, conditions: Sequence[Expr]) -> npt.NDArray[np.bool_]:
-    """Boolean terms of one state in every known state: shape (terms, states)."""
-    result = np.zeros((len(conditions), search.known), dtype=np.bool_)
+def _evaluate(search: CompiledSearch, conditions: Sequence[Expr]) -> Truths:
+    table = search.worker.table
+    return _judged(search.layout, conditions, search.known, table.address)
+
+
+def _evaluate_steps(
+    search: CompiledSearch, conditions: Sequence[Expr], before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]
+) -> Truths:
+    layout, width = search.layout, search.layout.words
+    words = np.frombuffer(search.worker.table.stored(0, 0, search.known), dtype=np.uint64).reshape(search.known, width)
+    both, later = twofold(search.system)
+    fields = [*layout.fields.values(), *(replace(f, word=f.word + width) for f in layout.fields.values())]
+    names = [v.name for v in both.variables]
+    pairs = np.empty((CHUNK, 2 * width), dtype=np.uint64)
+
+    def at(first: int) -> int:
+        some = slice(first, first + CHUNK)
+        pairs[: len(before[some]), :width] = words[before[some]]
+        pairs[: len(before[some]), width:] = words[after[some]]
+        return pairs.ctypes.data
+
+    twice = Layout(dict(zip(names, fields, strict=True)), 2 * width, 2 * layout.bits)
+    return _judged(twice, [later(condition) for condition in conditions], len(before), at)
+
+
+def _judged(layout: Layout, conditions: Sequence[Expr], count: int, address: Callable[[int], int]) -> Truths:
+    """Boolean terms in each of `count` packed states; `address` tells where the `CHUNK` of them that begins with one lies."""
+    result = np.zeros((len(conditions), count), dtype=np.bool_)
     if not conditions:
         return result
-    judge = build(module(conditions_code(search.layout, conditions)), ["judge"], optimise=False).function("judge", 3)
+    judge = build(module(conditions_code(layout, conditions)), ["judge"], optimise=False).function("judge", 3)
     buffer = np.zeros((CHUNK, len(conditions)), dtype=np.bool_)
-    for first in range(0, search.known, CHUNK):
-        n = min(CHUNK, search.known - first)
-        judge(search.worker.table.address(first), n, buffer.ctypes.data)
+    for first in range(0, count, CHUNK):
+        n = min(CHUNK, count - first)
+        judge(address(first), n, buffer.ctypes.data)
         result[:, first : first + n] = buffer[:n].T
     return result

@@ -35,7 +35,7 @@ from streamproof.system.verdict import Progress
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.checkpoint import Checkpoints
     from streamproof.explicit.compiled.team import Team
-    from streamproof.explicit.graph import StateGraph
+    from streamproof.explicit.state_graph import StateGraph
 
 MOST_STATES = 0xFFFF_FFF0
 """States are numbered in 32 bits."""
@@ -179,13 +179,6 @@ class CompiledSearch:
         """The number of a state's predecessor, or -1."""
         return self.worker.table.parent(number)
 
-    def path(self, number: int) -> list[int]:
-        """The numbers of the states on a shortest way from an initial state to this one, both ends included."""
-        numbers = [number]
-        while (before := self.parent(numbers[-1])) >= 0:
-            numbers.append(before)
-        return numbers[::-1]
-
     def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
         """For each condition, whether it is true in at least one known state."""
         found = [condition is b.TRUE for condition in conditions]
@@ -218,11 +211,7 @@ class CompiledSearch:
 
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on one; None when there is none."""
-        from streamproof.explicit.compiled.peel import has_cycle
-        from streamproof.explicit.rounds import first_round
-
-        graph = self.graph()
-        return first_round(graph) if has_cycle(graph) else None
+        return self.graph().digraph.cycle()
 
     def graph(self) -> StateGraph:
         """Every step between the known states."""
@@ -232,9 +221,6 @@ class CompiledSearch:
 
     def instance(self, before: int, after: int) -> None:
         """Steps are not noted on the way."""
-
-    def small_graph(self) -> None:
-        """Steps come as arrays from compiled code."""
 
     def every_step(self) -> tuple[Module, Facts]:
         """The successor function that writes down all steps, and what it notes."""

@@ -31,7 +31,7 @@ from streamproof.system.errors import TooLarge
 from streamproof.system.model import State
 
 if TYPE_CHECKING:
-    from streamproof.explicit.graph import StateGraph
+    from streamproof.explicit.state_graph import StateGraph
 
 LEAST_ROOM = 16 << 20
 """Bytes for sorting, without which nothing goes on."""

@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING
 
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Stop
-from streamproof.explicit.liveness import recurring
-from streamproof.explicit.liveness.outcome import violated
+from streamproof.explicit.liveness.outcome import Lasso, violated
 from streamproof.explicit.reductions.plan import Plan
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm
 from streamproof.system.errors import TooLarge, UsageError
-from streamproof.system.formula import recurring as steps_of
+from streamproof.system.formula import Formula, claims, recurring
 from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.system.wording import number_of
 
 if TYPE_CHECKING:
-    from streamproof.explicit.liveness.decide import Liveness
-    from streamproof.explicit.small_graph import SmallGraph
-
+    from streamproof.explicit.liveness.decide import TemporalChecker
 
 _ENDED = {
     Stop.INTERRUPTED: "interrupted; run it again to the end",
@@ -41,13 +38,13 @@ class Temporal:
 
     def __init__(self, search: Found, plan: Plan, witnesses: Witnesses) -> None:
         self._search, self._plan, self._witnesses = search, plan, witnesses
-        self._liveness: Liveness | None = None
         self.seconds = 0.0
 
     @cached_property
-    def _small(self) -> SmallGraph | None:
-        """The graph of a small state space, stored once."""
-        return self._search.small_graph()
+    def _checker(self) -> TemporalChecker:
+        from streamproof.explicit.liveness.decide import TemporalChecker
+
+        return TemporalChecker(self._search.system, self._search.graph())
 
     def finding(self, prop: Property, simple: Property) -> Finding:
         """The finding for one property: as its author wrote it, and in the terms of the system that was searched.
@@ -77,20 +74,36 @@ class Temporal:
             self.seconds += time.perf_counter() - begun
 
     def _decided(self, prop: Property, simple: Property) -> Finding:
-        from streamproof.explicit.liveness.decide import Liveness
-
         assert simple.formula is not None, "a temporal property has a formula"
-        if any(steps_of(simple.formula)):
-            return recurring.finding(prop, simple, self._search, self._small, self._witnesses)
-        if self._liveness is None:
-            self._liveness = Liveness(self._search.system, self._small or self._search.graph())
-        answer = self._liveness.decide(simple.formula)
+        if any(recurring(simple.formula)):
+            return self._monitored(prop, simple.formula)
+        answer = self._checker.decide(simple.formula)
         if answer.lasso is not None:
-            trace = self._witnesses.lasso(answer.lasso.stem, answer.lasso.cycle)
-            return violated(prop, trace, self._witnesses.fair(prop, trace))
-        states = number_of(self._liveness.states, "state")
+            return self._violated(prop, answer.lasso)
+        states = number_of(self._checker.graph.states, "state")
         if answer.vacuous:
             because = f"vacuous: the condition that leads to something is true in none of {states}"
             return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
-        because = f"true of every fair behaviour of {states} and {number_of(self._liveness.steps, 'step')}"
+        because = f"true of every fair behaviour of {states} and {number_of(self._checker.graph.steps, 'step')}"
         return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
+
+    def _monitored(self, prop: Property, formula: Formula) -> Finding:
+        """The finding for a formula with conditions on steps: its parts one by one, so that one bit is the rule."""
+        from streamproof.explicit.liveness.decide import TemporalChecker
+        from streamproof.explicit.liveness.step_monitors import StepMonitors
+
+        search = self._search
+        monitors = StepMonitors(search.system, self._checker.graph, formula)
+        states = 0
+        for claim in claims(formula):
+            monitored = monitors.monitored(claim, search.budget)
+            answer = TemporalChecker(search.system, monitored.graph).decide(monitored.formula)
+            if answer.lasso is not None:
+                return self._violated(prop, answer.lasso.renumbered(monitored.original))
+            states = max(states, monitored.graph.states)
+        because = f"true of every fair behaviour of {states:,} states, with a note of what recurs"
+        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because)
+
+    def _violated(self, prop: Property, lasso: Lasso) -> Finding:
+        trace = self._witnesses.lasso(lasso.stem, lasso.cycle)
+        return violated(prop, trace, self._witnesses.fair(prop, trace))

@@ -1,6 +1,9 @@
-"""What the decision on a temporal formula comes to, and what fairness is owed to before it: no arrays, no lists of states."""
+"""Fairness constraints before, and lassos and findings after the decision on a temporal formula."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from streamproof.system.errors import TooLarge
 from streamproof.system.model import Property, System
@@ -9,7 +12,11 @@ from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.verdict import Finding, Owed, Trace, Verdict
 from streamproof.system.wording import lasso_text
 
-MOST_OBLIGATIONS = (1 << 15) - 1
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+MOST_CONSTRAINTS = (1 << 15) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,33 +26,37 @@ class Lasso:
     stem: tuple[int, ...]
     cycle: tuple[int, ...]
 
+    def renumbered(self, numbers: Sequence[int] | npt.NDArray[np.int32]) -> Lasso:
+        """The lasso with ``numbers[k]`` for each state `k`."""
+        return Lasso(*(tuple(int(numbers[k]) for k in part) for part in (self.stem, self.cycle)))
+
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """The answer on one formula: a fair lasso on which it is false, or None, and whether nothing was put to the test."""
+class TemporalAnswer:
+    """The answer on one formula: a fair lasso on which it is false, or None, and whether it is vacuously true."""
 
     lasso: Lasso | None
     vacuous: bool = False
 
 
-def owed_by(system: System) -> tuple[Obligation, ...]:
-    """What fairness is owed to. Raises `TooLarge` when that is more than can be numbered."""
-    owed = obligations(system)
-    if len(owed) > MOST_OBLIGATIONS:
+def fairness_constraints(system: System) -> tuple[Obligation, ...]:
+    """The fairness constraints of a system. Raises `TooLarge` when there are more than can be numbered."""
+    found = obligations(system)
+    if len(found) > MOST_CONSTRAINTS:
         raise TooLarge(
-            f"fairness is owed to {len(owed):,} action instances",
-            remedy=f"at most {MOST_OBLIGATIONS:,}: choose smaller parameters, or fairness for fewer actions",
+            f"fairness is required of {len(found):,} action instances",
+            remedy=f"at most {MOST_CONSTRAINTS:,}: choose smaller parameters, or fairness for fewer actions",
         )
-    return owed
+    return found
 
 
 def without_stutter(states: list[int]) -> list[int]:
-    """The states with those left out that are the same as the one before."""
+    """The states without those that equal the one before."""
     return [state for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
 
 
 def violated(prop: Property, trace: Trace, fair: tuple[Owed, ...]) -> Finding:
-    """The finding for a property that a lasso, fair as told, makes false."""
+    """The finding for a property that a fair lasso makes false."""
     assert trace.loop is not None, "a lasso"
     because = lasso_text(trace.loop, 0 if trace.stutters else len(trace.steps) - trace.loop, fair=True)
     return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, fair=fair)

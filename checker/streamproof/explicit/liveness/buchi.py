@@ -1,8 +1,8 @@
-"""The automaton that is multiplied with the graph: places that read one state each, made as few as possible.
+"""The generalised Büchi automaton that is multiplied with the state graph: made of a tableau, with as few states as possible.
 
-A run visits one place per state of the behaviour; a place reads the states whose valuation is in its `label`. A run is
-accepted when it stays, from some point on, in one strongly connected part and meets every *mark* of that part again and
-again; a visit meets a mark where the valuation is in the place's table for it.
+A run visits one state of the automaton per state of the behaviour; an automaton state reads the states whose valuation is in
+its `label`. A run is accepted when it stays, from some point on, in one strongly connected component (SCC) and meets every
+acceptance set of that component infinitely often; a visit meets a set where the valuation is in the table for it.
 """
 
 from __future__ import annotations
@@ -15,44 +15,51 @@ from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One place of the automaton."""
+class BuchiState:
+    """One state of the automaton."""
 
     label: int
     """The truth table of the states that it reads."""
     initial: bool
     """Whether a run may begin here."""
     after: tuple[int, ...]
-    """The places that may follow."""
+    """Its successors."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A strongly connected part of the automaton."""
+class Scc:
+    """A strongly connected component of the automaton."""
 
-    places: tuple[int, ...]
+    members: tuple[int, ...]
+    """The numbers of its states."""
     cyclic: bool
     """Whether a run can stay in it."""
-    marks: tuple[tuple[int, ...], ...] | None
-    """What must be met again and again: per mark, a truth table per place. None: no run that stays here is accepted."""
+    acceptance_sets: tuple[tuple[int, ...], ...] | None
+    """Per set, a truth table per member. None: no run that stays here is accepted."""
+
+    @property
+    def accepting(self) -> bool:
+        """Whether a run that stays here can be accepted."""
+        return self.acceptance_sets is not None
 
 
 @dataclass(frozen=True)
-class Automaton:
-    """The places and their strongly connected parts, each part before those it leads to."""
+class BuchiAutomaton:
+    """The states and their components, in topological order: each component before those it leads to."""
 
     conditions: tuple[Expr, ...]
     everything: int
-    places: tuple[Place, ...]
-    parts: tuple[Part, ...]
+    """The truth table that is always true."""
+    states: tuple[BuchiState, ...]
+    sccs: tuple[Scc, ...]
 
-    def before(self, place: int) -> tuple[int, ...]:
-        """The places that `place` may follow."""
-        return tuple(k for k, p in enumerate(self.places) if place in p.after)
+    def before(self, state: int) -> tuple[int, ...]:
+        """The predecessors of a state."""
+        return tuple(k for k, one in enumerate(self.states) if state in one.after)
 
 
-def automaton(table: Tableau) -> Automaton:
-    """The automaton of a tableau, with a place for each pair of nodes that a move joins; like places are one."""
+def buchi_automaton(table: Tableau) -> BuchiAutomaton:
+    """The automaton of a tableau: a state for each pair of nodes that a move joins, equivalent states merged."""
     steps: dict[tuple[Node, Node], list[Move]] = {}
     for node, moves in table.moves.items():
         for move in moves:
@@ -60,12 +67,12 @@ def automaton(table: Tableau) -> Automaton:
     pairs = list(steps)
     labels = [_union(move.table for move in steps[pair]) for pair in pairs]
     after = [{k for k, pair in enumerate(pairs) if pair[0] == own[1]} for own in pairs]
-    marks = [
+    sets = [
         [_union(m.table for m in steps[pair] if promise not in m.put_off) for promise in table.promises]
         for pair in pairs
     ]
     start = [pair[0] == table.start for pair in pairs]
-    return _Reduction(table, labels, after, marks, start).run()
+    return _Reduction(table, labels, after, sets, start).run()
 
 
 def _union(tables: Iterable[int]) -> int:
@@ -77,43 +84,41 @@ def _union(tables: Iterable[int]) -> int:
 
 class _Reduction:
     def __init__(
-        self, table: Tableau, labels: list[int], after: list[set[int]], marks: list[list[int]], start: list[bool]
+        self, table: Tableau, labels: list[int], after: list[set[int]], sets: list[list[int]], start: list[bool]
     ) -> None:
-        self.table, self.labels, self.after, self.marks, self.start = table, labels, after, marks, start
+        self.table, self.labels, self.after, self.sets, self.start = table, labels, after, sets, start
 
-    def run(self) -> Automaton:
+    def run(self) -> BuchiAutomaton:
         self._keep(self._useful())
         self._merge()
         self._fold()
         order = components(self.after)
-        parts = tuple(self._part(tuple(sorted(members))) for members in order)
-        places = tuple(
-            Place(label, start, tuple(sorted(after)))
+        sccs = tuple(self._scc(tuple(sorted(members))) for members in order)
+        states = tuple(
+            BuchiState(label, start, tuple(sorted(after)))
             for label, start, after in zip(self.labels, self.start, self.after, strict=True)
         )
-        return Automaton(self.table.conditions, self.table.everything, places, parts)
+        return BuchiAutomaton(self.table.conditions, self.table.everything, states, sccs)
 
     def _cyclic(self, members: Sequence[int]) -> bool:
         return len(members) > 1 or members[0] in self.after[members[0]]
 
-    def _part(self, members: tuple[int, ...]) -> Part:
+    def _scc(self, members: tuple[int, ...]) -> Scc:
         cyclic = self._cyclic(members)
         if not cyclic:
-            return Part(members, False, None)
+            return Scc(members, False, None)
         needed = []
         for at in range(len(self.table.promises)):
-            tables = tuple(self.marks[k][at] for k in members)
+            tables = tuple(self.sets[k][at] for k in members)
             if not any(tables):
-                return Part(members, True, None)
+                return Scc(members, True, None)
             if any(own != self.labels[k] for own, k in zip(tables, members, strict=True)):
                 needed.append(tables)
-        return Part(members, True, tuple(dict.fromkeys(needed)))
+        return Scc(members, True, tuple(dict.fromkeys(needed)))
 
     def _useful(self) -> list[int]:
-        """The places that can be reached, and from which a run can be accepted."""
-        good = {
-            k for members in components(self.after) if self._part(tuple(members)).marks is not None for k in members
-        }
+        """The states that can be reached, and from which a run can be accepted."""
+        good = {k for members in components(self.after) if self._scc(tuple(members)).accepting for k in members}
         backwards: list[set[int]] = [set() for _ in self.after]
         for k, following in enumerate(self.after):
             for other in following:
@@ -127,17 +132,17 @@ class _Reduction:
         after = [{position[names[o]] for o in self.after[k] if o in names and names[o] in position} for k in kept]
         begins = {names[k] for k, first in enumerate(self.start) if first and k in names}
         self.labels = [self.labels[k] for k in kept]
-        self.marks = [self.marks[k] for k in kept]
+        self.sets = [self.sets[k] for k in kept]
         self.start = [k in begins for k in kept]
         self.after = after
 
     def _merge(self) -> None:
-        """Places that read the same and go on alike are one (partition refinement)."""
+        """Merge states that are bisimilar, by partition refinement."""
         relevant: dict[int, tuple[object, ...]] = {}
         for members in components(self.after):
-            part = self._part(tuple(sorted(members)))
-            for at, k in enumerate(part.places):
-                relevant[k] = (part.marks is not None, tuple(t[at] for t in part.marks or ()))
+            scc = self._scc(tuple(sorted(members)))
+            for at, k in enumerate(scc.members):
+                relevant[k] = (scc.accepting, tuple(t[at] for t in scc.acceptance_sets or ()))
         block: list[object] = [(self.labels[k], relevant[k]) for k in range(len(self.labels))]
         while True:
             finer = [(block[k], frozenset(block[o] for o in self.after[k])) for k in range(len(block))]
@@ -151,15 +156,15 @@ class _Reduction:
         self._keep(sorted(set(renamed.values())), renamed)
 
     def _fold(self) -> None:
-        """A place that is visited once at most gives way to a lasting one that reads the same and goes on alike."""
+        """Replace states on no cycle by states on a cycle with the same label and the same successors."""
         while True:
-            lasting = {k for members in components(self.after) if self._cyclic(tuple(members)) for k in members}
+            on_cycle = {k for members in components(self.after) if self._cyclic(tuple(members)) for k in members}
             pair = next(
                 (
                     (k, o)
                     for k in range(len(self.labels))
-                    if k not in lasting
-                    for o in sorted(lasting)
+                    if k not in on_cycle
+                    for o in sorted(on_cycle)
                     if self.labels[k] == self.labels[o] and self.after[k] == self.after[o]
                 ),
                 None,

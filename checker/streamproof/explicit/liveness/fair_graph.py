@@ -1,22 +1,24 @@
-"""The stored graph, made ready for the search of fair cycles: which steps take what is owed, which states satisfy what."""
+"""The state graph with its fairness constraints: which steps take which of them, which states satisfy what."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.graph import StateGraph
-from streamproof.explicit.liveness.automaton import Automaton
+from streamproof.explicit.liveness.buchi import BuchiAutomaton
+from streamproof.explicit.state_graph import StateGraph
 from streamproof.system.errors import TooLarge
 from streamproof.system.model import Fairness
 from streamproof.system.records import dataclass
 from streamproof.system.temporal import Obligation
 
-Mask = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int32]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Numbers: TypeAlias = npt.NDArray[np.int32]
+Constraints: TypeAlias = npt.NDArray[np.int16]
+"""Positions of fairness constraints; -1 for none."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 PIECE = 1 << 16
 """Steps, or states, that are looked at together: what is computed of them stays in the processor's cache."""
@@ -39,37 +41,40 @@ def gather(values: npt.NDArray[Scalar], at: npt.NDArray[np.integer[Any]]) -> npt
 
 
 @dataclass(frozen=True)
-class Arena:
-    """The steps, with what they are owed. Staying where one is is possible in every state, and takes nothing; so do the
-    steps that change nothing."""
+class FairGraph:
+    """The state graph and the fairness constraints.
+
+    A constraint is *enabled* where an instance of its action can be taken and changes the state; such a step *takes* it.
+    Every state may stutter, which takes nothing.
+    """
 
     graph: StateGraph
     sources: Numbers
     """Per step, the state that it leaves."""
-    owed: npt.NDArray[np.int16]
-    """Per step: the position of the obligation whose instance takes it, or -1."""
-    obligations: tuple[Obligation, ...]
-    fair: Mask
-    """The states in which some instance that is owed fairness is enabled: staying there for ever is not fair."""
+    taken: Constraints
+    """Per step, the constraint that it takes."""
+    constraints: tuple[Obligation, ...]
+    restless: Mask
+    """The states in which some constraint is enabled: stuttering there for ever is not fair."""
 
     @classmethod
-    def of(cls, graph: StateGraph, obligations: Sequence[Obligation], instances: int) -> Arena:
-        """From a stored graph, what is owed fairness, and the number of instances of the system.
+    def of(cls, graph: StateGraph, constraints: Sequence[Obligation], instances: int) -> FairGraph:
+        """From a state graph, fairness constraints, and the number of instances of the system.
 
         Raises `TooLarge` when there are more steps than can be numbered.
         """
         refuse_more_steps(graph.steps)
-        degrees = np.diff(graph.offsets)
-        sources = np.repeat(np.arange(graph.states, dtype=np.int32), degrees)
+        sources = graph.sources
         owner = np.full(instances, -1, dtype=np.int16)
-        for at, obligation in enumerate(obligations):
-            owner[list(obligation.numbers)] = at
-        owed = gather(owner, graph.instances)
-        owed[sources == graph.targets] = -1
-        fair = np.zeros(graph.states, dtype=np.bool_)
-        if obligations and graph.steps:
-            fair[degrees > 0] = np.maximum.reduceat(owed, graph.offsets[:-1][degrees > 0]) >= 0
-        return cls(graph, sources, owed, tuple(obligations), fair)
+        for at, constraint in enumerate(constraints):
+            owner[list(constraint.numbers)] = at
+        taken = gather(owner, graph.instances)
+        taken[sources == graph.targets] = -1
+        restless = np.zeros(graph.states, dtype=np.bool_)
+        leaving = np.diff(graph.offsets) > 0
+        if constraints and graph.steps:
+            restless[leaving] = np.maximum.reduceat(taken, graph.offsets[:-1][leaving]) >= 0
+        return cls(graph, sources, taken, tuple(constraints), restless)
 
     @property
     def targets(self) -> Numbers:
@@ -83,27 +88,27 @@ class Arena:
 
     @property
     def states(self) -> int:
-        """How many states there are."""
-        return len(self.offsets) - 1
+        """The number of states."""
+        return self.graph.states
 
-    def enabled(self, obligation: int) -> Mask:
-        """The states in which the obligation's instance can be taken and that changes something."""
+    def enabled(self, constraint: int) -> Mask:
+        """The states in which a constraint is enabled."""
         found = np.zeros(self.states, dtype=np.bool_)
-        found[self.sources[self.owed == obligation]] = True
+        found[self.sources[self.taken == constraint]] = True
         return found
 
-    def takes(self, obligation: int, before: int, after: int) -> bool:
-        """Whether the step between two states takes the obligation's instance."""
+    def takes(self, constraint: int, before: int, after: int) -> bool:
+        """Whether a step from one state to the other takes a constraint."""
         first, last = self.offsets[before], self.offsets[before + 1]
-        return bool(((self.targets[first:last] == after) & (self.owed[first:last] == obligation)).any())
+        return bool(((self.targets[first:last] == after) & (self.taken[first:last] == constraint)).any())
 
-    def is_enabled(self, obligation: int, state: int) -> bool:
-        """Whether the obligation's instance can be taken in one state, and that changes something."""
-        return bool((self.owed[self.offsets[state] : self.offsets[state + 1]] == obligation).any())
+    def is_enabled(self, constraint: int, state: int) -> bool:
+        """Whether a constraint is enabled in one state."""
+        return bool((self.taken[self.offsets[state] : self.offsets[state + 1]] == constraint).any())
 
-    def is_weak(self, obligation: int) -> bool:
-        """Whether weak fairness is owed, not strong."""
-        return self.obligations[obligation].fairness is Fairness.WEAK
+    def is_weak(self, constraint: int) -> bool:
+        """Whether it is one of weak fairness, not of strong fairness."""
+        return self.constraints[constraint].fairness is Fairness.WEAK
 
 
 @dataclass(frozen=True)
@@ -113,15 +118,14 @@ class Labels:
     valuations: npt.NDArray[np.uint16]
     """Per state, the valuation of the automaton's conditions."""
     atoms: int
-    everything: int
 
     @classmethod
-    def of(cls, graph: StateGraph, automaton: Automaton) -> Labels:
+    def of(cls, graph: StateGraph, automaton: BuchiAutomaton) -> Labels:
         """The valuation of every state."""
         valuations = np.zeros(graph.states, dtype=np.uint16)
         for at, row in enumerate(graph.evaluate(automaton.conditions) if automaton.conditions else ()):
             valuations |= row.astype(np.uint16) << at
-        return cls(valuations, len(automaton.conditions), automaton.everything)
+        return cls(valuations, len(automaton.conditions))
 
     def mask(self, table: int, among: Numbers | None = None) -> Mask:
         """Which states, or which of those `among`, satisfy a truth table."""

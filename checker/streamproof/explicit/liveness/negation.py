@@ -1,7 +1,7 @@
-"""The automaton of the behaviours that make a formula false, made once for all formulas of the same shape.
+"""The Büchi automaton of the negation of a formula, made once for all formulas of the same shape.
 
 The claims of one model are often alike: the same operators over other conditions. An automaton depends on the conditions by
-their numbers only, so it is made for a formula with numbered conditions, and the others' are put in.
+their numbers only, so it is made for a formula with numbered conditions, and the actual conditions are put in.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from streamproof.explicit.liveness.automaton import Automaton, automaton
+from streamproof.explicit.liveness.buchi import BuchiAutomaton, buchi_automaton
 from streamproof.explicit.liveness.tableau import state_term, tableau
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -31,17 +31,17 @@ from streamproof.system.records import replace
 from streamproof.system.sorts import BOOL
 
 
-def refuter(claim: Formula) -> Automaton:
+def negation_automaton(claim: Formula) -> BuchiAutomaton:
     """The automaton that accepts the behaviours of which `claim` is false. Raises `TooLarge` when it has too many atoms."""
     numbers: dict[Expr, Expr] = {}
-    machine = _refuter(_shape(claim, numbers))
+    automaton = _of_shape(_shape(claim, numbers))
     given = {number: condition for condition, number in numbers.items()}
-    return replace(machine, conditions=tuple(given[number] for number in machine.conditions))
+    return replace(automaton, conditions=tuple(given[number] for number in automaton.conditions))
 
 
 @lru_cache(maxsize=64)
-def _refuter(shape: Formula) -> Automaton:
-    return automaton(tableau(NotF(shape)))
+def _of_shape(shape: Formula) -> BuchiAutomaton:
+    return buchi_automaton(tableau(NotF(shape)))
 
 
 def _shape(formula: Formula, numbers: dict[Expr, Expr]) -> Formula:

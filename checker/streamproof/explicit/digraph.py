@@ -1,0 +1,241 @@
+"""Directed graphs: strongly connected components, breadth-first search, a first and shortest cycle.
+
+The two loops are kernels, written once (`compiled.kernel` has their language). On `array`s, as the Python tier has them, they
+run as the Python functions that they are; on NumPy arrays they are compiled.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from streamproof.explicit.compiled.words import bytes_, halves, word, words
+from streamproof.system.records import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from streamproof.explicit.compiled.native import Module
+
+Numbers: TypeAlias = "array[int] | npt.NDArray[np.integer[Any] | np.bool_]"
+
+
+def number_components(
+    offsets: words, targets: halves, number: halves, stack: halves, ahead: halves, root: bytes_, nodes: word
+) -> word:
+    """Number the strongly connected components in topological order, from 0, for each node; gives how many there are.
+
+    The algorithm is that of D. Pearce, "A space-efficient algorithm for finding strongly connected components", 2016: depth
+    first, with one `number` a node, zero at first. Complete components have numbers from `nodes` downwards until the end.
+    The path is in ``stack[:depth]``, the edges looked at of each of its nodes in `ahead`; nodes whose component is not
+    complete are in ``stack[waiting:]``; `root` marks nodes from which no earlier node on the path has been reached.
+    """
+    index = 1
+    unused = nodes
+    waiting = nodes
+    for start in range(nodes):
+        if number[start] == 0:
+            number[start] = index
+            index += 1
+            root[start] = 1
+            stack[0] = start
+            ahead[0] = 0
+            depth = 1
+            while depth > 0:
+                node = stack[depth - 1]
+                low = number[node]
+                edge = offsets[node] + ahead[depth - 1]
+                last = offsets[node + 1]
+                target = node
+                while edge < last:
+                    target = targets[edge]
+                    seen = number[target]
+                    if seen == 0:
+                        break
+                    if seen < low:
+                        low = seen
+                        root[node] = 0
+                    edge += 1
+                number[node] = low
+                if edge < last:
+                    ahead[depth - 1] = edge - offsets[node]
+                    number[target] = index
+                    index += 1
+                    root[target] = 1
+                    stack[depth] = target
+                    ahead[depth] = 0
+                    depth += 1
+                else:
+                    depth -= 1
+                    if root[node] == 0:
+                        waiting -= 1
+                        stack[waiting] = node
+                    else:
+                        index -= 1
+                        while waiting < nodes and number[stack[waiting]] >= low:
+                            number[stack[waiting]] = unused
+                            waiting += 1
+                            index -= 1
+                        number[node] = unused
+                        unused -= 1
+    for node in range(nodes):
+        number[node] -= unused + 1
+    return nodes - unused
+
+
+def first_on_cycle(offsets: words, targets: halves, number: halves, nodes: word) -> word:
+    """The first node with an edge into its own component, so that it lies on a cycle; `nodes` when there is none."""
+    for node in range(nodes):
+        for edge in range(offsets[node], offsets[node + 1]):
+            if number[targets[edge]] == number[node]:
+                return node
+    return nodes
+
+
+def breadth_first(
+    offsets: words, targets: halves, order: halves, before: halves, found: word, done: word, last: word
+) -> word:
+    """Follow the edges of the nodes in ``order[done:last]``, to which the nodes found are added; gives how many there are.
+
+    `before` is zero where a node is not found yet, else one more than the node before it.
+    """
+    while done < last and done < found:
+        node = order[done]
+        for edge in range(offsets[node], offsets[node + 1]):
+            target = targets[edge]
+            if before[target] == 0:
+                before[target] = node + 1
+                order[found] = target
+                found += 1
+        done += 1
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Digraph:
+    """Nodes from 0 on; the edges of node `k`, which may be parallel, lead to ``targets[offsets[k]:offsets[k + 1]]``."""
+
+    offsets: Numbers
+    """Of 64 bits each."""
+    targets: Numbers
+    """Of 32 bits each."""
+
+    @classmethod
+    def parse(cls, edges: array[int], nodes: int) -> Digraph:
+        """From the successors' numbers with -1 after each node's last; nodes that were not expanded have none.
+
+        Edges to states that an interrupted batch had begun to add, and that are forgotten again, are left out.
+        """
+        offsets, targets = array("q", [0]), array("i")
+        for target in edges:
+            if target < 0:
+                offsets.append(len(targets))
+            elif target < nodes:
+                targets.append(target)
+        while len(offsets) <= nodes:
+            offsets.append(len(targets))
+        return cls(offsets, targets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def successors(self, node: int) -> Numbers:
+        """The numbers of the successors, duplicates included."""
+        return self.targets[self.offsets[node] : self.offsets[node + 1]]
+
+    def components(self) -> tuple[int, Numbers]:
+        """The number of strongly connected components, and for each node that of its component: from 0 on, in topological
+        order."""
+        nodes = len(self)
+        number, stack, ahead = (self._zeros("i", nodes) for _ in range(3))
+        count = self._run(number_components, number, stack, ahead, self._zeros("B", nodes), nodes)
+        return count, number
+
+    def reached(self, entries: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The nodes that can be reached from `entries`, nearest first, and the predecessor of each node on the way; -1 for
+        entries and what is not reached. For graphs in NumPy arrays."""
+        order, before = self._zeros("i", len(self)), self._zeros("i", len(self))
+        order[: len(entries)] = entries
+        before[entries] = entries + 1
+        found = self._run(breadth_first, order, before, len(entries), 0, len(self))
+        before -= 1
+        before[entries] = -1
+        return order[:found], before
+
+    def path(self, start: int, goal: npt.NDArray[np.bool_]) -> list[int]:
+        """The nodes after `start` on a shortest path to a nearest node that is marked in `goal`; one can be reached, and
+        `start` is none. Of several nodes as near, the one with the least number is taken. For graphs in NumPy arrays."""
+        order, before = self._zeros("i", len(self)), self._zeros("i", len(self))
+        order[0], before[start] = start, start + 1
+        done, found = 0, 1
+        while True:
+            last = self._run(breadth_first, order, before, found, done, found)
+            assert last > found, "a marked node can be reached"
+            level = order[found:last]
+            level.sort()
+            hits = level[goal[level]]
+            if len(hits):
+                return _back(before, int(hits[0]), start)
+            done, found = found, last
+
+    def cycle(self) -> list[int] | None:
+        """The nodes of a shortest cycle through the first node that lies on one; None when there is none."""
+        number = self.components()[1]
+        first = self._run(first_on_cycle, number, len(self))
+        if first == len(self):
+            return None
+        order, before = self._zeros("i", len(self) + 1), self._zeros("i", len(self))
+        order[0] = first
+        self._run(breadth_first, order, before, 1, 0, len(self) + 1)
+        return [first, *_back(before, first, first)[:-1]]
+
+    def _zeros(self, kind: str, count: int) -> Any:
+        if isinstance(self.targets, array):
+            return array(kind, [0]) * count
+        import numpy as np
+
+        return np.zeros(count, dtype=kind)
+
+    def _run(self, kernel: Callable[..., int], *arguments: Numbers | int) -> int:
+        """Run a kernel on this graph: as it is, or compiled where the graph is in NumPy arrays and there is a compiler."""
+        whole = (self.offsets, self.targets, *arguments)
+        try:
+            if not isinstance(self.targets, array):
+                return _compiled().function(kernel.__name__, len(whole))(*_addresses(kernel, whole))
+        except ImportError:
+            pass
+        return kernel(*whole)
+
+
+def _back(before: Numbers, last: int, start: int) -> list[int]:
+    """The nodes after `start` on the path to `last`."""
+    path = [last]
+    while (node := int(before[path[-1]]) - 1) != start:
+        path.append(node)
+    return path[::-1]
+
+
+def _addresses(kernel: Callable[..., int], arguments: tuple[Any, ...]) -> Iterator[int]:
+    """Numbers as they are, and of each array its address."""
+    from streamproof.explicit.compiled.kernel import WIDTHS
+
+    for name, argument in zip(kernel.__code__.co_varnames, arguments, strict=False):
+        if isinstance(argument, int):
+            yield argument
+        else:
+            kind = kernel.__annotations__[name]
+            whole = 8 * argument.itemsize == WIDTHS[kind] and argument.flags.c_contiguous
+            assert whole, f"{kernel.__name__}: {name} must be {kind}, one after the other"
+            yield argument.ctypes.data
+
+
+@cache
+def _compiled() -> Module:
+    from streamproof.explicit.compiled.kernel import translate
+    from streamproof.explicit.compiled.native import build
+
+    kernels = (number_components, first_on_cycle, breadth_first)
+    return build(translate(kernels, {}), [kernel.__name__ for kernel in kernels], optimise=True)

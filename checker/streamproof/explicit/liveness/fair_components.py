@@ -1,0 +1,134 @@
+"""Fair components of the product: SCCs in which a fair and accepted run can stay for ever.
+
+Acceptance sets and weak fairness are decided on an SCC as a whole. Strong fairness is not: a cycle may have to avoid the
+states in which a constraint is enabled that no edge of the SCC takes. These states are removed and what remains is decomposed
+again (A. Pnueli, O. Lichtenstein 1985; E. A. Emerson, C.-L. Lei 1987).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc
+from streamproof.explicit.liveness.fair_graph import FairGraph, Labels, Mask, Numbers
+from streamproof.explicit.liveness.product import Product
+from streamproof.system.records import dataclass
+
+SLICE = 1 << 18
+"""Nodes whose edges are looked at together."""
+
+LARGEST_TABLE = 100_000_000
+"""Entries of the table of which constraints are taken in which SCCs, at most."""
+
+
+@dataclass(frozen=True)
+class FairComponents:
+    """The fair components of a product: `component` has a number per node, -1 for nodes on none of them."""
+
+    product: Product
+    component: Numbers
+
+
+def fair_components(
+    fair: FairGraph, automaton: BuchiAutomaton, scc: Scc, labels: Labels, start: Product
+) -> list[FairComponents]:
+    """Every fair component of a product over `scc`, none twice."""
+    found: list[FairComponents] = []
+    todo = [start]
+    while todo:
+        product = todo.pop()
+        if not product.nodes:
+            continue
+        of = np.asarray(product.digraph.components()[1])
+        sizes = np.bincount(of)
+        met = acceptance(scc, labels, product)
+        good = (sizes[of] == 1) & resting(fair, automaton, product, met)
+        component = np.where(good, of, np.int32(-1))
+        larger = sizes > 1
+        if larger.any():
+            wins, split, removed = _judge(fair, product, of, larger, met)
+            component = np.where(wins[of], of, component)
+            if split.any():
+                todo.append(product.only(split[of] & ~removed))
+        if (component >= 0).any():
+            found.append(FairComponents(product, component))
+    return found
+
+
+def acceptance(scc: Scc, labels: Labels, product: Product) -> list[Mask]:
+    """For each acceptance set of the SCC, the nodes in it."""
+    found: list[Mask] = []
+    for tables in scc.acceptance_sets or ():
+        met = np.zeros(product.nodes, dtype=np.bool_)
+        for member, table in zip(scc.members, tables, strict=True):
+            at = product.reader == member if len(scc.members) > 1 else slice(None)
+            met[at] = labels.mask(table, product.state[at])
+        found.append(met)
+    return found
+
+
+def resting(fair: FairGraph, automaton: BuchiAutomaton, product: Product, met: Sequence[Mask]) -> Mask:
+    """The nodes in which a fair and accepted run can stutter for ever."""
+    can_stay = np.array([k in one.after for k, one in enumerate(automaton.states)], dtype=np.bool_)
+    good = can_stay[product.reader]
+    for mask in met:
+        good &= mask
+    if fair.constraints:
+        good &= ~fair.restless[product.state]
+    return good
+
+
+def _judge(
+    fair: FairGraph, product: Product, of: Numbers, larger: Mask, met: Sequence[Mask]
+) -> tuple[Mask, Mask, Mask]:
+    """Of the SCCs with several nodes: those that are fair, those to be decomposed again, and the nodes to remove."""
+    alive = larger.copy()
+    for mask in met:
+        has = np.zeros(len(larger), dtype=np.bool_)
+        has[of[mask]] = True
+        alive &= has
+    removed = np.zeros(product.nodes, dtype=np.bool_)
+    split = np.zeros(len(larger), dtype=np.bool_)
+    for constraint, taken in _taken(fair, product, of, larger):
+        open_ = alive & ~taken
+        if not open_.any():
+            continue
+        nodes = np.flatnonzero(open_[of])
+        enabled = fair.enabled(constraint)[product.state[nodes]]
+        if fair.is_weak(constraint):
+            rests = np.zeros(len(larger), dtype=np.bool_)
+            rests[of[nodes[~enabled]]] = True
+            alive &= taken | rests
+        else:
+            removed[nodes[enabled]] = True
+            split[of[nodes[enabled]]] = True
+    split &= alive
+    return alive & ~split, split, removed
+
+
+def _taken(fair: FairGraph, product: Product, of: Numbers, larger: Mask) -> list[tuple[int, Mask]]:
+    """For each constraint, the SCCs within which some edge takes it."""
+    count = len(fair.constraints)
+    if not count:
+        return []
+    names = np.cumsum(larger, dtype=np.int32) - np.int32(1)
+    size = int(names[-1]) + 1
+    found: list[tuple[int, Mask]] = []
+    for first in range(0, count, max(1, LARGEST_TABLE // size)):
+        table = np.zeros((min(max(1, LARGEST_TABLE // size), count - first), size), dtype=np.bool_)
+        for node in range(0, product.nodes, SLICE):
+            offsets = product.offsets[node : node + SLICE + 1]
+            edges = slice(offsets[0], offsets[-1])
+            homes, taken = np.repeat(of[node : node + SLICE], np.diff(offsets)), product.taken[edges]
+            inside = homes == of[product.targets[edges]]
+            inside &= (taken >= first) & (taken < first + len(table))
+            table[taken[inside] - first, names[homes[inside]]] = True
+            if table.all():
+                break
+        for at, row in enumerate(table):
+            whole = np.zeros(len(larger), dtype=np.bool_)
+            whole[larger] = row
+            found.append((first + at, whole))
+    return found

@@ -1,0 +1,127 @@
+"""Formulas with conditions on steps, as the fairness of an abstract system: a monitor bit per condition, in the state graph.
+
+Every step that changes the state and makes the condition true turns its bit over, so "again and again such a step" is a
+formula about states (`system.recurrence`). The graph with monitors has at most twice as many states for each bit; it is
+made from the state graph, with states and steps in the order that a search of the system with bits would find them in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.explicit.digraph import Digraph
+from streamproof.explicit.limits import Budget
+from streamproof.explicit.liveness.fair_graph import Numbers, gather, refuse_more_steps
+from streamproof.explicit.state_graph import StateGraph, Truths, path_to
+from streamproof.system import expr as e
+from streamproof.system.errors import TooLarge
+from streamproof.system.expr import Expr
+from streamproof.system.formula import Formula, Recurs, recurring
+from streamproof.system.model import System
+from streamproof.system.records import dataclass
+from streamproof.system.recurrence import bits, turned
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoredGraph:
+    """A graph in whose terms `formula` speaks of states only; `original` has for each of its states the one without bits."""
+
+    graph: StateGraph
+    formula: Formula
+    original: Numbers
+
+
+class StepMonitors:
+    """The conditions on steps of a formula, each evaluated once in every step of the state graph."""
+
+    def __init__(self, system: System, graph: StateGraph, formula: Formula) -> None:
+        self._system, self._graph = system, graph
+        conditions = list(dict.fromkeys(recurring(formula)))
+        made = graph.evaluate_steps([condition.step for condition in conditions])
+        self._made: dict[Recurs, Truths] = dict(zip(conditions, made & (graph.sources != graph.targets), strict=True))
+
+    def monitored(self, claim: Formula, budget: Budget) -> MonitoredGraph:
+        """The graph for a part of the formula.
+
+        Raises `TooLarge` when it has more states, or more levels, than the budget of the search allows.
+        """
+        names = bits(self._system, list(dict.fromkeys(recurring(claim))))
+        graph, width = self._graph, len(names)
+        refuse_more_steps(max(graph.steps, graph.states) << width)
+        _refuse_more_memory(budget, 24 * (graph.steps + graph.states) << width)
+        goals = graph.targets << width
+        for at, condition in enumerate(names):
+            goals |= self._made[condition].astype(np.int32) << at
+        # A node is a state with its bits below it: all of them, and their edges, reachable or not.
+        every = np.arange(graph.states << width, dtype=np.int32)
+        offsets, steps = _edges(graph.offsets, every >> width)
+        targets = gather(goals, steps) ^ np.repeat(every & (1 << width) - 1, np.diff(offsets))
+        order, before = Digraph(offsets, targets).reached(every[: graph.initial << width : 1 << width])
+        number = np.full(len(every), -1, dtype=np.int32)
+        number[order] = np.arange(len(order), dtype=np.int32)
+        parents = np.where(before[order] < 0, -1, number[before[order]])
+        _refuse_beyond(budget, parents, graph.initial)
+        original = order >> width
+        own, steps = _edges(graph.offsets, original)
+        notes = order & (1 << width) - 1
+        held = {name: (notes >> at & 1).astype(np.bool_) for at, name in enumerate(names.values())}
+
+        def evaluate(conditions: Sequence[Expr]) -> Truths:
+            others = [term for term in conditions if _bit(term) not in held]
+            known = dict(zip(others, graph.evaluate(others) if others else (), strict=True))
+            return np.array([known[term][original] if term in known else held[_bit(term)] for term in conditions])
+
+        made = StateGraph(
+            graph.initial,
+            own,
+            gather(number, gather(goals, steps) ^ np.repeat(notes, np.diff(own))),
+            gather(graph.instances, steps),
+            lambda node: path_to(lambda at: int(parents[at]), node),
+            evaluate,
+            graph.evaluate_steps,
+        )
+        return MonitoredGraph(made, turned(claim, names), original)
+
+
+def _edges(offsets: npt.NDArray[np.int64], states: Numbers) -> tuple[npt.NDArray[np.int64], Numbers]:
+    """For nodes that have the edges of these states: where the edges of each begin, and which edge of the graph each is."""
+    degrees = np.diff(offsets)[states]
+    own = np.zeros(len(states) + 1, dtype=np.int64)
+    np.cumsum(degrees, out=own[1:])
+    steps = np.arange(own[-1], dtype=np.int32)
+    steps += np.repeat((offsets[states] - own[:-1]).astype(np.int32), degrees)
+    return own, steps
+
+
+def _refuse_more_memory(budget: Budget, needed: int) -> None:
+    if not budget.allows(needed):
+        raise TooLarge(
+            f"the graph with monitors of steps needs {needed / 2**30:.1f} GiB",
+            remedy="give the run more memory with --memory, or choose smaller parameters",
+        )
+
+
+def _refuse_beyond(budget: Budget, parents: Numbers, initial: int) -> None:
+    """The limits count states with their bits, as in a search of the system with bits."""
+    states = len(parents)
+    if states > budget.max_states:
+        raise TooLarge(
+            f"{states:,} states with monitors of steps; max_states is {budget.max_states:,}",
+            remedy="raise it, or choose smaller parameters",
+        )
+    levels, end = 1, initial
+    while end < states:
+        levels, end = levels + 1, int(np.searchsorted(parents, end))
+    if budget.max_depth is not None and levels >= budget.max_depth:
+        raise TooLarge(
+            f"{levels} levels of states with monitors of steps; max_depth is {budget.max_depth}",
+            remedy="raise it or leave it out",
+        )
+
+
+def _bit(term: Expr) -> str:
+    """The name of a bit, which is never a part of a larger condition on one state; empty for other terms."""
+    return term.name if isinstance(term, e.Var) else ""

@@ -1,0 +1,132 @@
+"""The graph of reachable states as arrays: temporal properties are decided on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.explicit.digraph import Digraph
+from streamproof.explicit.loader import load
+from streamproof.explicit.watch import LARGEST_BATCH, reading
+from streamproof.explicit.writer import Writer, local_names, shared
+from streamproof.system.expr import Expr
+from streamproof.system.model import State, System
+from streamproof.system.records import dataclass
+from streamproof.system.recurrence import twofold
+
+if TYPE_CHECKING:
+    from streamproof.explicit.search import Search
+
+Truths: TypeAlias = npt.NDArray[np.bool_]
+"""Shape (terms, states) or (terms, steps): where Boolean terms are true."""
+
+
+@dataclass(frozen=True)
+class StateGraph:
+    """Every reachable state, numbered from 0 in the order of discovery, and every step between two of them.
+
+    The steps from state `k` are those numbered ``offsets[k]`` up to, not including, ``offsets[k + 1]``, in the order of the
+    instances. All terms are those of the simplified scalar system that was searched.
+    """
+
+    initial: int
+    """The first so many states are the initial ones."""
+    offsets: npt.NDArray[np.int64]
+    """Shape (states + 1,)."""
+    targets: npt.NDArray[np.int32]
+    """Shape (steps,): the state that each step leads to."""
+    instances: npt.NDArray[np.integer[Any]]
+    """Shape (steps,): the position in `System.instances` of the instance whose step it is."""
+    path: Callable[[int], list[int]]
+    """A shortest way from an initial state to this one: the numbers of its states, both ends included."""
+    evaluate: Callable[[Sequence[Expr]], Truths]
+    """Terms of one state in every state."""
+    evaluate_steps: Callable[[Sequence[Expr]], Truths]
+    """Terms of a state and the next one in every step."""
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return len(self.offsets) - 1
+
+    @property
+    def steps(self) -> int:
+        """The number of steps, self-loops and parallel ones included."""
+        return len(self.targets)
+
+    @property
+    def sources(self) -> npt.NDArray[np.int32]:
+        """Per step, the state that it leaves; computed on each access."""
+        return sources(self.offsets)
+
+    @property
+    def digraph(self) -> Digraph:
+        """The states and steps, without their terms."""
+        return Digraph(self.offsets, self.targets)
+
+
+def sources(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Per edge, the node that it leaves."""
+    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
+
+
+def path_to(parent: Callable[[int], int], number: int) -> list[int]:
+    """The path to a state along its predecessors; that of an initial one is negative."""
+    path = [number]
+    while (before := parent(path[-1])) >= 0:
+        path.append(before)
+    return path[::-1]
+
+
+def state_graph(search: Search) -> StateGraph:
+    """Every step between the states that a complete search of the Python tier has found."""
+    targets, instances, degrees = search.steps()
+    offsets = np.zeros(search.known + 1, dtype=np.int64)
+    np.cumsum(np.frombuffer(degrees, dtype=np.int32), out=offsets[1:])
+    system = search.system
+
+    def evaluate_steps(conditions: Sequence[Expr]) -> Truths:
+        both, later = twofold(system)
+        states = tuple(search.states())
+        pairs = (states[a] + states[b] for a, b in zip(sources(offsets).tolist(), targets, strict=True))
+        return _evaluate(both, [later(condition) for condition in conditions], pairs, len(targets))
+
+    return StateGraph(
+        initial=search.initial,
+        offsets=offsets,
+        targets=np.frombuffer(targets, dtype=np.int32),
+        instances=np.frombuffer(instances, dtype=np.int32),
+        path=lambda number: path_to(search.parent, number),
+        evaluate=lambda conditions: _evaluate(system, conditions, search.states(), search.known),
+        evaluate_steps=evaluate_steps,
+    )
+
+
+def _evaluate(system: System, conditions: Sequence[Expr], states: Iterable[State], count: int) -> Truths:
+    judge = _judge(system, conditions)
+    found = b"".join(map(judge, _batches(states)))
+    return np.frombuffer(found, dtype=np.bool_).reshape(count, len(conditions)).T
+
+
+def _batches(states: Iterable[State]) -> Iterator[list[State]]:
+    remaining = iter(states)
+    while batch := list(islice(remaining, LARGEST_BATCH)):
+        yield batch
+
+
+def _judge(system: System, conditions: Sequence[Expr]) -> Callable[[Sequence[State]], bytearray]:
+    """A generated function that gives a byte, 0 or 1, per state and condition, state by state."""
+    writer = Writer(local_names(system))
+    common = shared(conditions)
+    with writer.block("def judge(_states):"):
+        writer.line("_found = bytearray(); _add = _found.append")
+        with writer.block("for _state in _states:"):
+            writer.line(reading(system, conditions))
+            for condition in conditions:
+                writer.line(f"_add(1 if {writer.term(condition, common)} else 0)")
+        writer.line("return _found")
+    return cast("Callable[[Sequence[State]], bytearray]", load("judge", system.name, writer.source))

@@ -1,0 +1,331 @@
+"""Temporal verdicts agree with the referee on random systems and graphs, and both tiers find the same lassos."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from random_systems import temporal_system
+from streamproof import registry
+from streamproof.explicit import explore
+from streamproof.explicit.liveness.buchi import buchi_automaton
+from streamproof.explicit.liveness.negation import negation_automaton
+from streamproof.explicit.liveness.tableau import tableau
+from streamproof.explicit.search import Search
+from streamproof.system import (
+    BOOL,
+    Action,
+    Conjunct,
+    Expr,
+    Fairness,
+    Finding,
+    Instance,
+    Kind,
+    ModelError,
+    RangeSort,
+    System,
+    Variable,
+    Verdict,
+)
+from streamproof.system import build as b
+from streamproof.system.formula import (
+    Always,
+    AndF,
+    Atom,
+    Eventually,
+    Formula,
+    LeadsTo,
+    NotF,
+    OrF,
+    Recurs,
+    Release,
+    Until,
+    recurring,
+)
+from streamproof.system.model import Property
+from streamproof.system.reference import reference
+from streamproof.system.reference_temporal import plain, untils
+from streamproof.system.temporal import fairness_of, true_of
+
+ATOMS = tuple(Atom(b.var(name, BOOL), name) for name in "pqr")
+TINY = 5_000
+"""States of the bundled models that are checked here, at most."""
+
+
+def both_tiers(system: System, **limits: int) -> Sequence[Finding]:
+    """The findings, which must be the same from both tiers; the interpreter has confirmed every lasso in them."""
+    found = explore(system, tier="python", **limits).findings  # type: ignore[arg-type]
+    assert explore(system, tier="compiled", **limits).findings == found  # type: ignore[arg-type]
+    return found
+
+
+def confirm(system: System, finding: Finding, seen: Counter[str]) -> None:
+    """A finding is the referee's; a lasso is a fair behaviour that makes the formula false."""
+    seen[finding.verdict.value] += 1
+    seen["vacuous"] += finding.vacuous
+    if finding.verdict is not Verdict.VIOLATED:
+        return
+    trace, formula = finding.trace, system.property(finding.property).formula
+    assert trace is not None
+    assert trace.loop is not None
+    assert formula is not None
+    assert not true_of(system, formula, trace)
+    assert all(owed.paid for owed in fairness_of(system, trace))
+    seen["strong"] += any(o.fairness is Fairness.STRONG and o.enabled is not None for o in finding.fair)
+    seen["stutters" if trace.stutters else "repeats"] += 1
+    seen["long"] += len(trace.steps) - trace.loop > 3
+    seen["far"] += trace.loop > 3
+
+
+# --- random systems whose formulas have conditions on steps; those without are in test_temporal_agreement
+
+
+@pytest.mark.parametrize(("tier", "systems", "least"), [("python", 300, 100), ("compiled", 60, 10)])
+def test_conditions_on_steps(tier: str, systems: int, least: int) -> None:
+    """The state graph with monitors of steps gives the verdicts of the referee, which knows no monitors."""
+    seen: Counter[str] = Counter()
+    for seed in range(systems):
+        system = temporal_system(Random(seed), recurring=True)
+        expected = reference(system)
+        if not expected.levels or expected.mistake is not None:
+            continue
+        for finding in explore(system, tier=tier).findings:
+            formula = system.property(finding.property).formula
+            assert formula is not None
+            assert finding.verdict is expected.decisions[finding.property].verdict
+            if any(recurring(formula)):
+                confirm(system, finding, seen)
+    assert min(seen["holds"], seen["violated"]) > least, seen
+    assert min(seen["stutters"], seen["repeats"]) > least // 2, seen
+    assert min(seen["long"], seen["strong"]) > least // 7, seen
+
+
+# --- random graphs, larger than those of the random systems and with deeper formulas
+
+
+def drawn(random: Random) -> System:
+    """A system with one variable, the number of the state, that goes through a random graph; with conditions p, q and r.
+
+    Fairness is of every kind, and some instances share theirs.
+    """
+    states = random.randint(1, 16)
+    at = b.var("at", RangeSort(0, max(1, states - 1)))
+    initial = random.randint(1, min(3, states))
+    owners: list[tuple[str, Fairness, int]] = [("a0", Fairness.WEAK, 1)]
+    while len(owners) < random.randint(2, 5):
+        fairness = random.choice((Fairness.NONE, Fairness.WEAK, Fairness.WEAK, Fairness.STRONG, Fairness.STRONG))
+        owners.append((f"a{len(owners)}", fairness, random.choice((1, 1, 2))))
+    moves: list[dict[int, int]] = [{} for _, _, picks in owners for _ in range(picks)]
+    for state in range(initial, states):
+        random.choice(moves).setdefault(random.randrange(max(0, state - 4), state), state)
+    restless = states > 1 and random.random() < 0.7  # something weakly fair is enabled wherever one is
+    for state in range(states):
+        if restless:
+            moves[0].setdefault(state, state - 1 if state and random.random() < 0.3 else (state + 1) % states)
+        for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
+            target = random.randrange(max(0, state - 6), min(states, state + 3))
+            random.choice(moves).setdefault(state, target)
+    actions, number = [], 0
+    for name, fairness, picks in owners:
+        instances = []
+        for pick in range(picks):
+            guard: Expr = b.or_(b.eq(at, b.num(state)) for state in moves[number])
+            becomes: Expr = at
+            for state, target in moves[number].items():
+                becomes = b.ite(b.eq(at, b.num(state)), b.num(target), becomes)
+            chosen = (("k", pick),) if picks > 1 else ()
+            instances.append(Instance(name, (), chosen, (Conjunct(guard, name, None),), (("at", becomes),)))
+            number += 1
+        actions.append(Action(name, (), fairness, tuple(instances)))
+    chance = random.choice((0.15, 0.5, 0.85))
+    atoms = [
+        Atom(b.or_(b.eq(at, b.num(state)) for state in range(states) if random.random() < chance), name)
+        for name in "pqr"
+    ]
+    properties = [
+        Property(f"claim{k}", Kind.TEMPORAL, b.TRUE, formula=bounded(random, random.randint(1, 3), atoms))
+        for k in range(2)
+    ]
+    return System(
+        "drawn", (Variable("at", at.sort, tuple(range(initial))),), tuple(actions), tuple(properties), terminal=b.TRUE
+    )
+
+
+MOST_UNTILS = 4
+"""The referee guesses the truth of every *until* in every state."""
+
+
+def bounded(random: Random, depth: int, atoms: Sequence[Formula]) -> Formula:
+    """A formula that is not too large for the referee."""
+    while len(set(untils(plain(found := formula(random, depth, atoms))))) > MOST_UNTILS:
+        pass
+    return found
+
+
+def formula(random: Random, depth: int, atoms: Sequence[Formula] = ATOMS) -> Formula:
+    """A formula over some conditions, nested as deep as this."""
+    if depth == 0:
+        return random.choice(atoms)
+    one, other = formula(random, depth - 1, atoms), formula(random, random.randrange(depth), atoms)
+    again = Always(Eventually(one))
+    kinds: tuple[Formula, ...] = (
+        NotF(one),
+        AndF((one, other)),
+        OrF((one, other)),
+        Always(one),
+        Eventually(one),
+        Until(one, other),
+        Release(one, other),
+        LeadsTo(one, other),
+        AndF((again, Always(Eventually(other)))),
+        OrF((NotF(again), Always(Eventually(other)))),
+    )
+    return random.choice(kinds)
+
+
+@pytest.mark.parametrize(("tier", "graphs", "least"), [("python", 600, 200), ("compiled", 40, 9)])
+def test_random_graphs(tier: str, graphs: int, least: int) -> None:
+    """The verdicts of the referee on graphs with fairness of every kind; each lasso is confirmed step by step."""
+    seen: Counter[str] = Counter()
+    for seed in range(graphs):
+        system = drawn(Random(seed))
+        expected = reference(system)
+        for finding in explore(system, tier=tier).findings:
+            assert finding.verdict is expected.decisions[finding.property].verdict, (seed, finding.property)
+            confirm(system, finding, seen)
+    assert min(seen["holds"], seen["violated"]) > least, seen
+    assert min(seen["stutters"], seen["long"], seen["strong"]) > least // 2, seen
+    assert seen["far"] > least // 5, seen
+    assert seen["vacuous"] >= least // 50, seen
+
+
+# --- bundled models
+
+PARTS = 4
+
+
+def temporal_models() -> list[tuple[str, str | None]]:
+    """The bundled models, and their variants."""
+    found: list[tuple[str, str | None]] = []
+    for name in registry.bundled():
+        spec = registry.find(name).spec
+        found += [(name, variant) for variant in (None, *spec.model.variants)]
+    return found
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))])
+def test_bundled_models(part: int) -> None:
+    """Every temporal property of every model and variant below the bound: the same findings and lassos from both tiers."""
+    seen: Counter[str] = Counter()
+    for name, variant in temporal_models()[part::PARTS]:
+        spec = registry.find(name).spec
+        system = spec.system() if variant is None else spec.system(variant=variant)
+        properties = [p.name for p in system.properties if p.kind is Kind.TEMPORAL]
+        if properties:
+            found = explore(system, properties=properties, max_states=TINY, tier="python")
+            if found.found.stopped is None:
+                compiled = explore(system, properties=properties, max_states=TINY, tier="compiled")
+                assert compiled.findings == found.findings, (name, variant)
+                seen.update(finding.verdict.value for finding in found.findings)
+    assert min(seen["holds"], seen["violated"]) > 5
+
+
+@pytest.mark.parametrize("variant", [None, "reordering", "lossy", "lost-announcement"])
+def test_refinement_of_a_bundled_model(variant: str | None) -> None:
+    """The fairness that an abstract system promises: the same finding from both tiers."""
+    spec = registry.find("credit_connection").spec
+    system = spec.system() if variant is None else spec.system(variant=variant)
+    findings = {f.property: f.verdict.value for f in both_tiers(system)}
+    assert findings["counted_fairness"] == ("violated" if variant == "lost-announcement" else "holds")
+
+
+# --- what the decision is given
+
+
+def test_automata_of_one_shape() -> None:
+    """The automaton put together from one of a formula of the same shape is the one made for the formula itself."""
+    choices: tuple[Formula, ...] = (*ATOMS, NotF(ATOMS[0]), AndF(ATOMS[:2]), Atom(b.TRUE), Atom(b.FALSE))
+    seen: Counter[int] = Counter()
+    for seed in range(800):
+        random = Random(seed)
+        claim = formula(random, random.randint(1, 3), random.sample(choices, 3))
+        machine = negation_automaton(claim)
+        assert machine == buchi_automaton(tableau(NotF(claim)))
+        seen[len(machine.conditions)] += 1
+    assert min(seen[conditions] for conditions in range(4)) > 15, seen
+
+
+def test_steps_noted_on_the_way() -> None:
+    """They are the steps of a second pass over the states, which is made where there are too many of them."""
+    several = 0
+    for seed in range(100):
+        system = temporal_system(Random(seed))
+        try:
+            found = explore(system, tier="python").found
+        except ModelError:
+            continue
+        if found.stopped is None:
+            assert isinstance(found, Search)
+            noted = found.steps()
+            assert noted is found._noted
+            found._noted = None
+            assert found.steps() == noted
+            several += len(noted[0]) > 10
+    assert several > 25
+
+
+# --- limits, and what is loaded
+
+
+def toggling(*more: Formula) -> System:
+    """A bit that is set and cleared, fairly; said of it: that it is set again and again, as a condition on steps."""
+    on = b.var("on", BOOL)
+    flip = Instance("flip", (), (), (), (("on", b.not_(on)),))
+    sets = Recurs(b.and_((b.not_(on), b.next_("on", BOOL))), "set")
+    prop = Property("sets", Kind.TEMPORAL, b.TRUE, formula=AndF((sets, *more)))
+    return System("toggling", (Variable("on", BOOL, (False,)),), (Action("flip", (), Fairness.WEAK, (flip,)),), (prop,))
+
+
+def test_limits_count_states_with_monitors() -> None:
+    """Monitors make two states four; limits on states and levels count them, as a search with monitors would."""
+    (finding,) = both_tiers(toggling())
+    assert finding.because == "true of every fair behaviour of 4 states, with a note of what recurs"
+    (finding,) = both_tiers(toggling(Always(Eventually(Atom(b.var("on", BOOL))))))
+    assert finding.because.startswith("true of every fair behaviour of 4 states")
+    (finding,) = both_tiers(toggling(), max_states=4)
+    assert finding.verdict is Verdict.HOLDS
+    (finding,) = both_tiers(toggling(), max_states=3)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "max_states is 3" in finding.because
+    (finding,) = both_tiers(toggling(), max_depth=5)
+    assert finding.verdict is Verdict.HOLDS
+    for depth in (3, 4):
+        (finding,) = both_tiers(toggling(), max_depth=depth)
+        assert finding.verdict is Verdict.INCONCLUSIVE
+        assert f"max_depth is {depth}" in finding.because
+
+
+@pytest.mark.parametrize("words", [["baton"], ["baton", "--variant", "inner-first"], ["credit_connection"]])
+def test_the_clock_decides_nothing(words: list[str]) -> None:
+    """A check of a small model with temporal properties loads the same modules on a machine that is a thousand times slower,
+    and of the large libraries those for arrays and compiled code only."""
+    loaded = []
+    for pace in (1, 1000):
+        code = (
+            f"import time; clock = time.perf_counter; time.perf_counter = lambda: {pace} * clock()\n"
+            f"steady = time.monotonic; time.monotonic = lambda: {pace} * steady()\n"
+            "import sys; from streamproof.__main__ import main; main()\n"
+            "heavy = [m for m in ('llvmlite', 'networkx', 'numpy', 'pyarrow', 'scipy', 'z3') if m in sys.modules]\n"
+            "print(heavy, sorted(m for m in sys.modules if m.startswith('streamproof')), file=sys.stderr)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, "check", *words, "--quiet"], capture_output=True, text=True, check=True
+        )
+        loaded.append(done.stderr.splitlines()[-1])
+    assert loaded[0] == loaded[1]
+    assert loaded[0].startswith("['llvmlite', 'numpy']")
