@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from streamproof.certify import verifier
-from streamproof.certify.verifier import MAGIC, Rejected, verify
+from streamproof.certify.verifier import MAGIC, verify
 from streamproof.registry import find
 from streamproof.system import System, Verdict
+from streamproof.system.errors import Rejected
 from streamproof.system.reference import reference
 from streamproof.system.testing import temporal_system
 

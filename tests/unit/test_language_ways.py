@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, Range, State, action, choose, require
-from streamproof.language.compile import Reader
 from streamproof.language.model import marked
+from streamproof.language.reader import Reader
 
 
 class Calls:

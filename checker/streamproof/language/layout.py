@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from streamproof.language.amounts import Amount
-from streamproof.language.compile import declared
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
 from streamproof.language.frames import ordinary
@@ -20,6 +19,7 @@ from streamproof.language.machines import Machine, near, places_of
 from streamproof.language.model import Model, class_place, marked
 from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
+from streamproof.language.reader import declared
 from streamproof.language.scopes import Entry, Family, Leaf, Names, Variables
 from streamproof.language.sources import place
 from streamproof.language.terms import describe

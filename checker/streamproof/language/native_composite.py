@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
-from streamproof.language.compile import Within, reached
 from streamproof.language.composite import arguments, within
 from streamproof.language.layout import laid_out
 from streamproof.language.machines import Machine, below, way
 from streamproof.language.model import Model, marked
-from streamproof.language.native import READ_ONLY, Native
+from streamproof.language.native_machine import READ_ONLY, NativeMachine
 from streamproof.language.patterns import Given, parsed
 from streamproof.language.primitives import ActionMark, Disabled, InitiallyMark, Picks, PropertyMark
+from streamproof.language.reader import Within, reached
 from streamproof.language.scopes import Entry, Family, Leaf, Names
 from streamproof.language.spots import Spot
 from streamproof.language.views import Box, Fixed, checked, look
@@ -83,7 +83,7 @@ class Move:
         return f"{self.machine.called(self.action)}({', '.join(f'{n}={v}' for n, v in self.args)})"
 
 
-class NativeComposite(Native):
+class NativeComposite(NativeMachine):
     """A composite whose rules and properties, and those of its parts, run as the Python functions they are."""
 
     def __init__(self, model: Model) -> None:
@@ -116,7 +116,7 @@ class NativeComposite(Native):
         picks: Sequence[Any] = (),
         **named: Any,
     ) -> Values | None:
-        """The state after an action, or None where it is not enabled; raises as `Native.step`.
+        """The state after an action, or None where it is not enabled; raises as `NativeMachine.step`.
 
         `action` is called as in traces: ``"flow.send"``, ``"lane[0].pop"``, a joint action by its name. `picks` are those
         of its participants, in their order."""
