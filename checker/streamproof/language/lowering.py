@@ -369,14 +369,16 @@ class Lowering(Functions):
 
     # --- whole functions
 
-    def begun(self, function: Any, args: list[Term]) -> Frame:
-        """The frame of an action, before its first statement."""
-        return self.enter(function, args, {}, 0, None)
-
-    def ended(self, function: Any, frame: Frame) -> None:
-        """Refuses an action whose body, which has been lowered, gives a value. Raises `ModelError`."""
+    def action(self, function: Any, args: list[Term]) -> None:
+        """Lowers an action for the choices in the script. Raises `ModelError`."""
+        frame = self.enter(function, args, {}, 0, None)
+        node = definition(underlying(function))
+        try:
+            self.block(node.body, frame)
+        except Halt:
+            return
         if frame.result is not None:
-            returns = [n for n in ast.walk(definition(underlying(function))) if isinstance(n, ast.Return) and n.value]
+            returns = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
             raise ModelError(
                 f"action {function.__name__} returns a value",
                 loc=where(frame, returns[0]),

@@ -1,4 +1,4 @@
-"""The ways through an action's choices: sharing what they have in common changes nothing."""
+"""The choices of an action: one instance for each combination that can be taken."""
 
 from __future__ import annotations
 
@@ -9,21 +9,6 @@ import pytest
 from streamproof import Array, Model, Range, State, action, choose, require
 from streamproof.language.model import marked
 from streamproof.language.reader import Reader
-
-
-class Calls:
-    """Counts, out of sight of the language."""
-
-    def __init__(self) -> None:
-        self.made = 0
-
-    def note(self, value: int) -> int:
-        """`value`."""
-        self.made += 1
-        return value
-
-
-CALLS = Calls()
 
 
 class Forked(Model):
@@ -76,20 +61,6 @@ class Forked(Model):
         s.x = 2 + other
 
 
-class Counted(Model):
-    """What is ordinary Python is called where it stands."""
-
-    def state(self):
-        """The variables."""
-        return State(x=Range(0, 9))
-
-    @action
-    def go(self, s):
-        """A call before two choices."""
-        start = CALLS.note(2)
-        s.x = start + choose(range(2)) + choose(range(2))
-
-
 class Listed(Model):
     """An ordinary list, made anew and changed on each way."""
 
@@ -114,33 +85,21 @@ class Listed(Model):
         s.x = self.longer(given) + more
 
 
-def instances(model: Model, name: str, args: tuple[tuple[str, Any], ...] = (), *, apart: bool) -> list[Any]:
-    """The instances of an action with the choices they come from."""
+def instances(model: Model, name: str, args: tuple[tuple[str, Any], ...] = ()) -> list[Any]:
+    """The instances of an action."""
     _, function = marked(type(model))[name]
-    return list(Reader(model).instances(name, function, args, apart=apart))  # type: ignore[arg-type]
+    return [instance for instance, _ in Reader(model).instances(name, function, args)]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["in_sequence", "below", "ended"])
-def test_sharing_what_ways_have_in_common_changes_no_instance(name: str) -> None:
-    """Read from the last choice that differs, or each from the start: the same instances in the same order."""
-    args = (("at", 1),) if name == "below" else ()
-    shared, apart = (instances(Forked(), name, args, apart=apart) for apart in (False, True))
-    assert len(shared) == {"in_sequence": 9, "below": 24, "ended": 3}[name]
-    assert shared == apart
+@pytest.mark.parametrize(("name", "count"), [("in_sequence", 9), ("below", 24), ("ended", 3)])
+def test_each_combination_of_choices_is_an_instance(name: str, count: int) -> None:
+    """In the order of the options, the last choice changing first; combinations that are never enabled are left out."""
+    found = instances(Forked(), name, (("at", 1),) if name == "below" else ())
+    picks = [tuple(str(value) for _, value in instance.picks) for instance in found]
+    assert len(found) == len(set(picks)) == count
+    assert picks == sorted(picks)
 
 
-def test_what_stands_before_a_choice_is_read_once() -> None:
-    """The call before the choices is made once, not on each of the four ways."""
-    CALLS.made = 0
-    assert len(instances(Counted(), "go", apart=False)) == 4
-    shared = CALLS.made
-    CALLS.made = 0
-    instances(Counted(), "go", apart=True)
-    assert (shared, CALLS.made) == (1, 4)
-
-
-def test_a_list_that_a_way_changes_is_not_another_ways() -> None:
-    """Each way sees a list of two elements: an ordinary object made before a choice is made again for every way."""
-    (x,) = {term for instance, _ in instances(Listed(), "go", apart=False)[:1] for _, term in instance.updates}
-    assert [i.updates[0][1].value for i, _ in instances(Listed(), "go", apart=False)] == [x.value + n for n in range(3)]
-    assert x.value == 2
+def test_a_list_that_one_reading_changes_is_not_another_ones() -> None:
+    """Each reading sees a list of two elements: an ordinary object is made again for every combination."""
+    assert [i.updates[0][1].value for i in instances(Listed(), "go")] == [2, 3, 4]
