@@ -12,7 +12,7 @@ from streamproof.language.evaluator import Evaluator
 from streamproof.language.faithful import expect_faithful
 from streamproof.language.guarded import read
 from streamproof.language.places import plain
-from streamproof.language.scopes import Family, Leaf, Names
+from streamproof.language.scopes import Names, PartFamily, VariableName
 from streamproof.language.sources import text
 from streamproof.language.steady import is_looked_up
 from streamproof.language.terms import (
@@ -78,9 +78,9 @@ def state_variable(ev: Evaluator, owner: StateRef, name: str, node: ast.AST, fra
         match owner.names.find(name, where(frame, node)):
             case Names() as part:
                 return StateRef(owner.after, part)
-            case Family() as family:
+            case PartFamily() as family:
                 return family.seen(lambda part: StateRef(owner.after, part))
-            case Leaf(name=variable):
+            case VariableName(name=variable):
                 name = variable
     elif name not in ev.world.sorts:
         raise ModelError(
@@ -100,7 +100,7 @@ def assigned_variable(ev: Evaluator, owner: StateRef, node: ast.Attribute, frame
     if owner.names is None:
         return node.attr
     found = owner.names.find(node.attr, where(frame, node))
-    if not isinstance(found, Leaf):
+    if not isinstance(found, VariableName):
         raise ModelError(
             f"{text(node)} is a part, and cannot be assigned",
             loc=where(frame, node),

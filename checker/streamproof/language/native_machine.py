@@ -18,7 +18,7 @@ from streamproof.language.reader import reached
 from streamproof.language.sources import place
 from streamproof.language.spots import RUNNING, Spot, translated
 from streamproof.language.terms import describe
-from streamproof.language.views import Box, Fixed, checked, look
+from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, StreamproofError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
@@ -35,12 +35,12 @@ class StateView:
 
     __slots__ = ("_sorts", "_values")
     _sorts: Mapping[str, Sort]
-    _values: Box | Fixed
+    _values: Box | FixedValue
 
     def __init__(self, sorts: Mapping[str, Sort], state: Values, writable: bool) -> None:
         values = dict(zip(sorts, state, strict=True))
         object.__setattr__(self, "_sorts", sorts)
-        object.__setattr__(self, "_values", Box(values) if writable else Fixed(values, READ_ONLY))
+        object.__setattr__(self, "_values", Box(values) if writable else FixedValue(values, READ_ONLY))
 
     def _sort(self, name: str) -> Sort:
         if name not in self._sorts:

@@ -35,7 +35,7 @@ from streamproof.language.scopes import Names
 from streamproof.language.sources import decoration, parameters, place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.unchanged import Unchanged
-from streamproof.language.world import Outside, Pick, World
+from streamproof.language.world import OutsideCalls, Pick, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -159,7 +159,7 @@ class Reader:
         self.called = within.called if within is not None else str
         self.sorts: dict[str, Sort] = {n: d.sort for n, d in self.declarations.items()}
         self.end_checks: list[Check] = []
-        self.outside = Outside()
+        self.outside = OutsideCalls()
 
     def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
         """The system of the machine; `extra` are properties stated outside the model. Raises `ModelError`."""
@@ -315,7 +315,7 @@ class Reader:
             raise _too_many(name, f"{COMBINATIONS:,} combinations of values", function)
         for at, chosen in enumerate(product(*domains)):
             args = tuple(zip(given, chosen, strict=True))
-            outside = self.outside if at else Outside()
+            outside = self.outside if at else OutsideCalls()
             made = [i for i, _ in self.instances(name, function, args, outside=outside)]
             if at == 0 and outside.asked:
                 unchanged.check(function)
@@ -387,7 +387,7 @@ class Reader:
         function: types.FunctionType,
         args: tuple[tuple[str, Any], ...],
         *,
-        outside: Outside | None = None,
+        outside: OutsideCalls | None = None,
     ) -> Iterator[tuple[Instance, list[Pick]]]:
         """One instance for each combination of what the action's ``choose(...)`` calls take, with these choices.
 
@@ -455,7 +455,7 @@ class Reader:
                 f"{name}({', '.join(got)}) is {kind}", loc=place(function), remedy=f"write def {name}{shape}"
             )
         args: list[Any] = [self.model, StateRef(names=self.names), StateRef(True, self.names)][: 1 + states]
-        outside = Outside()
+        outside = OutsideCalls()
         found = self._condition(function, args, outside)
         if outside.asked:
             self.outside.asked = True
@@ -468,7 +468,7 @@ class Reader:
         return found
 
     def _condition(
-        self, function: Callable[..., Any], args: list[Any], outside: Outside
+        self, function: Callable[..., Any], args: list[Any], outside: OutsideCalls
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
         world = World(
             sorts=self.sorts,

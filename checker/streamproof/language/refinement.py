@@ -10,7 +10,7 @@ from streamproof.language import places
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import ActionMark, RefinementMark
-from streamproof.language.scopes import Leaf, Names
+from streamproof.language.scopes import Names, VariableName
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.world import World
@@ -70,7 +70,7 @@ def refined(
     given: Mapping[str, Any]
     seen = {n: n for n in sorts}
     if names is not None:
-        seen |= {n: entry.name for n, entry in names.entries.items() if isinstance(entry, Leaf)}
+        seen |= {n: entry.name for n, entry in names.entries.items() if isinstance(entry, VariableName)}
     if mark.named is None:
         given, loc = _function(world, model, function, names)
     else:

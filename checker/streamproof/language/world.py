@@ -12,7 +12,7 @@ from dataclasses import field
 from functools import lru_cache, partial
 from typing import Any
 
-from streamproof.language.facts import Facts
+from streamproof.language.facts import GuardFacts
 from streamproof.language.lift import merge
 from streamproof.language.terms import Cell, Ref, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
@@ -106,7 +106,7 @@ class Pick:
 
 
 @dataclass(slots=True)
-class Outside:
+class OutsideCalls:
     """What reading a rule had to do with ordinary Python."""
 
     asked: bool = False
@@ -134,14 +134,14 @@ class World:
     """Whether a temporal property is being lowered."""
     free: frozenset[str] = frozenset()
     """The parameters that stand for every number."""
-    outside: Outside = field(default_factory=Outside)
+    outside: OutsideCalls = field(default_factory=OutsideCalls)
     replaced: tuple[Replacement, ...] = ()
     """The containers of the state that were replaced on some way here, in ascending order of generations."""
     assigning: int | None = None
     """The generation before the assignment going on, whose right-hand side stands for the containers that there were."""
     _cells: int = 0
     _bound: int = 0
-    _facts: Facts = field(default_factory=Facts)
+    _facts: GuardFacts = field(default_factory=GuardFacts)
     _checked: set[Expr] = field(default_factory=set)
 
     # --- containers of the state
