@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         Symmetric,
         any_of,
     )
-    from streamproof.language.model import Model, Spec
+    from streamproof.language.model import Model
     from streamproof.language.native import Native
     from streamproof.language.primitives import (
         NONE,
@@ -66,7 +66,8 @@ if TYPE_CHECKING:
         temporal,
         terminal,
     )
-    from streamproof.language.refinement import refines
+    from streamproof.language.refines import refines
+    from streamproof.language.spec import Spec
     from streamproof.language.sweeping import Generated, Sample, Sweep
     from streamproof.language.temporal import always, eventually, leads_to, until
     from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
@@ -79,12 +80,12 @@ _MODULES = {
     "streamproof.language.declare": (
         "ANY Array Bool Decl Enum Int Nat Option Queue Range Record Set State Symmetric any_of"
     ),
-    "streamproof.language.model": "Model Spec",
+    "streamproof.language.spec": "Model Spec",
     "streamproof.language.native": "Native",
     "streamproof.language.primitives": (
         "NONE STRONG WEAK action choose initially invariant lemma measure reachable require step temporal terminal"
     ),
-    "streamproof.language.refinement": "refines",
+    "streamproof.language.refines": "refines",
     "streamproof.language.sweeping": "Generated Sample Sweep",
     "streamproof.language.temporal": "always eventually leads_to until",
     "streamproof.system.errors": "EvaluationError ModelError StreamproofError UsageError",

@@ -23,11 +23,12 @@ import streamproof
 from streamproof import entries, interrupts
 from streamproof.entries import Entry
 from streamproof.interrupts import TimeUp
-from streamproof.language.compile import DEADLOCK, TERMINATION
-from streamproof.language.declarations import check_constructor, check_expected, check_model
-from streamproof.language.model import Model, Spec, marked
+from streamproof.language.declarations import check_constructor, check_model
+from streamproof.language.model import Model, marked
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
+from streamproof.language.reader import DEADLOCK, TERMINATION
 from streamproof.language.refinement import promised
+from streamproof.language.spec import Spec, check_expected
 from streamproof.system.errors import (
     InputError,
     Loc,
@@ -348,9 +349,7 @@ def _refined(spec: Spec) -> Iterator[type[Model]]:
     for function in (*spec.properties, *(f for c in spec.model.__mro__ for f in vars(c).values())):
         mark = getattr(function, MARK, None)
         if isinstance(mark, RefinementMark):
-            model = mark.spec.model if isinstance(mark.spec, Spec) else mark.spec
-            if isinstance(model, type):
-                yield model
+            yield mark.model
 
 
 def _stateless(module: types.ModuleType) -> dict[str, Spec | type[Model]]:

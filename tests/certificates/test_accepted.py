@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from random_systems import random_system, temporal_system
-from streamproof.certify.verifier import Rejected
 from streamproof.registry import bundled, find
 from streamproof.system import Action, Fairness, Instance, Kind, Property, System, Variable, Verdict
 from streamproof.system import build as b
+from streamproof.system.errors import Rejected
 from streamproof.system.formula import recurring
 from streamproof.system.reference import reference
 from streamproof.system.sorts import OptionSort, RangeSort

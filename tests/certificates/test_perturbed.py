@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from streamproof.certify.verifier import MAGIC, Rejected, parse, verify
+from streamproof.certify.verifier import MAGIC, parse, verify
 from streamproof.certify.writing import packed
 from streamproof.cli.app import run
+from streamproof.system.errors import Rejected
 
 KINDS: dict[str, tuple[str, ...]] = {
     "closed set, terminating": ("check", "reference.hanoi", "-p", "discs=2"),

@@ -17,9 +17,10 @@ import pytest
 
 from random_systems import temporal_system
 from streamproof.certify import verifier
-from streamproof.certify.verifier import MAGIC, Rejected, verify
+from streamproof.certify.verifier import MAGIC, verify
 from streamproof.registry import find
 from streamproof.system import System, Verdict
+from streamproof.system.errors import Rejected
 from streamproof.system.reference import reference
 
 PROGRAM = Path(verifier.__file__).parent

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streamproof.language.model import Spec
+from streamproof.language.spec import Spec
 from streamproof.registry import Target, find
 
 COMMITTED = Path(__file__).parents[2] / "counterexamples"

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamproof.language.facts import Facts
+from streamproof.language.facts import GuardFacts
 from streamproof.system import BOOL, Expr, Interpreter, RangeSort, System, Variable
 from streamproof.system import build as b
 from streamproof.system.model import Conjunct
@@ -54,7 +54,7 @@ def conditions(draw: Any, depth: int = 2) -> Expr:
 @given(st.lists(conditions(), max_size=3), conditions(), conditions())
 def test_what_is_refuted_is_false(guards: list[Expr], path: Expr, condition: Expr) -> None:
     """No state satisfies the guards, the path and a condition that is refuted under them."""
-    facts = Facts()
+    facts = GuardFacts()
     facts.learn([Conjunct(g, "", None) for g in guards], path)
     if facts.refute(condition):
         value = Interpreter(SYSTEM).value
@@ -63,7 +63,7 @@ def test_what_is_refuted_is_false(guards: list[Expr], path: Expr, condition: Exp
 
 def test_the_usual_guards_refute_the_usual_checks() -> None:
     """A bound tested before a step over it, a value compared with a constant, a known disjunct."""
-    facts = Facts()
+    facts = GuardFacts()
     facts.learn([Conjunct(b.less(b.num(0), X), "", None), Conjunct(b.eq(Y, b.num(1)), "", None)], b.not_(P))
     assert facts.refute(b.less(b.sub(X, b.num(1)), b.num(0)))
     assert facts.refute(b.less(b.num(2), b.add(Y, b.num(1))))
@@ -73,7 +73,7 @@ def test_the_usual_guards_refute_the_usual_checks() -> None:
 
 def test_facts_are_forgotten() -> None:
     """What was learnt of one path says nothing about the next."""
-    facts = Facts()
+    facts = GuardFacts()
     facts.learn([], b.less(b.num(0), X))
     assert facts.refute(b.less(X, b.num(1)))
     facts.learn([], b.TRUE)

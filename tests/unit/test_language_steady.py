@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, Range, State, action, choose, invariant, require
-from streamproof.language.compile import Reader, compile_model
+from streamproof.language.compile import compile_model
+from streamproof.language.reader import Reader
 from streamproof.system.errors import ModelError
 from streamproof.system.model import Instance
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise, product
 from operator import and_, or_
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 from streamproof.system.bounded import MOST, malformed, parsed, parts_of
-from streamproof.system.errors import EvaluationError, Exit, StreamproofError
+from streamproof.system.errors import EvaluationError, StreamproofError, reject
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
@@ -32,17 +32,6 @@ MAGIC = b"streamproof certificate 2 "
 HEADER, COUNTS = {"model", "options", "fingerprint", "claims", "counts"}, {"distinct", "generated", "depth", "levels"}
 EVIDENCE = {"values", "traces", "ranks", "proofs"}
 Node: TypeAlias = tuple[int, int]  # a state of the closed set, and a guess of a tableau, by their numbers
-
-
-class Rejected(StreamproofError):
-    """A certificate that does not show what it claims."""
-
-    exit_code = Exit.REJECTED
-
-
-def reject(why: str) -> NoReturn:
-    """Raise `Rejected`."""
-    raise Rejected(f"the certificate is rejected: {why}")
 
 
 def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[dict[str, Any], dict[str, Any]]:

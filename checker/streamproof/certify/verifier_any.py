@@ -16,9 +16,9 @@ from typing import Any
 from streamproof.certify.formulas import condition_of, readable
 from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
 from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, ask, present
-from streamproof.certify.verifier import parse, reject
+from streamproof.certify.verifier import parse
 from streamproof.system.bounded import MOST, malformed
-from streamproof.system.errors import Exit, StreamproofError
+from streamproof.system.errors import Exit, StreamproofError, reject
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.records import dataclass, replace
 from streamproof.system.unbounded import Parametric

@@ -13,8 +13,8 @@ from typing import Any
 
 import z3
 
-from streamproof.certify.verifier import reject
 from streamproof.system import expr as e
+from streamproof.system.errors import reject
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.sorts import BOOL, EnumSort, RangeSort, Sort, Value, cardinality

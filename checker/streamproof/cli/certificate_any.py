@@ -107,8 +107,8 @@ def verify_for_any(
 ) -> Callable[[], int]:
     """Verify a certificate, write its JSON and scripts; what is returned prints the outcome. Raises `StreamproofError`."""
     from streamproof.certify.solvers import PATIENCE
-    from streamproof.certify.verifier import Rejected
     from streamproof.certify.verifier_any import Disagreement, verify_any
+    from streamproof.system.errors import Rejected
 
     begun = time.perf_counter()
     try:
@@ -157,7 +157,7 @@ def _parametric(header: dict[str, Any], model: str | None) -> Parametric:
     The options must be the words of `streamproof prove`, in their one form: they are printed. A model given replaces the
     name in the header, which nothing checks.
     """
-    from streamproof.certify.verifier import reject
+    from streamproof.system.errors import reject
 
     def made(selection: Selection, given: Mapping[str, Sequence[str]]) -> Parametric:
         (free,) = given[ANY]
@@ -183,7 +183,7 @@ def described(
 
     Raises `Rejected` for options that the model refuses, and every other error of the model as it is.
     """
-    from streamproof.certify.verifier import reject
+    from streamproof.system.errors import reject
 
     words, given = header["options"], {option: list[str]() for option in known}
     if type(words) is not list or not all(type(word) is str for word in (*words, header["model"])):

@@ -68,7 +68,8 @@ def command(
     Ends with 0 when every claim in it is shown, and with 161 and the reason when one is not. It takes the interpreter's
     time: some thousand states a second.
     """
-    from streamproof.certify.verifier import Rejected, verify
+    from streamproof.certify.verifier import verify
+    from streamproof.system.errors import Rejected
 
     begun = time.perf_counter()
     expect_json_writable(json_to, "streamproof.verify-certificate/1")
@@ -100,7 +101,7 @@ def command(
 
 def _system(header: Mapping[str, Any], model: str | None) -> System:
     """The system that a certificate is about, from the model it names or the one given."""
-    from streamproof.certify.verifier import reject
+    from streamproof.system.errors import reject
 
     def system(selection: Selection, _: Mapping[str, Sequence[str]]) -> System:
         if header["options"] != [*selection.options]:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language import methods, operators, places
-from streamproof.language.displays import Displays
+from streamproof.language.evaluator import Evaluator
 from streamproof.language.faithful import expect_faithful
 from streamproof.language.guarded import read
 from streamproof.language.places import plain
-from streamproof.language.scopes import Family, Leaf, Names
+from streamproof.language.scopes import Names, PartFamily, VariableName
 from streamproof.language.sources import text
 from streamproof.language.steady import is_looked_up
 from streamproof.language.terms import (
@@ -37,174 +37,179 @@ from streamproof.system.nearest import nearest
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort
 
 
-class Access(Displays):
-    """Evaluates ``a.b``, ``a[b]`` and ``a[b:c]``."""
-
-    def attribute(self, owner: Term, node: ast.Attribute, frame: Frame) -> Term:
-        """``owner.name``."""
-        if isinstance(owner, StateRef):
-            return self.state_variable(owner, node.attr, node, frame)
-        name, loc = node.attr, where(frame, node)
-        match owner:
-            case Ref():
-                return self._place_attribute(owner, node, frame)
-            case Cell():
-                return Method(owner, name)
-            case Cases(then=one, other=two) if _is_place(one) and _is_place(two):
-                if isinstance(one.sort, QueueSort | SetSort) and name not in ("head", "full"):
-                    return Method(Cases(owner.cond, one, two), name)
-                return self.world.either(
-                    owner.cond, lambda: self.attribute(one, node, frame), lambda: self.attribute(two, node, frame), loc
-                )
-            case Cases(then=one, other=two):
-                return self.world.either(
-                    owner.cond, lambda: self.attribute(one, node, frame), lambda: self.attribute(two, node, frame), loc
-                )
-        if is_expr(owner):
-            return self._term_attribute(owner, node, frame)
-        if symbolic(owner):
-            raise ModelError(f"{describe(owner)} has no {name!r}", loc=loc, remedy="index it, or use its elements")
-        if name.startswith("__") and not name.endswith("__"):
-            name = _mangled(name, frame)
-        if not is_looked_up(owner, name):
-            self.world.outside.asked = True
-        try:
-            return read(owner, name) if self.world.free else getattr(owner, name)
-        except AttributeError:
-            remedy = near(name, dir(owner), "define it in the model, for example in setup()")
-            raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None
-
-    def state_variable(self, owner: StateRef, name: str, node: ast.AST, frame: Frame) -> Term:
-        """``s.name``, where `s` is the state or a part of a composition."""
-        if owner.names is not None:
-            match owner.names.find(name, where(frame, node)):
-                case Names() as part:
-                    return StateRef(owner.after, part)
-                case Family() as family:
-                    return family.seen(lambda part: StateRef(owner.after, part))
-                case Leaf(name=variable):
-                    name = variable
-        elif name not in self.world.sorts:
-            raise ModelError(
-                f"no state variable {name!r}",
-                loc=where(frame, node),
-                remedy=near(name, list(self.world.sorts), f"the state has {', '.join(self.world.sorts)}"),
+def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> Term:
+    """``owner.name``."""
+    if isinstance(owner, StateRef):
+        return state_variable(ev, owner, node.attr, node, frame)
+    name, loc = node.attr, where(frame, node)
+    match owner:
+        case Ref():
+            return _place_attribute(ev, owner, node, frame)
+        case Cell():
+            return Method(owner, name)
+        case Cases(then=one, other=two) if _is_place(one) and _is_place(two):
+            if isinstance(one.sort, QueueSort | SetSort) and name not in ("head", "full"):
+                return Method(Cases(owner.cond, one, two), name)
+            return ev.world.either(
+                owner.cond, lambda: attribute(ev, one, node, frame), lambda: attribute(ev, two, node, frame), loc
             )
-        sort = self.world.sorts[name]
-        if owner.after:
-            return b.next_(name, sort, where(frame, node))
-        return places.variable(self.world, name, sort)
-
-    def variable(self, owner: StateRef, node: ast.Attribute, frame: Frame) -> str:
-        """The variable that is assigned to as ``s.name``."""
-        self.state_variable(owner, node.attr, node, frame)
-        if owner.names is None:
-            return node.attr
-        found = owner.names.find(node.attr, where(frame, node))
-        if not isinstance(found, Leaf):
-            raise ModelError(
-                f"{text(node)} is a part, and cannot be assigned",
-                loc=where(frame, node),
-                remedy=f"assign to its variables: {text(node)}.name = ...",
+        case Cases(then=one, other=two):
+            return ev.world.either(
+                owner.cond, lambda: attribute(ev, one, node, frame), lambda: attribute(ev, two, node, frame), loc
             )
-        return found.name
+    if is_expr(owner):
+        return _term_attribute(ev, owner, node, frame)
+    if symbolic(owner):
+        raise ModelError(f"{describe(owner)} has no {name!r}", loc=loc, remedy="index it, or use its elements")
+    if name.startswith("__") and not name.endswith("__"):
+        name = _mangled(name, frame)
+    if not is_looked_up(owner, name):
+        ev.world.outside.asked = True
+    try:
+        return read(owner, name) if ev.world.free else getattr(owner, name)
+    except AttributeError:
+        remedy = near(name, dir(owner), "define it in the model, for example in setup()")
+        raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None
 
-    def _place_attribute(self, owner: Ref, node: ast.Attribute, frame: Frame) -> Term:
-        name, loc = node.attr, where(frame, node)
-        if isinstance(owner.sort, RecordSort):
-            return places.settle(self.world, places.attribute(self.world, owner, name, loc))
-        if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
-            return self._queue_attribute(places.read(self.world, owner), node, frame)
-        if not isinstance(owner.sort, QueueSort | SetSort):
-            raise methods.no_method(owner.sort, name, loc)
-        return Method(owner, name)
 
-    def _queue_attribute(self, whole: Expr, node: ast.Attribute, frame: Frame) -> Term:
-        loc, sort = where(frame, node), whole.sort
-        assert isinstance(sort, QueueSort)
-        if node.attr == "full":
-            return b.less_eq(b.num(sort.capacity), b.length(whole), loc)
-        return methods.queue_head(self.world, whole, loc, text(node.value))
-
-    def _term_attribute(self, owner: Expr, node: ast.Attribute, frame: Frame) -> Term:
-        name, loc = node.attr, where(frame, node)
-        if isinstance(owner.sort, OptionSort):
-            owner = places.present(self.world, owner, loc, text(node.value))
-        if isinstance(owner.sort, RecordSort):
-            if name not in [n for n, _ in owner.sort.fields]:
-                raise places.no_field(owner.sort, name, loc)
-            return b.field(owner, name, loc)
-        if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
-            return self._queue_attribute(owner, node, frame)
-        if isinstance(owner.sort, QueueSort | SetSort):
-            raise ModelError(
-                f"{name!r} cannot change {describe(owner)} that is only a value here",
-                loc=loc,
-                remedy="change it where it lies in the state",
-            )
-        raise methods.no_method(owner.sort, name, loc)
-
-    def subscript(self, node: ast.Subscript, frame: Frame) -> Term:
-        """``owner[key]`` or a slice."""
-        owner = self.value(node.value, frame)
-        if isinstance(node.slice, ast.Slice):
-            return self._slice(owner, node.slice, where(frame, node), frame)
-        key = plain(self.world, self.value(node.slice, frame))
-        return self.indexed(owner, key, node, frame)
-
-    def indexed(self, owner: Term, key: Term, node: ast.Subscript, frame: Frame) -> Term:
-        """``owner[key]``."""
-        loc, label = where(frame, node), text(node.slice)
-        if isinstance(owner, Cases):
-            one, two = owner.then, owner.other
-            return self.world.either(
-                owner.cond,
-                lambda: self.indexed(one, key, node, frame),
-                lambda: self.indexed(two, key, node, frame),
-                loc,
-            )
-        if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
-            return places.settle(self.world, places.item(self.world, owner, key, loc, label))
-        whole = plain(self.world, owner)
-        if is_expr(whole):
-            if isinstance(whole.sort, OptionSort):
-                whole = places.present(self.world, whole, loc, text(node.value))
-            if isinstance(whole.sort, ArraySort):
-                return b.select(whole, places.index_term(self.world, whole.sort, key, loc, label), loc)
-            if isinstance(whole.sort, QueueSort):
-                return methods.queue_item(self.world, whole, key, loc, text(node.value))
-            raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
-        content = self.world.content(whole) if isinstance(whole, Cell) else whole
-        if isinstance(content, StateRef):
-            raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
-        if isinstance(content, Several | Closure | Method):
-            raise ModelError(f"{describe(content)} cannot be indexed", loc=loc, remedy="arrays, queues and lists can")
-        is_known, host = known(key)
-        if is_known:
-            return operators.host(self.world, lambda: content[host], loc)
-        if not symbolic(content):
-            expect_faithful(content, loc)
-        if isinstance(content, Mapping) and content:
-            return methods.pick_from_dict(self.world, content, key, loc, label)
-        if isinstance(content, list | tuple | range) and content:
-            return methods.pick_from_list(self.world, tuple(content), key, loc, label)
+def state_variable(ev: Evaluator, owner: StateRef, name: str, node: ast.AST, frame: Frame) -> Term:
+    """``s.name``, where `s` is the state or a part of a composition."""
+    if owner.names is not None:
+        match owner.names.find(name, where(frame, node)):
+            case Names() as part:
+                return StateRef(owner.after, part)
+            case PartFamily() as family:
+                return family.seen(lambda part: StateRef(owner.after, part))
+            case VariableName(name=variable):
+                name = variable
+    elif name not in ev.world.sorts:
         raise ModelError(
-            f"{describe(whole)} cannot be indexed by {describe(key)}", loc=loc, remedy="use a tuple, a list or a dict"
+            f"no state variable {name!r}",
+            loc=where(frame, node),
+            remedy=near(name, list(ev.world.sorts), f"the state has {', '.join(ev.world.sorts)}"),
         )
+    sort = ev.world.sorts[name]
+    if owner.after:
+        return b.next_(name, sort, where(frame, node))
+    return places.variable(ev.world, name, sort)
 
-    def _slice(self, owner: Term, node: ast.Slice, loc: Any, frame: Frame) -> Term:
-        ends = [self.value(x, frame) if x else None for x in (node.lower, node.upper, node.step)]
-        content = self.world.content(owner) if isinstance(owner, Cell) else owner
-        if any(symbolic(x) for x in ends) or not isinstance(content, tuple | list | str | range):
-            raise ModelError(
-                "only local and host sequences can be sliced, at known positions", loc=loc, remedy="index one by one"
-            )
-        part = operators.host(self.world, lambda: content[slice(*ends)], loc)
-        if isinstance(part, list):
-            expect_faithful(part, loc)
-        if isinstance(owner, Cell):
-            return self.world.allocate(part)
-        return self.world.allocate(tuple(part)) if isinstance(part, list) else part
+
+def assigned_variable(ev: Evaluator, owner: StateRef, node: ast.Attribute, frame: Frame) -> str:
+    """The variable that is assigned to as ``s.name``."""
+    state_variable(ev, owner, node.attr, node, frame)
+    if owner.names is None:
+        return node.attr
+    found = owner.names.find(node.attr, where(frame, node))
+    if not isinstance(found, VariableName):
+        raise ModelError(
+            f"{text(node)} is a part, and cannot be assigned",
+            loc=where(frame, node),
+            remedy=f"assign to its variables: {text(node)}.name = ...",
+        )
+    return found.name
+
+
+def _place_attribute(ev: Evaluator, owner: Ref, node: ast.Attribute, frame: Frame) -> Term:
+    name, loc = node.attr, where(frame, node)
+    if isinstance(owner.sort, RecordSort):
+        return places.settle(ev.world, places.attribute(ev.world, owner, name, loc))
+    if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
+        return _queue_attribute(ev, places.read(ev.world, owner), node, frame)
+    if not isinstance(owner.sort, QueueSort | SetSort):
+        raise methods.no_method(owner.sort, name, loc)
+    return Method(owner, name)
+
+
+def _queue_attribute(ev: Evaluator, whole: Expr, node: ast.Attribute, frame: Frame) -> Term:
+    loc, sort = where(frame, node), whole.sort
+    assert isinstance(sort, QueueSort)
+    if node.attr == "full":
+        return b.less_eq(b.num(sort.capacity), b.length(whole), loc)
+    return methods.queue_head(ev.world, whole, loc, text(node.value))
+
+
+def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Frame) -> Term:
+    name, loc = node.attr, where(frame, node)
+    if isinstance(owner.sort, OptionSort):
+        owner = places.present(ev.world, owner, loc, text(node.value))
+    if isinstance(owner.sort, RecordSort):
+        if name not in [n for n, _ in owner.sort.fields]:
+            raise places.no_field(owner.sort, name, loc)
+        return b.field(owner, name, loc)
+    if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
+        return _queue_attribute(ev, owner, node, frame)
+    if isinstance(owner.sort, QueueSort | SetSort):
+        raise ModelError(
+            f"{name!r} cannot change {describe(owner)} that is only a value here",
+            loc=loc,
+            remedy="change it where it lies in the state",
+        )
+    raise methods.no_method(owner.sort, name, loc)
+
+
+def subscript(ev: Evaluator, node: ast.Subscript, frame: Frame) -> Term:
+    """``owner[key]`` or a slice."""
+    owner = ev.value(node.value, frame)
+    if isinstance(node.slice, ast.Slice):
+        return _slice(ev, owner, node.slice, where(frame, node), frame)
+    key = plain(ev.world, ev.value(node.slice, frame))
+    return indexed(ev, owner, key, node, frame)
+
+
+def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: Frame) -> Term:
+    """``owner[key]``."""
+    loc, label = where(frame, node), text(node.slice)
+    if isinstance(owner, Cases):
+        one, two = owner.then, owner.other
+        return ev.world.either(
+            owner.cond,
+            lambda: indexed(ev, one, key, node, frame),
+            lambda: indexed(ev, two, key, node, frame),
+            loc,
+        )
+    if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
+        return places.settle(ev.world, places.item(ev.world, owner, key, loc, label))
+    whole = plain(ev.world, owner)
+    if is_expr(whole):
+        if isinstance(whole.sort, OptionSort):
+            whole = places.present(ev.world, whole, loc, text(node.value))
+        if isinstance(whole.sort, ArraySort):
+            return b.select(whole, places.index_term(ev.world, whole.sort, key, loc, label), loc)
+        if isinstance(whole.sort, QueueSort):
+            return methods.queue_item(ev.world, whole, key, loc, text(node.value))
+        raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
+    content = ev.world.content(whole) if isinstance(whole, Cell) else whole
+    if isinstance(content, StateRef):
+        raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
+    if isinstance(content, Several | Closure | Method):
+        raise ModelError(f"{describe(content)} cannot be indexed", loc=loc, remedy="arrays, queues and lists can")
+    is_known, host = known(key)
+    if is_known:
+        return operators.host(ev.world, lambda: content[host], loc)
+    if not symbolic(content):
+        expect_faithful(content, loc)
+    if isinstance(content, Mapping) and content:
+        return methods.pick_from_dict(ev.world, content, key, loc, label)
+    if isinstance(content, list | tuple | range) and content:
+        return methods.pick_from_list(ev.world, tuple(content), key, loc, label)
+    raise ModelError(
+        f"{describe(whole)} cannot be indexed by {describe(key)}", loc=loc, remedy="use a tuple, a list or a dict"
+    )
+
+
+def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) -> Term:
+    ends = [ev.value(x, frame) if x else None for x in (node.lower, node.upper, node.step)]
+    content = ev.world.content(owner) if isinstance(owner, Cell) else owner
+    if any(symbolic(x) for x in ends) or not isinstance(content, tuple | list | str | range):
+        raise ModelError(
+            "only local and host sequences can be sliced, at known positions", loc=loc, remedy="index one by one"
+        )
+    part = operators.host(ev.world, lambda: content[slice(*ends)], loc)
+    if isinstance(part, list):
+        expect_faithful(part, loc)
+    if isinstance(owner, Cell):
+        return ev.world.allocate(part)
+    return ev.world.allocate(tuple(part)) if isinstance(part, list) else part
 
 
 def _is_place(value: Term) -> bool:

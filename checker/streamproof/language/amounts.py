@@ -3,7 +3,7 @@
 `state()`, `setup()` and helpers compute with parameters in plain Python. An `Amount` is what they get of a free one. What
 it may meet is a list: it adds, subtracts, multiplies and compares with numbers into terms, and it may be stored and handed
 on. Whatever else asks it for something (its truth, text, hash, length, class, attributes) is refused with `Undecided` at the
-user's line, and the refusal is kept (`Watch`), so that a handler in the user's code cannot swallow it. What cannot be
+user's line, and the refusal is kept (`AmountWatch`), so that a handler in the user's code cannot swallow it. What cannot be
 refused by an object itself, its identity and its type, `guarded` refuses. Inside rules an `Amount` is the term itself
 (`unveiled`).
 """
@@ -26,7 +26,7 @@ _OTHERS = frozenset({type(None), str, bytes, tuple, list, dict, set, frozenset, 
 """Types of which no value equals a number."""
 
 
-class Watch:
+class AmountWatch:
     """What ordinary Python asked of free parameters that they do not answer, while one model is read."""
 
     def __init__(self, outside: Loc | None = None) -> None:
@@ -66,18 +66,18 @@ class Watch:
         del self.refused[mark:]
 
 
-_WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
+_WATCH: ContextVar[AmountWatch | None] = ContextVar("watch", default=None)
 
 
-def watch() -> Watch | None:
-    """The `Watch` over the model that is being read with free parameters; None where there is none."""
+def watch() -> AmountWatch | None:
+    """The `AmountWatch` over the model that is being read with free parameters; None where there is none."""
     return _WATCH.get()
 
 
 @contextmanager
-def watching() -> Iterator[Watch]:
+def watching() -> Iterator[AmountWatch]:
     """Watches over what the user's code asks of free parameters; a refusal that it swallowed is raised at the end."""
-    own = Watch(caller())
+    own = AmountWatch(caller())
     token = _WATCH.set(own)
     try:
         yield own
@@ -97,14 +97,14 @@ def watching() -> Iterator[Watch]:
 
 
 def note(what: str, loc: Loc | None, remedy: str) -> None:
-    """Keeps a refusal for the `Watch` where raising is not possible."""
+    """Keeps a refusal for the `AmountWatch` where raising is not possible."""
     own = _WATCH.get()
     if own is not None:
         own.refused.append(Undecided(what, loc=loc, remedy=remedy))
 
 
 def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter a value") -> NoReturn:
-    """Raises `Undecided` at the user's line, and keeps it for the `Watch`."""
+    """Raises `Undecided` at the user's line, and keeps it for the `AmountWatch`."""
     own = _WATCH.get()
     error = Undecided(what, loc=caller() if own is None else own.place(), remedy=remedy)
     if own is not None:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from streamproof.language.layout import laid_out
 from streamproof.language.machines import Machine, below, near
-from streamproof.language.model import Model, Spec
+from streamproof.language.model import Model
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Formula
 from streamproof.system.model import Conjunct, Kind, Property, System, Variable
 from streamproof.system.records import replace
+
+
+class Stated(Protocol):
+    """What a `Spec` says of a machine."""
+
+    model: type[Model]
+    properties: Sequence[Callable[..., Any]]
+    carries: Mapping[str, Any]
+
 
 Carried = Mapping[str, Any]
 """What is stated outside the models of parts: a `Spec`, or functions, by the part that it is about."""
@@ -53,18 +62,22 @@ def stated(child: Machine, carried: Any) -> tuple[tuple[Callable[..., Any], ...]
     functions: list[Callable[..., Any]] = []
     deeper = dict(carried[1])
     for what in carried[0]:
-        if isinstance(what, Spec):
-            if not isinstance(child.model, what.model):
-                raise ModelError(
-                    f"{child.path} is a {type(child.model).__name__}, and the Spec that is carried for it is "
-                    f"about {what.model.__name__}",
-                    loc=child.loc,
-                    remedy=f"give the Spec of {type(child.model).__name__}",
-                )
-            functions += what.properties
-            deeper = {**what.carries, **deeper}
-        else:
-            functions += [what] if callable(what) else what
+        if callable(what):
+            functions.append(what)
+            continue
+        if isinstance(what, Iterable):
+            functions += what
+            continue
+        spec: Stated = what
+        if not isinstance(child.model, spec.model):
+            raise ModelError(
+                f"{child.path} is a {type(child.model).__name__}, and the Spec that is carried for it is "
+                f"about {spec.model.__name__}",
+                loc=child.loc,
+                remedy=f"give the Spec of {type(child.model).__name__}",
+            )
+        functions += spec.properties
+        deeper = {**spec.carries, **deeper}
     return tuple(functions), deeper
 
 

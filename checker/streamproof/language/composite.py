@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from streamproof.language.carried import Carried, by_part, carried_over, stated
-from streamproof.language.compile import DEADLOCK, TERMINATION, Reader, Within
 from streamproof.language.composition import Together
 from streamproof.language.layout import laid_out
 from streamproof.language.machines import Machine, Seen, below, near, places_of, way
 from streamproof.language.model import Model
 from streamproof.language.patterns import Given, Named, Pattern, parsed
+from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Within
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, Step, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError
@@ -22,8 +22,15 @@ from streamproof.system.records import replace
 class CompositeReader:
     """Reads a composite and everything below it."""
 
-    def __init__(self, model: Model, bare: bool, free: frozenset[str] | None, carries: Carried) -> None:
-        self.model, self.bare, self.free, self.carries = model, bare, free, carries
+    def __init__(
+        self,
+        model: Model,
+        bare: bool,
+        free: frozenset[str] | None,
+        carries: Carried,
+        abstract: Compile | None = None,
+    ) -> None:
+        self.model, self.bare, self.free, self.carries, self.abstract = model, bare, free, carries, abstract
         self.safety_only = free is not None
         self.whole = laid_out(model, free=bool(free))
         self.declarations = self.whole.declared
@@ -60,7 +67,7 @@ class CompositeReader:
         return self._composed(machine, own, parts)
 
     def _reader(self, machine: Machine) -> Reader:
-        reader = Reader(machine.model, self.bare, self.free, within(machine, self.whole))
+        reader = Reader(machine.model, self.bare, self.free, within(machine, self.whole), self.abstract)
         reader.safety_only = self.safety_only
         return reader
 

@@ -5,58 +5,57 @@ from __future__ import annotations
 import ast
 import builtins
 from functools import partial
-from typing import TYPE_CHECKING
 
+from streamproof.language.comprehensions import each_round, indices
+from streamproof.language.evaluator import Evaluator
+from streamproof.language.functions import means
 from streamproof.language.sources import text
 from streamproof.language.terms import known
 from streamproof.language.world import Frame, Halt, where
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 
-if TYPE_CHECKING:
-    from streamproof.language.functions import Functions
-
 Part = tuple[Expr, str, ast.expr]
 
 
-def conjuncts(lowering: Functions, node: ast.expr, frame: Frame, suffix: str = "") -> list[Part]:
+def conjuncts(ev: Evaluator, node: ast.expr, frame: Frame, suffix: str = "") -> list[Part]:
     """The parts of a condition that must each hold, with their text: ``and`` and ``all(...)`` are taken apart.
 
     A later part is judged only where the earlier ones hold, as Python would come to it.
     """
-    world = lowering.world
+    world = ev.world
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         parts: list[Part] = []
         for operand in node.values:
             reached = b.and_(c for c, _, _ in parts)
             try:
-                judge = partial(conjuncts, lowering, operand, frame, suffix)
+                judge = partial(conjuncts, ev, operand, frame, suffix)
                 parts += world.under(reached, judge, where(frame, operand))
             except Halt:
                 if reached is b.TRUE:
                     raise
                 break
         return parts
-    if _is_plain_all(lowering, node, frame):
+    if _is_plain_all(ev, node, frame):
         assert isinstance(node, ast.Call)
         assert isinstance(node.args[0], ast.GeneratorExp)
-        if lowering.indices(node.args[0], frame) is not None:
-            return [(lowering.condition(node, frame), text(node) + suffix, node)]
-        return _each(lowering, node.args[0], frame, suffix)
-    return [(lowering.condition(node, frame), text(node) + suffix, node)]
+        if indices(ev, node.args[0], frame) is not None:
+            return [(ev.condition(node, frame), text(node) + suffix, node)]
+        return _each(ev, node.args[0], frame, suffix)
+    return [(ev.condition(node, frame), text(node) + suffix, node)]
 
 
-def _is_plain_all(lowering: Functions, node: ast.expr, frame: Frame) -> bool:
+def _is_plain_all(ev: Evaluator, node: ast.expr, frame: Frame) -> bool:
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and lowering.names(node.func, builtins.all, frame)
+        and means(ev, node.func, builtins.all, frame)
         and len(node.args) == 1
         and isinstance(node.args[0], ast.GeneratorExp)
     )
 
 
-def _each(lowering: Functions, node: ast.GeneratorExp, frame: Frame, suffix: str) -> list[Part]:
+def _each(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, suffix: str) -> list[Part]:
     """The parts of the element at every round of the loops, with the values of the loops' variables."""
     names = [n.id for loop in node.generators for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
     parts: list[Part] = []
@@ -64,9 +63,9 @@ def _each(lowering: Functions, node: ast.GeneratorExp, frame: Frame, suffix: str
     def visit(there: Expr, inner: Frame) -> Expr:
         values = ((name, *known(inner.locals[name])) for name in dict.fromkeys(names))
         note = ", ".join(f"{name}={host}" for name, is_known, host in values if is_known)
-        found = conjuncts(lowering, node.elt, inner, f"{suffix}  [{note}]" if note else suffix)
+        found = conjuncts(ev, node.elt, inner, f"{suffix}  [{note}]" if note else suffix)
         parts.extend((b.implies(there, cond), label, at) for cond, label, at in found)
         return b.and_(cond for cond, _, _ in found)
 
-    lowering.each(node.generators, frame, visit)
+    each_round(ev, node.generators, frame, visit)
     return parts

@@ -1,4 +1,4 @@
-"""What a `Model` class and a `Spec` declare beside rules and properties, checked: parameters, sizes, limits, expectations.
+"""What a `Model` class declares beside rules and properties, checked: parameters, sizes, limits.
 
 Each mistake becomes a `ModelError` at the line of the declaration, before anything of the model is run.
 """
@@ -9,22 +9,17 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streamproof.language.faithful import plain
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.nearest import did_you_mean
 
-if TYPE_CHECKING:
-    from streamproof.language.model import Model, Spec
-
 TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str}
 """What parameters may be."""
-VERDICTS = ("holds", "violated")
-"""What may be expected of a property."""
 
 
 def class_place(cls: type) -> Loc | None:
@@ -118,22 +113,23 @@ def _sizes(given: Any, parameters: Mapping[str, type]) -> Wrong:
     for size, values in given.items():
         if not isinstance(size, str):
             return f"has the size {size!r}", "name it by a text"
-        if wrong := _values(values, parameters):
+        if wrong := wrong_values(values, parameters):
             return f"sets, for {size!r}, {wrong[0]}", wrong[1]
     return None
 
 
-def _values(values: Mapping[Any, Any], parameters: Mapping[str, type]) -> Wrong:
+def wrong_values(values: Mapping[Any, Any], parameters: Mapping[str, type]) -> Wrong:
     """What is wrong with values of parameters."""
     for name, value in values.items():
         if name not in parameters:
-            return f"{name!r}, which is not a parameter", _known(name, parameters, "its parameters")
+            return f"{name!r}, which is not a parameter", known_names(name, parameters, "its parameters")
         if type(plain(value)) is not parameters[name]:
             return f"{name} to {value!r}", f"{name} is of type {parameters[name].__name__}"
     return None
 
 
-def _known(name: Any, known: Collection[str], kind: str) -> str:
+def known_names(name: Any, known: Collection[str], kind: str) -> str:
+    """The remedy for a name that is not known: the one that was probably meant, or all of that kind."""
     return did_you_mean(str(name), known) or f"{kind}: {', '.join(known) or 'none'}"
 
 
@@ -143,7 +139,7 @@ def _limits(given: Any, parameters: Mapping[str, type]) -> Wrong:
         return f"is {given!r}", remedy
     for name, pair in given.items():
         if name not in parameters:
-            return f"names {name!r}, which is not a parameter", _known(name, parameters, "its parameters")
+            return f"names {name!r}, which is not a parameter", known_names(name, parameters, "its parameters")
         if parameters[name] is not int:
             return f"names {name}, which is of type {parameters[name].__name__}", "only numbers have limits"
         two = isinstance(pair, tuple | list) and len(pair) == 2
@@ -177,7 +173,7 @@ _CHECKS: dict[str, Callable[[Any, Mapping[str, type]], Wrong]] = {
 }
 
 
-def check_constructor(cls: type[Model]) -> None:
+def check_constructor(cls: Any) -> None:
     """Raises `ModelError` for a class that cannot be made from its parameters by name."""
     own = next((c for c in cls.__mro__ if "__init__" in vars(c)), cls)
     if not isinstance(cls.__module__, str):
@@ -202,61 +198,3 @@ def check_constructor(cls: type[Model]) -> None:
             loc=attribute_place(own, "__init__"),
             remedy="write def setup(self), which is called when the parameters are set",
         ) from None
-
-
-def check_spec(spec: Spec, loc: Loc | None) -> None:
-    """Raises `ModelError`, at the line that makes the `Spec`, for what no specification can have."""
-    for what, remedy in _of_spec(spec):
-        raise ModelError(what, loc=loc, remedy=remedy)
-
-
-def _of_spec(spec: Spec) -> Iterator[tuple[str, str]]:
-    from streamproof.language.comparison import Comparison
-    from streamproof.language.model import Model
-    from streamproof.language.sweeping import Sweep
-
-    if not (isinstance(spec.model, type) and issubclass(spec.model, Model)):
-        yield f"the model of a Spec is {spec.model!r}", "give the class: Spec(MyModel, ...)"
-        return
-    for field in ("properties", "measures"):
-        given = getattr(spec, field)
-        if not isinstance(given, Sequence) or isinstance(given, str):
-            yield f"{field} of a Spec is {given!r}", f"give a tuple of functions: {field}=(my_property,)"
-            return
-        for one in given:
-            if not inspect.isfunction(one):
-                yield f"{field} of a Spec holds {one!r}", "give functions marked @invariant, @step and so on"
-    if not isinstance(spec.termination, bool):
-        yield f"termination of a Spec is {spec.termination!r}", "give True or False"
-    for field, kind in (("sweeps", Sweep), ("comparison", Comparison)):
-        if not isinstance(getattr(spec, field), kind | None):
-            yield f"{field} of a Spec is {getattr(spec, field)!r}", f"give a {kind.__name__}(...)"
-    if not isinstance(spec.carries, Mapping):
-        yield f"carries of a Spec is {spec.carries!r}", "give a dict, part by part"
-    variants = list(spec.model.variants)
-    for field in ("expected", "variant_parameters"):
-        given = getattr(spec, field)
-        if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
-            yield f"{field} of a Spec is {given!r}", f"give a dict of dicts: {field}={{VARIANT: {{...}}}}"
-            return
-        for variant in given:
-            if variant not in variants and not (variant is None and field == "expected"):
-                yield f"{field} names {variant!r}, which is not a variant", _known(variant, variants, "its variants")
-    for verdicts in spec.expected.values():
-        for name, verdict in verdicts.items():
-            if verdict not in VERDICTS:
-                yield f"{verdict!r} is expected of {name}, which is no verdict", f"expect one of {', '.join(VERDICTS)}"
-    for variant, values in spec.variant_parameters.items():
-        if wrong := _values(values, parameter_types(spec.model.variants[variant])):
-            yield f"variant_parameters sets, for {variant!r}, {wrong[0]}", wrong[1]
-
-
-def check_expected(spec: Spec, variant: str | None, names: Collection[str]) -> None:
-    """Raises `ModelError` where a verdict is expected of a property that the model or variant does not have."""
-    for name in spec.expected.get(variant, {}):
-        if name not in names:
-            raise ModelError(
-                f"a verdict is expected of {name!r}, which is not a property",
-                loc=spec.loc,
-                remedy=_known(name, names, "its properties"),
-            )

@@ -16,7 +16,7 @@ from streamproof.system.sorts import RangeSort
 Interval = tuple[int, int]
 
 
-class Facts:
+class GuardFacts:
     """Bounds and truth values that hold wherever all of the learnt conditions do."""
 
     def __init__(self) -> None:

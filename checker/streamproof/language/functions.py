@@ -6,18 +6,20 @@ import ast
 import builtins
 import inspect
 import types
-from abc import abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 from streamproof.language import calls, effects, methods, operators, places
 from streamproof.language.amounts import unveiled, watch
+from streamproof.language.comprehensions import indices, quantified, summed
 from streamproof.language.elements import elements, in_order, refuse_early, refuse_iterator, refuse_used_up
-from streamproof.language.expressions import Expressions, closed_over
+from streamproof.language.evaluator import Evaluator
+from streamproof.language.expressions import closed_over
 from streamproof.language.frames import is_standard
 from streamproof.language.guarded import called
 from streamproof.language.lift import merge
+from streamproof.language.literals import spread
 from streamproof.language.primitives import Disabled, NoPick, choose, require
 from streamproof.language.sources import definition, local_names, parameters, place, text
 from streamproof.language.steady import answers_alike
@@ -51,312 +53,316 @@ def _from_inside(model: Any, value: Term) -> Term:
     return value
 
 
-class Functions(Expressions):
-    """Evaluates calls."""
+def means(ev: Evaluator, node: ast.expr, target: Any, frame: Frame) -> bool:
+    """Whether a name, plain or behind a module, means `target`."""
+    if isinstance(node, ast.Name):
+        scope: Frame | None = frame
+        while scope is not None:
+            if node.id in scope.locals or node.id in scope.own:
+                return scope.locals.get(node.id) is target
+            scope = scope.parent
+        cells = closed_over(frame)
+        default = cells.get(node.id, frame.globals.get(node.id, getattr(builtins, node.id, None)))
+        return default is target
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        module = frame.globals.get(node.value.id)
+        return isinstance(module, types.ModuleType) and getattr(module, node.attr, None) is target
+    return False
 
-    @abstractmethod
-    def block(self, body: list[ast.stmt], frame: Frame) -> None:
-        """Walks the statements of a function body."""
 
-    def names(self, node: ast.expr, target: Any, frame: Frame) -> bool:
-        """Whether a name, plain or behind a module, means `target`."""
-        if isinstance(node, ast.Name):
-            scope: Frame | None = frame
-            while scope is not None:
-                if node.id in scope.locals or node.id in scope.own:
-                    return scope.locals.get(node.id) is target
-                scope = scope.parent
-            cells = closed_over(frame)
-            default = cells.get(node.id, frame.globals.get(node.id, getattr(builtins, node.id, None)))
-            return default is target
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            module = frame.globals.get(node.value.id)
-            return isinstance(module, types.ModuleType) and getattr(module, node.attr, None) is target
-        return False
+def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -> Term:
+    """A call; `name` is the variable its value is assigned to, if any."""
+    loc = where(frame, node)
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+        return _super(ev, node, frame)
+    function = ev.value(node.func, frame)
+    if is_operator(function):
+        return operator(ev, function, node, frame)
+    if function is choose:
+        return _choice(ev, node, frame, name)
+    if function is require:
+        raise ModelError("require(...) is a statement of its own", loc=loc, remedy="write it on a line by itself")
+    if function in (builtins.all, builtins.any) and len(node.args) == 1 and not node.keywords:
+        only = node.args[0]
+        if isinstance(only, ast.GeneratorExp):
+            return quantified(ev, only, frame, function.__name__)
+    if function is builtins.sum and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
+        over = indices(ev, node.args[0], frame)
+        if over is not None:
+            return summed(ev, node.args[0], over, frame)
+    args = list(spread(ev, node.args, frame))
+    kwargs: dict[str, Term] = {}
+    for k in node.keywords:
+        if k.arg is None:
+            raise ModelError("'**' in a call is not part of the language", loc=loc, remedy="name the arguments")
+        kwargs[k.arg] = ev.value(k.value, frame)
+    refuse_early([*args, *kwargs.values()], loc)
+    if isinstance(function, Method):
+        label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
+        return methods.method(ev.world, function, args, kwargs, loc, label)
+    return _applied(ev, function, args, kwargs, frame, node)
 
-    def call(self, node: ast.Call, frame: Frame, name: str | None = None) -> Term:
-        """A call; `name` is the variable its value is assigned to, if any."""
-        loc = where(frame, node)
-        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
-            return self._super(node, frame)
-        function = self.value(node.func, frame)
-        if is_operator(function):
-            return operator(self, function, node, frame)
-        if function is choose:
-            return self.choice(node, frame, name)
-        if function is require:
-            raise ModelError("require(...) is a statement of its own", loc=loc, remedy="write it on a line by itself")
-        if function in (builtins.all, builtins.any) and len(node.args) == 1 and not node.keywords:
-            only = node.args[0]
-            if isinstance(only, ast.GeneratorExp):
-                return self.quantified(only, frame, function.__name__)
-        if function is builtins.sum and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
-            over = self.indices(node.args[0], frame)
-            if over is not None:
-                return self.summed(node.args[0], over, frame)
-        args = list(self.spread(node.args, frame))
-        kwargs: dict[str, Term] = {}
-        for k in node.keywords:
-            if k.arg is None:
-                raise ModelError("'**' in a call is not part of the language", loc=loc, remedy="name the arguments")
-            kwargs[k.arg] = self.value(k.value, frame)
-        refuse_early([*args, *kwargs.values()], loc)
-        if isinstance(function, Method):
-            label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
-            return methods.method(self.world, function, args, kwargs, loc, label)
-        return self._applied(function, args, kwargs, frame, node)
 
-    def _applied(self, function: Term, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call) -> Term:
-        """Calls anything: natively when all is known, else as a built-in or inlined."""
-        loc = where(frame, node)
-        if frame.depth >= CALL_DEPTH:
-            raise ModelError(
-                f"calls nest deeper than {CALL_DEPTH}",
-                loc=loc,
-                remedy="recursion must end on values known while lowering; bound it by an argument",
-            )
-        if isinstance(function, Closure):
-            return self._call_closure(function, args, kwargs, frame, node)
-        if symbolic(function):
-            raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
-        effects.refuse(function, node, loc)
-        python = isinstance(function, types.FunctionType | types.MethodType)
-        owner = getattr(function, "__self__", None)
-        undecided: Undecided | None = None
-        for a in (*args, *kwargs.values(), owner):
-            refuse_iterator(a, loc)
-        if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
-            own = watch()
-            mark = 0 if own is None else len(own.refused)
-            try:
-                result = self._native(function, args, kwargs, loc)
-            except (Disabled, NoPick):  # it requires or chooses: that is for the language to see
-                pass
-            except Undecided as error:  # so is what asks for a free parameter's value
-                undecided = error
-            else:
-                undecided = None if own is None else own.since(mark)
-                if undecided is None:
-                    return result
-            if own is not None:
-                own.forget(mark)
-        if symbolic(owner):
-            raise ModelError(f"{text(node.func)!r} cannot be called here", loc=loc, remedy="write the loop out")
-        result = calls.builtin(self.world, function, args, kwargs, loc)
-        if result is not calls.UNKNOWN:
-            return result
-        if python:
-            for a in (*args, *kwargs.values()):
-                refuse_used_up(a, loc)
-            return self.inline(function, args, kwargs, frame.depth + 1, loc)
-        if undecided is not None:
-            raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
+def _applied(
+    ev: Evaluator, function: Term, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call
+) -> Term:
+    """Calls anything: natively when all is known, else as a built-in or inlined."""
+    loc = where(frame, node)
+    if frame.depth >= CALL_DEPTH:
         raise ModelError(
-            f"{getattr(function, '__name__', function)}() cannot be called with values of the state",
+            f"calls nest deeper than {CALL_DEPTH}",
             loc=loc,
-            remedy="it is not written in Python, or it makes an object: compute with the state in plain Python instead",
+            remedy="recursion must end on values known while lowering; bound it by an argument",
         )
-
-    def _native(self, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-        """An ordinary Python call; lists and dicts that it makes anew become local ones."""
-        if not answers_alike(function, (*args, *kwargs.values())):
-            self.world.outside.asked = True
+    if isinstance(function, Closure):
+        return _call_closure(ev, function, args, kwargs, frame, node)
+    if symbolic(function):
+        raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
+    effects.refuse(function, node, loc)
+    python = isinstance(function, types.FunctionType | types.MethodType)
+    owner = getattr(function, "__self__", None)
+    undecided: Undecided | None = None
+    for a in (*args, *kwargs.values(), owner):
+        refuse_iterator(a, loc)
+    if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
+        own = watch()
+        mark = 0 if own is None else len(own.refused)
         try:
-            result = called(function, *args, **kwargs) if self.world.free else function(*args, **kwargs)
-        except (Disabled, NoPick, Undecided):
-            raise
-        except StreamproofError as error:
-            raise ModelError(error.message, loc=error.loc or loc, remedy=error.remedy) from None
-        except operators.CERTAIN as error:
-            own = watch()
-            if own is not None:
-                own.trust(error)
-            self.world.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
-            raise Halt from None
-        except Exception as error:
-            raise ModelError(
-                f"{type(error).__name__} in {effects.called(function)}(): {error}",
-                loc=loc,
-                remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
-            ) from error
-        result = unveiled(result)
-        if isinstance(result, Iterator):
-            return Several(tuple((b.TRUE, v) for v in result), once=True)
-        if function in (list, sorted) or (function is dict and result is not None):
-            return self.world.allocate(tuple(result) if isinstance(result, list) else dict(result))
-        return frozenset(result) if function is set else result
-
-    # --- functions written in Python
-
-    def inline(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc) -> Term:
-        """The result of a function's body on values of the state."""
-        frame = self.enter(function, args, kwargs, depth, loc)
-        body = definition(underlying(function)).body
-        try:
-            self.block(body, frame)
-        except ModelError as error:
-            if error.loc is None or not is_standard(error.loc.file):
-                raise
-            raise type(error)(error.message, loc=loc, remedy=error.remedy) from error
-        return _result(frame, body, loc)
-
-    def enter(self, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc | None) -> Frame:
-        """A frame with the arguments bound."""
-        plain = underlying(function)
-        form = _form(plain)
-        if form.asynchronous:
-            raise ModelError(
-                f"{plain.__name__}() is 'async'",
-                loc=place(plain),
-                remedy="interleaving is what the checker explores: use actions",
-            )
-        if form.generator:
-            yields = [n for n in ast.walk(definition(plain)) if isinstance(n, ast.Yield | ast.YieldFrom | ast.Await)]
-            line = yields[0].lineno if yields else plain.__code__.co_firstlineno
-            raise ModelError(
-                f"{plain.__name__}() is a generator",
-                loc=loc or Loc(plain.__code__.co_filename, line, plain.__name__),
-                remedy="return a tuple or list instead; an action changes the state and returns nothing",
-            )
-        if isinstance(function, types.MethodType):
-            args = [function.__self__, *args]
-        given = self._bound(plain, form, args, kwargs, loc)
-        owner = next(iter(given.values()), None)
-        local = {name: _from_inside(owner, value) for name, value in given.items()}
-        node = definition(plain)
-        return Frame(
-            plain,
-            plain.__code__.co_filename,
-            local,
-            plain.__globals__,
-            local_names(node),
-            depth=depth,
-            given=tuple(local.values()),
-        )
-
-    def _bound(
-        self, plain: types.FunctionType, form: _Form, args: list[Term], kwargs: dict[str, Term], loc: Loc | None
-    ) -> dict[str, Term]:
-        """The arguments of a call by the names of the parameters."""
-        if not kwargs and form.positions is not None and len(args) == len(form.positions):
-            return dict(zip(form.positions, args, strict=True))
-        try:
-            bound = _signature(plain).bind(*args, **kwargs)
-        except TypeError as error:
-            raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
-        bound.apply_defaults()
-        for name, parameter in _signature(plain).parameters.items():
-            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                bound.arguments[name] = self.world.allocate(bound.arguments[name])
-        return bound.arguments
-
-    def closure(self, node: ast.Lambda | ast.FunctionDef, frame: Frame) -> Closure:
-        """A function made inside a rule; its defaults are evaluated now, as Python does."""
-        spec, loc = node.args, where(frame, node)
-        if spec.vararg or spec.kwarg or spec.posonlyargs or getattr(node, "decorator_list", None):
-            raise ModelError(
-                "a function inside a rule has plain parameters and no decorators", loc=loc, remedy="define it outside"
-            )
-        named = [a.arg for a in spec.args]
-        defaults = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
-        defaults += [(a.arg, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
-        values = tuple((n, self.value(d, frame)) for n, d in defaults)
-        for _, value in values:
-            refuse_used_up(value, loc)
-        return Closure(node, frame, values)
-
-    def _call_closure(
-        self, closure: Closure, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call
-    ) -> Term:
-        spec, home, loc = closure.node.args, closure.frame, where(frame, node)
-        names, keyword = [a.arg for a in spec.args], [a.arg for a in spec.kwonlyargs]
-        local = dict(zip(names, args, strict=False))
+            result = _native(ev, function, args, kwargs, loc)
+        except (Disabled, NoPick):  # it requires or chooses: that is for the language to see
+            pass
+        except Undecided as error:  # so is what asks for a free parameter's value
+            undecided = error
+        else:
+            undecided = None if own is None else own.since(mark)
+            if undecided is None:
+                return result
+        if own is not None:
+            own.forget(mark)
+    if symbolic(owner):
+        raise ModelError(f"{text(node.func)!r} cannot be called here", loc=loc, remedy="write the loop out")
+    result = calls.builtin(ev.world, function, args, kwargs, loc)
+    if result is not calls.UNKNOWN:
+        return result
+    if python:
         for a in (*args, *kwargs.values()):
             refuse_used_up(a, loc)
-        doubled = local.keys() & kwargs.keys()
-        local = {**dict(closure.defaults), **local, **kwargs}
-        if len(args) > len(names) or doubled or set(local) != {*names, *keyword}:
-            raise ModelError(
-                "the call does not match the function's parameters", loc=loc, remedy=f"it takes {text(spec) or 'none'}"
-            )
-        own = local_names(closure.node)
-        inner = Frame(
-            home.function,
-            home.file,
-            local,
-            home.globals,
-            own,
-            parent=home,
-            depth=frame.depth + 1,
-            given=tuple(local.values()),
+        return _inline(ev, function, args, kwargs, frame.depth + 1, loc)
+    if undecided is not None:
+        raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
+    raise ModelError(
+        f"{getattr(function, '__name__', function)}() cannot be called with values of the state",
+        loc=loc,
+        remedy="it is not written in Python, or it makes an object: compute with the state in plain Python instead",
+    )
+
+
+def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    """An ordinary Python call; lists and dicts that it makes anew become local ones."""
+    if not answers_alike(function, (*args, *kwargs.values())):
+        ev.world.outside.asked = True
+    try:
+        result = called(function, *args, **kwargs) if ev.world.free else function(*args, **kwargs)
+    except (Disabled, NoPick, Undecided):
+        raise
+    except StreamproofError as error:
+        raise ModelError(error.message, loc=error.loc or loc, remedy=error.remedy) from None
+    except operators.CERTAIN as error:
+        own = watch()
+        if own is not None:
+            own.trust(error)
+        ev.world.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
+        raise Halt from None
+    except Exception as error:
+        raise ModelError(
+            f"{type(error).__name__} in {effects.called(function)}(): {error}",
+            loc=loc,
+            remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
+        ) from error
+    result = unveiled(result)
+    if isinstance(result, Iterator):
+        return Several(tuple((b.TRUE, v) for v in result), once=True)
+    if function in (list, sorted) or (function is dict and result is not None):
+        return ev.world.allocate(tuple(result) if isinstance(result, list) else dict(result))
+    return frozenset(result) if function is set else result
+
+
+def _inline(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc) -> Term:
+    """The result of a function's body on values of the state."""
+    frame = enter(ev, function, args, kwargs, depth, loc)
+    body = definition(underlying(function)).body
+    try:
+        ev.block(body, frame)
+    except ModelError as error:
+        if error.loc is None or not is_standard(error.loc.file):
+            raise
+        raise type(error)(error.message, loc=loc, remedy=error.remedy) from error
+    return _result(frame, body, loc)
+
+
+def enter(
+    ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc | None
+) -> Frame:
+    """A frame with the arguments bound."""
+    plain = underlying(function)
+    form = _form(plain)
+    if form.asynchronous:
+        raise ModelError(
+            f"{plain.__name__}() is 'async'",
+            loc=place(plain),
+            remedy="interleaving is what the checker explores: use actions",
         )
-        if isinstance(closure.node, ast.Lambda):
-            return self.value(closure.node.body, inner)
-        if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
-            raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
-        self.block(closure.node.body, inner)
-        return _result(inner, closure.node.body, loc)
+    if form.generator:
+        yields = [n for n in ast.walk(definition(plain)) if isinstance(n, ast.Yield | ast.YieldFrom | ast.Await)]
+        line = yields[0].lineno if yields else plain.__code__.co_firstlineno
+        raise ModelError(
+            f"{plain.__name__}() is a generator",
+            loc=loc or Loc(plain.__code__.co_filename, line, plain.__name__),
+            remedy="return a tuple or list instead; an action changes the state and returns nothing",
+        )
+    if isinstance(function, types.MethodType):
+        args = [function.__self__, *args]
+    given = _bound(ev, plain, form, args, kwargs, loc)
+    owner = next(iter(given.values()), None)
+    local = {name: _from_inside(owner, value) for name, value in given.items()}
+    node = definition(plain)
+    return Frame(
+        plain,
+        plain.__code__.co_filename,
+        local,
+        plain.__globals__,
+        local_names(node),
+        depth=depth,
+        given=tuple(local.values()),
+    )
 
-    def _super(self, node: ast.Call, frame: Frame) -> Term:
-        cls = closed_over(frame).get("__class__")
-        first = next(iter(inspect.signature(frame.function).parameters), None)
-        scope: Frame | None = frame
-        while scope is not None and first not in scope.locals:
-            scope = scope.parent
-        if cls is None or first is None or scope is None:
-            raise ModelError("super() outside a method", loc=where(frame, node), remedy="call the function by its name")
-        return super(cls, scope.locals[first])
 
-    # --- nondeterminism
+def _bound(
+    ev: Evaluator, plain: types.FunctionType, form: _Form, args: list[Term], kwargs: dict[str, Term], loc: Loc | None
+) -> dict[str, Term]:
+    """The arguments of a call by the names of the parameters."""
+    if not kwargs and form.positions is not None and len(args) == len(form.positions):
+        return dict(zip(form.positions, args, strict=True))
+    try:
+        bound = _signature(plain).bind(*args, **kwargs)
+    except TypeError as error:
+        raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
+    bound.apply_defaults()
+    for name, parameter in _signature(plain).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            bound.arguments[name] = ev.world.allocate(bound.arguments[name])
+    return bound.arguments
 
-    def choice(self, node: ast.Call, frame: Frame, name: str | None) -> Term:
-        """One branch of a `choose`: which one is given by the script; the driver runs them all."""
-        world, loc = self.world, where(frame, node)
-        if not world.in_action:
+
+def closure(ev: Evaluator, node: ast.Lambda | ast.FunctionDef, frame: Frame) -> Closure:
+    """A function made inside a rule; its defaults are evaluated now, as Python does."""
+    spec, loc = node.args, where(frame, node)
+    if spec.vararg or spec.kwarg or spec.posonlyargs or getattr(node, "decorator_list", None):
+        raise ModelError(
+            "a function inside a rule has plain parameters and no decorators", loc=loc, remedy="define it outside"
+        )
+    named = [a.arg for a in spec.args]
+    defaults = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
+    defaults += [(a.arg, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
+    values = tuple((n, ev.value(d, frame)) for n, d in defaults)
+    for _, value in values:
+        refuse_used_up(value, loc)
+    return Closure(node, frame, values)
+
+
+def _call_closure(
+    ev: Evaluator, closure: Closure, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call
+) -> Term:
+    spec, home, loc = closure.node.args, closure.frame, where(frame, node)
+    names, keyword = [a.arg for a in spec.args], [a.arg for a in spec.kwonlyargs]
+    local = dict(zip(names, args, strict=False))
+    for a in (*args, *kwargs.values()):
+        refuse_used_up(a, loc)
+    doubled = local.keys() & kwargs.keys()
+    local = {**dict(closure.defaults), **local, **kwargs}
+    if len(args) > len(names) or doubled or set(local) != {*names, *keyword}:
+        raise ModelError(
+            "the call does not match the function's parameters", loc=loc, remedy=f"it takes {text(spec) or 'none'}"
+        )
+    own = local_names(closure.node)
+    inner = Frame(
+        home.function,
+        home.file,
+        local,
+        home.globals,
+        own,
+        parent=home,
+        depth=frame.depth + 1,
+        given=tuple(local.values()),
+    )
+    if isinstance(closure.node, ast.Lambda):
+        return ev.value(closure.node.body, inner)
+    if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
+        raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
+    ev.block(closure.node.body, inner)
+    return _result(inner, closure.node.body, loc)
+
+
+def _super(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
+    cls = closed_over(frame).get("__class__")
+    first = next(iter(inspect.signature(frame.function).parameters), None)
+    scope: Frame | None = frame
+    while scope is not None and first not in scope.locals:
+        scope = scope.parent
+    if cls is None or first is None or scope is None:
+        raise ModelError("super() outside a method", loc=where(frame, node), remedy="call the function by its name")
+    return super(cls, scope.locals[first])
+
+
+def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Term:
+    """One branch of a `choose`: which one is given by the script; the driver runs them all."""
+    world, loc = ev.world, where(frame, node)
+    if not world.in_action:
+        raise ModelError(
+            "choose(...) outside an action", loc=loc, remedy="properties look at states, they do not choose"
+        )
+    if len(node.args) != 1 or node.keywords:
+        raise ModelError("choose takes one argument", loc=loc, remedy="write choose(range(3))")
+    options = _options(ev, ev.value(node.args[0], frame), loc)
+    if not options:
+        world.guard(b.not_(world.path), text(node), loc)
+        raise Halt
+    at = world.script[len(world.widths)] if len(world.widths) < len(world.script) else 0
+    world.widths.append(len(options))
+    there, value, shown = options[at]
+    world.picks.append(Pick(_unused(name or "choice", [p.name for p in world.picks]), shown, world.path, at == 0))
+    # Where the choice is not reached, its first option alone stands for all, so that no step is counted twice.
+    world.guard(b.and_((world.path, there)) if at else b.implies(world.path, there), text(node), loc)
+    return value
+
+
+def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any]]:
+    """What there is to choose from: the condition under which it is there, the value, and the value to show."""
+    ready = places.plain(ev.world, domain)
+    if not symbolic(ready) and isinstance(ready, int):
+        raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
+    pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
+    options = []
+    for there, v in pairs or elements(ev.world, domain, loc):
+        is_known, host = known(v)
+        if is_expr(v) and not is_known and is_expr(ready) and isinstance(ready.sort, SetSort):
+            is_known, host = True, getattr(v, "value", None)
+        if not is_known:
             raise ModelError(
-                "choose(...) outside an action", loc=loc, remedy="properties look at states, they do not choose"
+                "the values to choose from depend on the state",
+                loc=loc,
+                remedy="choose an index or a value from a fixed domain, then require(...) what it must satisfy",
             )
-        if len(node.args) != 1 or node.keywords:
-            raise ModelError("choose takes one argument", loc=loc, remedy="write choose(range(3))")
-        options = self._options(self.value(node.args[0], frame), loc)
-        if not options:
-            world.guard(b.not_(world.path), text(node), loc)
-            raise Halt
-        at = world.script[len(world.widths)] if len(world.widths) < len(world.script) else 0
-        world.widths.append(len(options))
-        there, value, shown = options[at]
-        world.picks.append(Pick(_unused(name or "choice", [p.name for p in world.picks]), shown, world.path, at == 0))
-        # Where the choice is not reached, its first option alone stands for all, so that no step is counted twice.
-        world.guard(b.and_((world.path, there)) if at else b.implies(world.path, there), text(node), loc)
-        return value
-
-    def _options(self, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any]]:
-        """What there is to choose from: the condition under which it is there, the value, and the value to show."""
-        ready = places.plain(self.world, domain)
-        if not symbolic(ready) and isinstance(ready, int):
-            raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
-        pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
-        options = []
-        for there, v in pairs or elements(self.world, domain, loc):
-            is_known, host = known(v)
-            if is_expr(v) and not is_known and is_expr(ready) and isinstance(ready.sort, SetSort):
-                is_known, host = True, getattr(v, "value", None)
-            if not is_known:
-                raise ModelError(
-                    "the values to choose from depend on the state",
-                    loc=loc,
-                    remedy="choose an index or a value from a fixed domain, then require(...) what it must satisfy",
-                )
-            try:
-                hash(host)
-            except TypeError:
-                raise ModelError(
-                    f"{describe(host)} cannot be chosen: it is not hashable",
-                    loc=loc,
-                    remedy="choose from tuples, names or numbers",
-                ) from None
-            options.append((there, v, host))
-        return options
+        try:
+            hash(host)
+        except TypeError:
+            raise ModelError(
+                f"{describe(host)} cannot be chosen: it is not hashable",
+                loc=loc,
+                remedy="choose from tuples, names or numbers",
+            ) from None
+        options.append((there, v, host))
+    return options
 
 
 def _unused(name: str, taken: list[str]) -> str:

@@ -11,9 +11,9 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language.compile import Reader, _deep
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import ActionMark
+from streamproof.language.reader import Reader, deep
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Conjunct, Instance, System, Variable
@@ -77,7 +77,7 @@ class Rules:
         given = tuple((p, symbols.get(p, args[p])) for p, _ in self._rules[action][0].domains)
         key = action, tuple((p, v) for p, v in given if p not in symbols)
         if key not in self._lowered:
-            with _deep():
+            with deep():
                 function = self._rules[action][1]
                 self._lowered[key] = tuple(i for i, _ in self._reader.instances(action, function, given))
         put = Substitution({symbols[p]: b.num(args[p]) for p in symbols})

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from streamproof.language.amounts import Amount
-from streamproof.language.compile import declared
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
 from streamproof.language.frames import ordinary
@@ -20,7 +19,8 @@ from streamproof.language.machines import Machine, near, places_of
 from streamproof.language.model import Model, class_place, marked
 from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
-from streamproof.language.scopes import Entry, Family, Leaf, Names, Variables
+from streamproof.language.reader import declared
+from streamproof.language.scopes import Entry, Names, PartFamily, VariableName, Variables
 from streamproof.language.sources import place
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
@@ -96,7 +96,7 @@ def _machine(model: Model, path: str, variables: Variables, given: Part | None, 
     entries: dict[str, Entry] = {}
     for name, decl in own.items():
         raw = machine.prefix + machine.renamed.get(name, name)
-        entries[name] = Leaf(variables, raw)
+        entries[name] = VariableName(variables, raw)
         machine.declared[raw] = decl
     if is_composite(model):
         machine.parts = parts_of(model)
@@ -125,7 +125,7 @@ def _below(machine: Machine, name: str, one: Part | Each, variables: Variables, 
         return made.outside
     members = {key: _machine(p.model, f"{path}[{key}]", variables, p, free) for key, p in one.parts}
     machine.below[name] = members
-    return Family(tuple(members), tuple(m.outside for m in members.values()))
+    return PartFamily(tuple(members), tuple(m.outside for m in members.values()))
 
 
 def _renaming(machine: Machine, given: Part | None) -> dict[str, str]:
@@ -180,7 +180,7 @@ def _share(machine: Machine, shared: Shared, entries: dict[str, Entry], variable
                     )
             variables.share(leaf.name, target)
     assert first is not None
-    entries[shared.name] = Leaf(variables, target)
+    entries[shared.name] = VariableName(variables, target)
     machine.declared[target] = first
 
 
@@ -220,8 +220,8 @@ def _masked(names: Names, hidden: Mapping[tuple[str, str], str]) -> Names:
         match entry:
             case Names():
                 return _masked(entry, hidden)
-            case Family(keys, members):
-                return Family(keys, tuple(_masked(m, hidden) for m in members))
+            case PartFamily(keys, members):
+                return PartFamily(keys, tuple(_masked(m, hidden) for m in members))
         return entry
 
     covered = {name: at for (path, name), at in hidden.items() if path == names.path}
@@ -234,10 +234,10 @@ def _masked(names: Names, hidden: Mapping[tuple[str, str], str]) -> Names:
     )
 
 
-def _leaves(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[Leaf]:
+def _leaves(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[VariableName]:
     for owner, name in places_of(machine, pattern, loc):
         entry = owner.inside.entries.get(name)
-        if not isinstance(entry, Leaf):
+        if not isinstance(entry, VariableName):
             what = "a part" if entry is not None else "an action"
             raise ModelError(f"{pattern.text} is {what}", loc=loc, remedy="only variables are shared")
         yield entry

@@ -6,10 +6,10 @@ are stored in is decided there, by `build.in_domain`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from streamproof.language.coerce import mismatch, unknown_member
 from streamproof.language.faithful import expect_faithful, is_faithful, plain
@@ -36,20 +36,29 @@ from streamproof.system.sorts import (
     values,
 )
 
-if TYPE_CHECKING:
-    from streamproof.language.world import World
-
 Unwrap = Callable[[Expr, bool], Expr]
 """Gives the value of an option where a value is needed; the flag says whether the option is a part of something."""
 
 
-def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, world: World | None = None) -> Expr:
+class Paths(Protocol):
+    """Evaluates where a condition holds; see `World`."""
+
+    def either(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
+        """The value of a conditional expression."""
+
+    def of_each(
+        self, items: Iterable[tuple[Expr, Term]], run: Callable[[Term], Expr], loc: Loc
+    ) -> Iterator[tuple[Expr, Expr]]:
+        """What `run` makes of each element where it is there."""
+
+
+def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, paths: Paths | None = None) -> Expr:
     """`value` as an expression that can stand where `sort` is wanted; `ModelError` when it cannot.
 
     `value` holds no `Ref` and no `Cell`: those are read before (`places.resolved`). Without `unwrap`, an option is no
-    value of its element sort; with it, `world` says where the parts of a value are there.
+    value of its element sort; with it, `paths` says where the parts of a value are there.
     """
-    return _Lifting(loc, unwrap, world).lift(value, sort, False)
+    return _Lifting(loc, unwrap, paths).lift(value, sort, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +67,7 @@ class _Lifting:
 
     loc: Loc | None
     unwrap: Unwrap | None
-    world: World | None
+    paths: Paths | None
 
     def lift(self, value: Term, sort: Sort, inside: bool) -> Expr:
         loc = self.loc
@@ -66,9 +75,9 @@ class _Lifting:
             return self.fit(value, sort, inside)
         if isinstance(value, Cases):
             then, other = partial(self.lift, value.then, sort, inside), partial(self.lift, value.other, sort, inside)
-            if self.world is None or loc is None:
+            if self.paths is None or loc is None:
                 return b.ite(value.cond, then(), other(), loc)
-            chosen: Expr = self.world.either(value.cond, then, other, loc)
+            chosen: Expr = self.paths.either(value.cond, then, other, loc)
             return chosen
         if isinstance(value, Undefined):
             raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
@@ -148,10 +157,10 @@ class _Lifting:
 
     def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
         run = partial(self.lift, sort=sort.element, inside=True)
-        if self.world is None or self.loc is None:
+        if self.paths is None or self.loc is None:
             made = [(there, run(v)) for there, v in items]
         else:
-            made = list(self.world.of_each(items, run, self.loc))
+            made = list(self.paths.of_each(items, run, self.loc))
         result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), self.loc)
         for there, part in made:
             result = b.ite(there, b.insert(result, part, self.loc), result, self.loc)

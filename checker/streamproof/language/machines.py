@@ -10,7 +10,7 @@ from streamproof.language.composition import Parts
 from streamproof.language.declare import Decl
 from streamproof.language.model import Model
 from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment
-from streamproof.language.scopes import Family, Leaf, Names
+from streamproof.language.scopes import Names, PartFamily, VariableName
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
@@ -147,9 +147,9 @@ def _members(at: Seen, name: str, loc: Loc | None) -> list[tuple[Any, Machine, N
     match at.names.find(name, loc):
         case Names() as names:
             return [(None, machine.below[name][None], names)]
-        case Family(keys, members):
+        case PartFamily(keys, members):
             return [(key, machine.below[name][key], names) for key, names in zip(keys, members, strict=True)]
-        case Leaf():
+        case VariableName():
             raise ModelError(f"{name} is a variable", loc=loc, remedy="name a part")
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from streamproof.language.class_body import check_module
-from streamproof.language.compile import Reader, _deep
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import MARK, MeasureMark
+from streamproof.language.reader import Reader, deep
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe, is_expr
 from streamproof.language.unchanged import Unchanged
@@ -30,7 +30,7 @@ def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tup
     found = named(type(model), outside)
     if not found:
         return ()
-    with _deep():
+    with deep():
         reader = _reader(model)
         unchanged = Unchanged(reader.model, found.values())
         read = (_measure(reader, name, function, unchanged) for name, function in found.items())

@@ -1,4 +1,4 @@
-"""`Model`: what an author subclasses, and `Spec`: a model with what must hold of it and what its variants do.
+"""`Model`: what an author subclasses.
 
 A model's annotated class attributes are its parameters, with defaults. ``state()`` declares the variables; methods marked
 ``@action`` are the rules. A *variant* is a subclass declared with ``variant="name"`` that overrides one of them.
@@ -9,38 +9,28 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from streamproof.language.amounts import Amount
 from streamproof.language.class_body import check_class
 from streamproof.language.declarations import (
     attribute_place,
     check_model,
-    check_spec,
     class_place,
     parameter_types,
 )
 from streamproof.language.declare import State
 from streamproof.language.faithful import plain
-from streamproof.language.frames import caller, ordinary
+from streamproof.language.frames import ordinary
 from streamproof.language.guarded import called
-from streamproof.language.primitives import MARK, ActionMark, PropertyMark
+from streamproof.language.primitives import MARK, ActionMark
 from streamproof.language.sources import place
-from streamproof.language.sweeping import Sweep
-from streamproof.system.errors import Loc, ModelError, UsageError
+from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import is_plain
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
-from streamproof.system.records import dataclass
-from streamproof.system.unbounded import Parametric
-
-if TYPE_CHECKING:
-    from streamproof.language.comparison import Comparison
-    from streamproof.language.composition import Parts
-    from streamproof.system.measure import Measure
 
 _CLASS_VARIABLE = re.compile(r"([\w.]+\.)?ClassVar\b")
 """An annotation, which may be text, of what is no parameter."""
@@ -79,6 +69,9 @@ class Model:
     variants: ClassVar[dict[str, type[Model]]] = {}
     """The variants of this model by name."""
     variant: ClassVar[str | None] = None
+    system: ClassVar[Callable[..., System]]
+    """``system(variant=None, **parameters)``: the transition system of the model with its own properties. Defined in `spec`,
+    above the compiler."""
 
     def __init_subclass__(cls, variant: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -160,8 +153,8 @@ class Model:
             remedy="define state(self) returning State(...)",
         )
 
-    def parts(self) -> Parts | None:
-        """The machines that this one is composed of; None: it is one by itself."""
+    def parts(self) -> Any:
+        """The machines that this one is composed of, as `Parts`; None: it is one by itself."""
         return None
 
     @staticmethod
@@ -226,11 +219,6 @@ class Model:
         return {name: plain(getattr(self, name)) for name in type(self).parameters()}
 
     @classmethod
-    def system(cls, variant: str | None = None, **parameters: Any) -> System:
-        """The transition system of the model with its own properties."""
-        return Spec(cls).system(variant, **parameters)
-
-    @classmethod
     def build(cls, variant: str | None = None, **parameters: Any) -> Self:
         """An instance of the model, or of one of its variants."""
         if variant is None:
@@ -250,87 +238,6 @@ def limits_text(least: int | None, most: int | None) -> str:
 
 def _example(kind: type) -> str:
     return {bool: "give true or false", int: "give an integer"}.get(kind, "give a text")
-
-
-PropertyFunction = Callable[..., Any]
-M = TypeVar("M", bound=Model)
-
-
-@dataclass(frozen=True)
-class Spec:
-    """A model, the properties stated outside it, and the expected verdicts.
-
-    `expected` maps a variant's name (or ``None`` for the model itself) to ``{property: "holds" | "violated"}``; what is
-    not listed is expected to hold. `variant_parameters` are the parameter values at which a variant is refuted, where
-    the defaults do not show it; `sizes` override the model's.
-    """
-
-    model: type[Model]
-    properties: tuple[PropertyFunction, ...] = ()
-    expected: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
-    variant_parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    termination: bool = False
-    """Also demand that every behaviour is finite."""
-    carries: Mapping[str, Spec | Sequence[PropertyFunction]] = field(default_factory=dict)
-    """For parts of a composite, by name, what else must hold of them: all that a `Spec` says, or some properties of it."""
-    measures: tuple[PropertyFunction, ...] = ()
-    """Quantities beside the model's own, functions ``(m, s)`` marked ``@measure``."""
-    sweeps: Sweep | None = None
-    """The configurations that ``streamproof sweep`` explores unless others are asked for."""
-    comparison: Comparison | None = None
-    """Designs to put side by side, and claims about them: `streamproof compare`."""
-    loc: Loc | None = field(default=None, compare=False, repr=False)
-    """Where it is made."""
-
-    def __post_init__(self) -> None:
-        if self.loc is None:
-            object.__setattr__(self, "loc", caller())
-        check_spec(self, self.loc)
-
-    def system(self, variant: str | None = None, **parameters: Any) -> System:
-        """The transition system with every property; raises `ModelError` or `UsageError`."""
-        from streamproof.language.compile import compile_model
-
-        if variant is not None:
-            parameters = {**self.variant_parameters.get(variant, {}), **parameters}
-        model = self.model.build(variant, **parameters)
-        return compile_model(model, self.properties, termination=self.termination, carries=self.carries)
-
-    def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
-        """The quantities of the model, as expressions over the variables of its system; raises as `system`."""
-        from streamproof.language.measures import measures_of
-
-        if variant is not None:
-            parameters = {**self.variant_parameters.get(variant, {}), **parameters}
-        return measures_of(self.model.build(variant, **parameters), self.measures)
-
-    def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
-        """The transition system in which the parameters `free` stand for every number within their limits, without its
-        temporal properties.
-
-        Raises `UsageError` for a name that is no parameter or no number, and `ModelError`.
-        """
-        return self._parametric(free, variant, parameters, temporal=False)
-
-    def endless(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
-        """The same with its temporal properties, for proofs by ranking functions; raises as `parametric`."""
-        return self._parametric(free, variant, parameters, temporal=True)
-
-    def _parametric(
-        self, free: Sequence[str], variant: str | None, parameters: Mapping[str, Any], *, temporal: bool
-    ) -> Parametric:
-        from streamproof.language.sizes import compile_parametric
-
-        if variant is not None:
-            own = {n: v for n, v in self.variant_parameters.get(variant, {}).items() if n not in free}
-            parameters = {**own, **parameters}
-        return compile_parametric(
-            self.model, tuple(free), variant, parameters, self.properties, temporal=temporal, carries=self.carries
-        )
-
-    def expectation(self, variant: str | None, prop: str) -> str:
-        """``holds`` or ``violated``: what is expected of a property."""
-        return self.expected.get(variant, {}).get(prop, "holds")
 
 
 def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
@@ -371,4 +278,4 @@ def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by:
     )
 
 
-__all__ = ["RESERVED", "Model", "PropertyMark", "Spec", "class_place", "marked"]
+__all__ = ["RESERVED", "Model", "class_place", "marked"]

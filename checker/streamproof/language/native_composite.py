@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
-from streamproof.language.compile import Within, reached
 from streamproof.language.composite import arguments, within
 from streamproof.language.layout import laid_out
 from streamproof.language.machines import Machine, below, way
 from streamproof.language.model import Model, marked
-from streamproof.language.native import READ_ONLY, Native
+from streamproof.language.native_machine import READ_ONLY, NativeMachine
 from streamproof.language.patterns import Given, parsed
 from streamproof.language.primitives import ActionMark, Disabled, InitiallyMark, Picks, PropertyMark
-from streamproof.language.scopes import Entry, Family, Leaf, Names
+from streamproof.language.reader import Within, reached
+from streamproof.language.scopes import Entry, Names, PartFamily, VariableName
 from streamproof.language.spots import Spot
-from streamproof.language.views import Box, Fixed, checked, look
+from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
@@ -32,9 +32,9 @@ class MachineView:
     """The state as the rules of one machine see it: its variables and its parts are attributes."""
 
     __slots__ = ("_names", "_sorts", "_values")
-    _values: Box | Fixed
+    _values: Box | FixedValue
 
-    def __init__(self, names: Names, sorts: Mapping[str, Sort], values: Box | Fixed) -> None:
+    def __init__(self, names: Names, sorts: Mapping[str, Sort], values: Box | FixedValue) -> None:
         object.__setattr__(self, "_names", names)
         object.__setattr__(self, "_sorts", sorts)
         object.__setattr__(self, "_values", values)
@@ -50,16 +50,16 @@ class MachineView:
         if name.startswith("__"):
             raise AttributeError(name)
         match self._entry(name):
-            case Leaf(name=variable):
+            case VariableName(name=variable):
                 return look(self._sorts[variable], self._values.part(variable))
             case Names() as part:
                 return MachineView(part, self._sorts, self._values)
-            case Family() as family:
+            case PartFamily() as family:
                 return family.seen(lambda part: MachineView(part, self._sorts, self._values))
 
     def __setattr__(self, name: str, given: Any) -> None:
         entry = self._entry(name)
-        if not isinstance(entry, Leaf):
+        if not isinstance(entry, VariableName):
             raise ModelError(
                 f"{name} is a part, and cannot be assigned", loc=Spot().loc, remedy="assign to its variables"
             )
@@ -70,7 +70,7 @@ class MachineView:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MachineStep:
     """One step of one machine: an action of its model with its arguments."""
 
     machine: Machine
@@ -83,7 +83,7 @@ class Move:
         return f"{self.machine.called(self.action)}({', '.join(f'{n}={v}' for n, v in self.args)})"
 
 
-class NativeComposite(Native):
+class NativeComposite(NativeMachine):
     """A composite whose rules and properties, and those of its parts, run as the Python functions they are."""
 
     def __init__(self, model: Model) -> None:
@@ -116,7 +116,7 @@ class NativeComposite(Native):
         picks: Sequence[Any] = (),
         **named: Any,
     ) -> Values | None:
-        """The state after an action, or None where it is not enabled; raises as `Native.step`.
+        """The state after an action, or None where it is not enabled; raises as `NativeMachine.step`.
 
         `action` is called as in traces: ``"flow.send"``, ``"lane[0].pop"``, a joint action by its name. `picks` are those
         of its participants, in their order."""
@@ -179,14 +179,14 @@ class NativeComposite(Native):
 
     def _view(self, machine: Machine, state: Values | Mapping[str, Any], writable: bool) -> MachineView:
         values = dict(zip(self._sorts, self.values(state), strict=True))
-        box = Box(values) if writable else Fixed(values, READ_ONLY)
+        box = Box(values) if writable else FixedValue(values, READ_ONLY)
         return MachineView(machine.inside, self._sorts, box)
 
     def _seen(self, machine: Machine, function: Callable[..., Any], states: Sequence[Values]) -> bool:
         views = [self._view(machine, s, False) for s in states]
         return bool(self._run(function, f"property {function.__name__}", views, {}, (), machine.model))
 
-    def _moved(self, state: Values, moves: Sequence[Move], picks: Picks) -> Values | None:
+    def _moved(self, state: Values, moves: Sequence[MachineStep], picks: Picks) -> Values | None:
         after = dict(zip(self._sorts, state, strict=True))
         for move in moves:
             view = self._view(move.machine, state, True)
@@ -215,7 +215,7 @@ class NativeComposite(Native):
                 return list(chosen)
         raise UsageError(f"{instance.label} is no step of the model", remedy="give one of its system")
 
-    def _ways(self, move: Move) -> Reached:
+    def _ways(self, move: MachineStep) -> Reached:
         key = (move.machine.path, move.action, move.args)
         if key not in self._known:
             if move.machine.path not in self._within:
@@ -246,11 +246,11 @@ def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> list[Move]:
+def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> list[MachineStep]:
     """The steps of single machines that an action is, joint actions taken apart."""
     joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
     if joint is None:
-        return [Move(machine, action, args)]
+        return [MachineStep(machine, action, args)]
     given, moves = dict(args), []
     for pattern in (parsed(text, joint.loc) for text in joint.participants):
         for choices in way(machine, pattern, joint.loc):

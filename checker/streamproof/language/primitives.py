@@ -26,7 +26,7 @@ STRONG = Fairness.STRONG
 MARK = "__streamproof__"
 _LINE = "__streamproof_line__"
 """Attributes of a marked function: its mark, and the line that put it there."""
-_MARKERS = ("streamproof.language.primitives", "streamproof.language.refinement")
+_MARKERS = ("streamproof.language.primitives", "streamproof.language.refines")
 """Modules whose functions are decorators that mark, `require` and `choose` apart."""
 
 
@@ -48,10 +48,10 @@ class PropertyMark:
 
 @dataclass(frozen=True, slots=True)
 class RefinementMark:
-    """What `refines` notes: the model or `Spec` refined, its variant, its parameters as given, and which variables of it are
+    """What `refines` notes: the model refined, a class, its variant, its parameters as given, and which variables of it are
     which of ours, where the function does not say."""
 
-    spec: Any
+    model: Any
     variant: str | None
     parameters: tuple[tuple[str, Any], ...]
     named: tuple[tuple[str, str], ...] | None = None

@@ -1,17 +1,16 @@
-"""`refines`: what an author writes to claim that a model implements another one, and what the claim is made of."""
+"""A claim that a model implements another one, as properties of the model."""
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from streamproof.language import places
-from streamproof.language.frames import caller
 from streamproof.language.lowering import Lowering
-from streamproof.language.model import Model, Spec, marked
-from streamproof.language.primitives import ActionMark, RefinementMark, put_mark
-from streamproof.language.scopes import Leaf, Names
+from streamproof.language.model import Model, marked
+from streamproof.language.primitives import ActionMark, RefinementMark
+from streamproof.language.scopes import Names, VariableName
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.world import World
@@ -22,61 +21,6 @@ from streamproof.system.model import Fairness, Kind, Property, System, Variable
 from streamproof.system.records import dataclass
 from streamproof.system.refinement import FAIRNESS, START, Refinement
 from streamproof.system.sorts import Sort
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def refines(
-    spec: Any,
-    mapping: Callable[..., Any] | Mapping[str, str] | None = None,
-    /,
-    *,
-    variant: str | None = None,
-    **parameters: Any,
-) -> Any:
-    """Claims that the model refines `spec`, a `Model` class or a `Spec`, seen through a mapping of the states.
-
-    `mapping` is a function ``(self, s)`` that returns a dict with the value of every variable of `spec`, or a dict from
-    variables of `spec` to variables of the model; variables of the same name and sort need not be mentioned. Without it,
-    `refines(...)` is the decorator of such a function. Parameters of `spec`: a value, or the name of an attribute of the
-    model.
-
-    The claim consists of the properties NAME_start (initial states), NAME (steps) and, where `spec` demands fairness,
-    NAME_fairness. Raises `ModelError` for a `spec` that is no model.
-    """
-    loc = caller()
-    if not isinstance(spec, Spec) and not (isinstance(spec, type) and issubclass(spec, Model)):
-        raise ModelError(
-            f"refines({spec!r}) names no model",
-            loc=loc,
-            remedy="give a Model class or a Spec: @refines(TransactionCommit)",
-        )
-    given = tuple(parameters.items())
-    if mapping is None:
-
-        def mark(function: F) -> F:
-            return put_mark(function, RefinementMark(spec, variant, given, loc=loc))
-
-        return mark
-    if isinstance(mapping, types.FunctionType):
-        return put_mark(mapping, RefinementMark(spec, variant, given, loc=loc))
-    if isinstance(mapping, Mapping) and all(isinstance(v, str) for v in mapping.values()):
-        return put_mark(_carrier(), RefinementMark(spec, variant, given, tuple(mapping.items()), loc))
-    raise ModelError(
-        f"{mapping!r} is no mapping of states",
-        loc=loc,
-        remedy="write def seen(self, s): return dict(variable=value, ...), or {'variable': 'one of ours'}",
-    )
-
-
-def _carrier() -> types.FunctionType:
-    """A function that only carries a mark: the mapping is in it."""
-
-    def same_names(self: Any, s: Any) -> None:
-        """Refines another model."""
-
-    assert isinstance(same_names, types.FunctionType)
-    return same_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +49,7 @@ def promised(name: str, mark: RefinementMark, doc: str = "") -> tuple[Promised, 
 
 
 def refined(
+    compiled: Callable[[Model], System],
     model: Model,
     sorts: dict[str, Sort],
     variables: tuple[Variable, ...],
@@ -116,15 +61,16 @@ def refined(
 ) -> tuple[Property, ...]:
     """The properties of a refinement by a model with these variables and this initial condition. Raises `ModelError`.
 
-    `names`: what the model's functions see of the variables, in a composition."""
+    `compiled` gives the system of the model that is refined, without its properties. `names`: what the model's functions see
+    of the variables, in a composition."""
     home = mark.loc if mark.named is not None else place(function)
-    abstract = _abstract(model, mark, home)
+    abstract = _abstract(compiled, model, mark, home)
     world = World(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
     loc = home or Loc("?", 0)
     given: Mapping[str, Any]
     seen = {n: n for n in sorts}
     if names is not None:
-        seen |= {n: entry.name for n, entry in names.entries.items() if isinstance(entry, Leaf)}
+        seen |= {n: entry.name for n, entry in names.entries.items() if isinstance(entry, VariableName)}
     if mark.named is None:
         given, loc = _function(world, model, function, names)
     else:
@@ -164,14 +110,12 @@ def refined(
 
 
 def _model(mark: RefinementMark) -> type[Model]:
-    model: type[Model] = mark.spec.model if isinstance(mark.spec, Spec) else mark.spec
+    model: type[Model] = mark.model
     return model if mark.variant is None else model.variants.get(mark.variant, model)
 
 
-def _abstract(model: Model, mark: RefinementMark, loc: Loc | None) -> System:
-    from streamproof.language.compile import compile_model
-
-    base: type[Model] = mark.spec.model if isinstance(mark.spec, Spec) else mark.spec
+def _abstract(compiled: Callable[[Model], System], model: Model, mark: RefinementMark, loc: Loc | None) -> System:
+    base: type[Model] = mark.model
     parameters = {}
     for name, value in mark.parameters:
         if name not in base.parameters():
@@ -181,7 +125,7 @@ def _abstract(model: Model, mark: RefinementMark, loc: Loc | None) -> System:
                 remedy=f"its parameters: {', '.join(base.parameters()) or 'none'}",
             )
         parameters[name] = getattr(model, value) if isinstance(value, str) and hasattr(model, value) else value
-    return compile_model(base.build(mark.variant, **parameters), bare=True)
+    return compiled(base.build(mark.variant, **parameters))
 
 
 def _function(

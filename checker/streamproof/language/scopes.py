@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Leaf:
+class VariableName:
     """A variable, by its name in the system; which one it is, is settled when variables have been shared."""
 
     variables: Variables
@@ -74,21 +74,21 @@ class Names:
             match entry:
                 case Names():
                     yield entry
-                case Family(members=members):
+                case PartFamily(members=members):
                     yield from members
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[VariableName]:
         """Every variable in it, those of parts included, and those that are hidden: its parts' own helpers read them."""
         inside = self.inside or self
         for entry in inside.entries.values():
-            if isinstance(entry, Leaf):
+            if isinstance(entry, VariableName):
                 yield entry
         for part in inside.parts():
             yield from part.leaves()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Family:
+class PartFamily:
     """Parts that are told apart by a key."""
 
     keys: tuple[Any, ...]
@@ -102,4 +102,4 @@ class Family:
         return dict(zip(self.keys, found, strict=True))
 
 
-Entry: TypeAlias = Leaf | Names | Family
+Entry: TypeAlias = VariableName | Names | PartFamily

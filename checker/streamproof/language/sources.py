@@ -6,7 +6,7 @@ import ast
 import inspect
 import linecache
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -56,13 +56,9 @@ def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
     # The file is a part of the question: code of two files is equal for Python where it does the same.
     loc = Loc(filename, code.co_firstlineno, code.co_name)
     linecache.checkcache(filename)
-    lines = linecache.getlines(filename)
-    alone = _alone(code, filename, lines)
-    if alone is not None:
-        return alone
     key = (code.co_name, code.co_firstlineno)
     try:
-        found = _parsed(filename, "".join(lines))
+        found = _parsed(filename, "".join(linecache.getlines(filename)))
     except SyntaxError:
         found = {}
     if key not in found:
@@ -79,49 +75,6 @@ def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
     return node
 
 
-def _alone(code: types.CodeType, filename: str, lines: Sequence[str]) -> ast.FunctionDef | None:
-    """The ``def`` of a function if its own lines, read by themselves, are compiled to its byte code, else None.
-
-    Most files hold much more than is lowered, and reading the whole of one takes some 10 ms.
-    """
-    first = code.co_firstlineno
-    if not 0 < first <= len(lines):
-        return None
-    head = lines[first - 1]
-    indent = head[: len(head) - len(head.lstrip())]
-    # Lines that are blank keep the numbers of the others right; in a class, as there, super() has a class to mean.
-    before = "\n" * (first - 2) + "class _:\n" if indent else "\n" * (first - 1)
-    try:
-        tree = ast.parse(before + "".join(_block(lines[first - 1 :], indent)), filename)
-        whole = compile(tree, filename, "exec", dont_inherit=True)
-        compiled = {_meaning(c) for c in codes(whole) if _same_place(c, code)}
-    except SyntaxError:
-        return None
-    if len(tree.body) != 1:
-        return None  # no ``def``: the lines of a lambda go on with what follows it
-    outer = tree.body[0]
-    node = outer.body[0] if isinstance(outer, ast.ClassDef) else outer
-    if (
-        not isinstance(node, ast.FunctionDef) or node.name != code.co_name
-    ):  # a lambda in a decorator is another function
-        return None
-    return node if _meaning(code) in compiled else None
-
-
-def _block(lines: Iterable[str], indent: str) -> Iterator[str]:
-    """The lines of the ``def`` with which they begin, its decorators included. Where a string or a bracket goes on in
-    lines that are indented less, what is given is no Python."""
-    begun = False
-    for line in lines:
-        rest = line.removeprefix(indent)
-        if begun and line.startswith(indent) and rest.strip() and rest[0] not in " \t#)]}":
-            return
-        if begun and not line.startswith(indent) and line.strip() and not line.lstrip().startswith("#"):
-            return
-        begun = begun or rest.startswith(("def ", "async "))
-        yield line
-
-
 def _meaning(code: types.CodeType) -> Any:
     """What a function does, whatever its place: its byte code with the names and constants that this numbers."""
     constants = tuple(map(_constant, code.co_consts))
@@ -135,10 +88,6 @@ def _constant(value: Any) -> Any:
     if isinstance(value, tuple | frozenset):
         return type(value), type(value)(map(_constant, value))
     return type(value), value
-
-
-def _same_place(one: types.CodeType, other: types.CodeType) -> bool:
-    return one.co_name == other.co_name and one.co_firstlineno == other.co_firstlineno
 
 
 @lru_cache(maxsize=4096)

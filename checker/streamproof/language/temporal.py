@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from streamproof.language import places
+from streamproof.language.evaluator import Evaluator
 from streamproof.language.frames import caller
 from streamproof.language.sources import text
 from streamproof.language.terms import Cases, Cell, Closure, StateRef, Term, describe, is_expr, symbolic
@@ -27,9 +28,6 @@ from streamproof.system.formula import (
     Until,
 )
 from streamproof.system.sorts import BOOL
-
-if TYPE_CHECKING:
-    from streamproof.language.expressions import Expressions
 
 
 def always(condition: Any, /) -> Any:
@@ -69,10 +67,10 @@ def is_operator(function: Any) -> bool:
     return function is always or function is eventually or function is leads_to or function is until
 
 
-def operator(lowering: Expressions, function: Any, node: ast.Call, frame: Frame) -> Formula:
+def operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Formula:
     """A call of a temporal operator. Its arguments speak of other states than the one at hand: nothing that is known
     about this one holds there, and no value that was read in it can stand in them."""
-    world, loc = lowering.world, where(frame, node)
+    world, loc = ev.world, where(frame, node)
     name = function.__name__
     if not world.temporal:
         kind = "an action" if world.in_action else "a property of states or steps"
@@ -88,10 +86,10 @@ def operator(lowering: Expressions, function: Any, node: ast.Call, frame: Frame)
             remedy=f"write {name}({shape})",
         )
     for argument in node.args:
-        _refuse_values_of_now(lowering, argument, frame)
+        _refuse_values_of_now(ev, argument, frame)
     outer, world.path = world.path, b.TRUE
     try:
-        found = [formula(world, lowering.value(a, frame), text(a), where(frame, a)) for a in node.args]
+        found = [formula(world, ev.value(a, frame), text(a), where(frame, a)) for a in node.args]
     finally:
         world.path = outer
     if function is always:
@@ -141,14 +139,14 @@ def together(parts: Sequence[tuple[Expr, Formula]], loc: Loc, *, every: bool) ->
     return AndF(tuple(found)) if every else OrF(tuple(found))
 
 
-def _refuse_values_of_now(lowering: Expressions, argument: ast.expr, frame: Frame) -> None:
+def _refuse_values_of_now(ev: Evaluator, argument: ast.expr, frame: Frame) -> None:
     for node in ast.walk(argument):
         if not isinstance(node, ast.Name):
             continue
         scope: Frame | None = frame
         while scope is not None and node.id not in scope.locals:
             scope = scope.parent
-        if scope is not None and _of_now(lowering, scope.locals[node.id]):
+        if scope is not None and _of_now(ev, scope.locals[node.id]):
             raise ModelError(
                 f"{node.id!r} was read in another state than the one that is meant here",
                 loc=where(frame, node),
@@ -156,15 +154,15 @@ def _refuse_values_of_now(lowering: Expressions, argument: ast.expr, frame: Fram
             )
 
 
-def _of_now(lowering: Expressions, value: Term) -> bool:
+def _of_now(ev: Evaluator, value: Term) -> bool:
     if isinstance(value, (StateRef, *FORMULAS)):
         return False
     if isinstance(value, Closure):
-        return any(_of_now(lowering, default) for _, default in value.defaults)
+        return any(_of_now(ev, default) for _, default in value.defaults)
     if isinstance(value, Cell):
-        content = lowering.world.content(value)
+        content = ev.world.content(value)
         held = content if isinstance(content, tuple) else tuple(content.values())
-        return any(_of_now(lowering, part) for part in held)
+        return any(_of_now(ev, part) for part in held)
     if isinstance(value, tuple):
-        return any(_of_now(lowering, part) for part in value)
+        return any(_of_now(ev, part) for part in value)
     return symbolic(value)

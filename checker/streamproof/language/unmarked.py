@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from streamproof.language.class_body import tree_of
-from streamproof.language.model import RESERVED, Model, Spec, marked
+from streamproof.language.model import RESERVED, Model, marked
 from streamproof.language.primitives import MARK
 from streamproof.language.sources import code_of, codes, parameters, place
+from streamproof.language.spec import Spec
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Var, variables
 from streamproof.system.formula import atoms

@@ -36,7 +36,7 @@ from streamproof.system.sorts import (
 )
 
 
-class Place(Protocol):
+class ValuePlace(Protocol):
     """What holds a value."""
 
     def get(self) -> Value:
@@ -45,14 +45,14 @@ class Place(Protocol):
     def put(self, value: Value) -> None:
         """Changes it."""
 
-    def part(self, at: Any) -> Place:
+    def part(self, at: Any) -> ValuePlace:
         """What holds the element there now."""
 
     def replace(self, at: Any, value: Value) -> None:
         """Puts another element there."""
 
 
-class Fixed:
+class FixedValue:
     """A value that lies nowhere: the element of a queue, the result of an operator, any part of a read-only state."""
 
     def __init__(self, value: Any, why: str = "this is only a value here, not a place of the state") -> None:
@@ -66,9 +66,9 @@ class Fixed:
         """Refused."""
         raise ModelError(self._why, loc=Spot().loc, remedy="assign to the place in the state that holds it")
 
-    def part(self, at: Any) -> Fixed:
+    def part(self, at: Any) -> FixedValue:
         """An element."""
-        return Fixed(self._value[at], self._why)
+        return FixedValue(self._value[at], self._why)
 
     def replace(self, at: Any, value: Value) -> None:
         """Refused."""
@@ -114,9 +114,9 @@ class View:
 
     __slots__ = ("_place", "_sort")
     _sort: Any
-    _place: Place
+    _place: ValuePlace
 
-    def __init__(self, sort: Sort, place: Place) -> None:
+    def __init__(self, sort: Sort, place: ValuePlace) -> None:
         object.__setattr__(self, "_sort", sort)
         object.__setattr__(self, "_place", place)
 
@@ -140,14 +140,14 @@ class View:
         return show(self._sort, self._place.get())
 
 
-def look(sort: Sort, place: Place) -> Any:
+def look(sort: Sort, place: ValuePlace) -> Any:
     """What a rule gets to see of a value of `sort` at `place`."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             return place.get()
         case OptionSort(element):
             value = place.get()
-            return None if value is None else look(element, Fixed(value))
+            return None if value is None else look(element, FixedValue(value))
         case RecordSort():
             return RecordView(sort, place)
         case ArraySort():
@@ -289,7 +289,7 @@ class QueueView(View):
             queue = (spot.owner(), show(self._sort, whole))
             operands = (queue,) if message.startswith("head") else (("position", str(index)), queue)
             raise fail(f"{message} {spot.owner()}", spot, *operands)
-        return look(self._sort.element, Fixed(whole[index]))
+        return look(self._sort.element, FixedValue(whole[index]))
 
     def push(self, given: Any) -> None:
         """Puts a value at the end."""
@@ -325,7 +325,7 @@ class QueueView(View):
         return len(self._place.get())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([look(self._sort.element, Fixed(v)) for v in self._place.get()])
+        return iter([look(self._sort.element, FixedValue(v)) for v in self._place.get()])
 
     def __reversed__(self) -> Iterator[Any]:
         return iter(list(self)[::-1])
@@ -345,7 +345,7 @@ class SetView(View):
         return frozenset(raw(self._sort, given, spot, spot.operand(first)))
 
     def _made(self, members: Iterable[Value]) -> SetView:
-        return SetView(self._sort, Fixed(frozenset(members)))
+        return SetView(self._sort, FixedValue(frozenset(members)))
 
     def _change(self, members: frozenset[Value]) -> SetView:
         self._place.put(checked(self._sort, self._made(members), Spot()))
@@ -381,7 +381,7 @@ class SetView(View):
 
     def __iter__(self) -> Iterator[Any]:
         element = self._sort.element
-        return iter([look(element, Fixed(v)) for v in ordered(element, self._place.get())])
+        return iter([look(element, FixedValue(v)) for v in ordered(element, self._place.get())])
 
     def __contains__(self, value: object) -> bool:
         return raw(self._sort.element, value, None, "") in self._place.get()

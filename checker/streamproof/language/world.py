@@ -12,7 +12,7 @@ from dataclasses import field
 from functools import lru_cache, partial
 from typing import Any
 
-from streamproof.language.facts import Facts
+from streamproof.language.facts import GuardFacts
 from streamproof.language.lift import merge
 from streamproof.language.terms import Cell, Ref, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
@@ -88,32 +88,6 @@ class _Snapshot:
 
 
 @dataclass(slots=True)
-class Mark:
-    """What there was before a statement of an action's body."""
-
-    before: _Snapshot
-    path: Expr
-    guards: int
-    checks: int
-    picks: int
-    widths: int
-    unrolled: int
-    cells: int
-    bound: int
-    checked: set[Expr]
-
-    @property
-    def locals(self) -> Mapping[str, Term]:
-        """The names of the action that had a value."""
-        return self.before.locals
-
-    @property
-    def heap(self) -> Mapping[int, Content]:
-        """What the local containers held."""
-        return self.before.stores[1]
-
-
-@dataclass(slots=True)
 class PendingCheck:
     """A check and how many guard conjuncts had been written when it was met."""
 
@@ -132,7 +106,7 @@ class Pick:
 
 
 @dataclass(slots=True)
-class Outside:
+class OutsideCalls:
     """What reading a rule had to do with ordinary Python."""
 
     asked: bool = False
@@ -160,40 +134,15 @@ class World:
     """Whether a temporal property is being lowered."""
     free: frozenset[str] = frozenset()
     """The parameters that stand for every number."""
-    outside: Outside = field(default_factory=Outside)
+    outside: OutsideCalls = field(default_factory=OutsideCalls)
     replaced: tuple[Replacement, ...] = ()
     """The containers of the state that were replaced on some way here, in ascending order of generations."""
     assigning: int | None = None
     """The generation before the assignment going on, whose right-hand side stands for the containers that there were."""
     _cells: int = 0
     _bound: int = 0
-    _facts: Facts = field(default_factory=Facts)
+    _facts: GuardFacts = field(default_factory=GuardFacts)
     _checked: set[Expr] = field(default_factory=set)
-
-    # --- several ways
-
-    def mark(self, frame: Frame) -> Mark:
-        """What there is now, to come back to."""
-        return Mark(
-            self._snapshot(frame),
-            self.path,
-            len(self.guards),
-            len(self.checks),
-            len(self.picks),
-            len(self.widths),
-            self.unrolled,
-            self._cells,
-            self._bound,
-            set(self._checked),
-        )
-
-    def back(self, frame: Frame, mark: Mark) -> None:
-        """Goes back to what there was."""
-        self._restore(frame, mark.before)
-        self.path, self.unrolled, self._cells, self._bound = mark.path, mark.unrolled, mark.cells, mark.bound
-        del self.guards[mark.guards :], self.checks[mark.checks :], self.picks[mark.picks :], self.widths[mark.widths :]
-        self._checked = set(mark.checked)
-        self._facts = Facts()
 
     # --- containers of the state
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamproof import __version__
 from streamproof.language.comparison import Cell, Claim, Column, Comparison, Judgement, Table, Undecided
-from streamproof.language.model import Spec
+from streamproof.language.spec import Spec
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 from streamproof.traces.lines import BLANK, Line, Span, Style, line

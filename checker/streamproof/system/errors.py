@@ -9,6 +9,7 @@ import os
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
+from typing import NoReturn
 
 from streamproof.system.records import dataclass
 
@@ -124,6 +125,17 @@ class OutOfTime(StreamproofError):
     """A limit on time was met before anything was decided."""
 
     exit_code = Exit.INCONCLUSIVE
+
+
+class Rejected(StreamproofError):
+    """A certificate that does not show what it claims."""
+
+    exit_code = Exit.REJECTED
+
+
+def reject(why: str) -> NoReturn:
+    """Raise `Rejected`."""
+    raise Rejected(f"the certificate is rejected: {why}")
 
 
 LONGEST_TEXT = 2000

@@ -14,12 +14,12 @@ from streamproof.certify.obligations import SAFE, Claim, Obligation
 from streamproof.certify.proofs_any import contents_any
 from streamproof.certify.smt_conditions import Conditions
 from streamproof.certify.solvers import Answers
-from streamproof.certify.verifier import Rejected
 from streamproof.certify.verifier_any import Disagreement
 from streamproof.explicit import explore
 from streamproof.symbolic.parametric import prove_any
 from streamproof.system import Verdict
 from streamproof.system import build as b
+from streamproof.system.errors import Rejected
 
 PROVED = [
     ("OnlySmall", None, False),

@@ -14,11 +14,11 @@ import pytest
 from streamproof.certify import obligations, verifier_any
 from streamproof.certify.formulas import condition_data
 from streamproof.certify.obligations import SAFE, claim_of
-from streamproof.certify.verifier import Rejected, parse
+from streamproof.certify.verifier import parse
 from streamproof.certify.verifier_any import verify_any
 from streamproof.certify.writing import packed
 from streamproof.cli.app import run
-from streamproof.system.errors import StreamproofError
+from streamproof.system.errors import Rejected, StreamproofError
 from streamproof.system.unbounded import Parametric
 
 pytestmark = pytest.mark.usefixtures("here")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamproof.interrupts import limited, requested
-from streamproof.language.compile import TERMINATION
+from streamproof.language.reader import TERMINATION
 from streamproof.registry import Target, find, stated_by
 from streamproof.system.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint

@@ -1,0 +1,196 @@
+"""Running a model's own functions on concrete states, as ordinary Python that a debugger steps through.
+
+Lowering and this share no code that decides what a rule does: tests compare them on every bundled model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any
+
+from streamproof.language.coerce import coerce
+from streamproof.language.declare import State
+from streamproof.language.faithful import as_member, members
+from streamproof.language.model import Model, marked
+from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
+from streamproof.language.reader import reached
+from streamproof.language.sources import place
+from streamproof.language.spots import RUNNING, Spot, translated
+from streamproof.language.terms import describe
+from streamproof.language.views import Box, FixedValue, checked, look
+from streamproof.system.errors import ModelError, StreamproofError, UsageError
+from streamproof.system.expr import Expr
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, System
+from streamproof.system.model import State as Values
+from streamproof.system.nearest import nearest
+from streamproof.system.sorts import Sort
+
+READ_ONLY = "a property cannot change the state"
+
+
+class StateView:
+    """The state as a rule sees it: its variables are attributes."""
+
+    __slots__ = ("_sorts", "_values")
+    _sorts: Mapping[str, Sort]
+    _values: Box | FixedValue
+
+    def __init__(self, sorts: Mapping[str, Sort], state: Values, writable: bool) -> None:
+        values = dict(zip(sorts, state, strict=True))
+        object.__setattr__(self, "_sorts", sorts)
+        object.__setattr__(self, "_values", Box(values) if writable else FixedValue(values, READ_ONLY))
+
+    def _sort(self, name: str) -> Sort:
+        if name not in self._sorts:
+            near = nearest(name, self._sorts)
+            remedy = f"did you mean {near[0]!r}?" if near else f"the state has {', '.join(self._sorts)}"
+            raise ModelError(f"no state variable {name!r}", loc=Spot().loc, remedy=remedy)
+        return self._sorts[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return look(self._sort(name), self._values.part(name))
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        self._values.replace(name, checked(self._sort(name), given, Spot()))
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._sorts)
+
+
+class NativeMachine:
+    """A model without parts whose rules and properties run as the Python functions they are."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        declared = model.state()
+        if not isinstance(declared, State):
+            raise ModelError(f"state() returned {describe(declared)}", loc=place(type(model).state))
+        self._declared = dict(declared.items())
+        self._sorts = {n: d.sort for n, d in self._declared.items()}
+        self._found = marked(type(model))
+        self._reached: dict[Any, Mapping[Instance, tuple[tuple[Expr, bool], ...]]] = {}
+
+    def values(self, state: Values | Mapping[str, Any]) -> Values:
+        """A state as a tuple. Raises `UsageError` or `ModelError` where a mapping is no state of the model."""
+        if not isinstance(state, Mapping):
+            return state
+        for name in {*state} ^ {*self._sorts}:
+            raise UsageError(f"{name!r} is {'missing' if name in self._sorts else 'no variable'}")
+        return tuple(coerce(sort, state[n], None) for n, sort in self._sorts.items())
+
+    def initial(self, most: int | None = None) -> Iterator[Values]:
+        """The initial states; those among the first `most` combinations of first values."""
+        predicates = [f for mark, f in self._found.values() if isinstance(mark, InitiallyMark)]
+        for state in islice(product(*(d.first for d in self._declared.values())), most):
+            if all(self._call(p, p.__name__, [state], ()) for p in predicates):
+                yield state
+
+    def step(
+        self,
+        state: Values | Mapping[str, Any],
+        action: str,
+        /,
+        *args: Any,
+        picks: Sequence[Any] = (),
+        **named: Any,
+    ) -> Values | None:
+        """The state after an action, or None where it is not enabled; `picks` answer its `choose` calls in order.
+
+        Raises `EvaluationError` where the checker would report one, `NoPick` when a choice has no pick.
+        """
+        mark, function = self._found.get(action, (None, None))
+        if not isinstance(mark, ActionMark) or function is None:
+            actions = [n for n, (m, _) in self._found.items() if isinstance(m, ActionMark)]
+            raise UsageError(f"no action {action!r}", remedy=f"the actions are {', '.join(actions)}")
+        names = [n for n, _ in mark.domains]
+        given = [*zip(names, args, strict=False), *named.items()]
+        view = StateView(self._sorts, self.values(state), writable=True)
+        shown = f"{action}({', '.join(f'{n}={v}' for n, v in given)})"
+        try:
+            self._run(function, shown, [view, *args], named, picks)
+        except Disabled:
+            return None
+        return tuple(view._values.get().values())
+
+    def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
+        """The picks of an instance that its action comes to in `state`, as `step` wants them.
+
+        None where one that it does not come to is not the first of its domain: there the instance is not enabled,
+        another one stands for it.
+        """
+        if not instance.picks:
+            return []
+        key = (instance.action, instance.args)
+        if key not in self._reached:
+            self._reached[key] = reached(self.model, *key)
+        interpreter, picks = Interpreter(system), []
+        for (_, value), (condition, first) in zip(instance.picks, self._reached[key][instance], strict=True):
+            if interpreter.value(condition, state):
+                picks.append(value)
+            elif not first:
+                return None
+        return picks
+
+    def take(self, state: Values, instance: Instance, system: System) -> Values | None:
+        """The state after a step of a trace, or None where it is not enabled."""
+        picks = self.picks(state, instance, system)
+        if picks is None:
+            return None
+        view = StateView(self._sorts, state, writable=True)
+        _, function = self._found[instance.action]
+        try:
+            self._run(function, instance.label, [view, *(v for _, v in instance.args)], {}, picks)
+        except Disabled:
+            return None
+        return tuple(view._values.get().values())
+
+    def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
+        """Whether a property is true of a state, or of the step from it to `after`."""
+        function = self._found[prop][1] if isinstance(prop, str) else prop
+        states = [state] if after is None else [state, after]
+        return bool(self._call(function, f"property {function.__name__}", states, ()))
+
+    def _call(self, function: Callable[..., Any], label: str, states: Sequence[Values], picks: Sequence[Any]) -> Any:
+        views = [StateView(self._sorts, self.values(s), writable=False) for s in states]
+        return self._run(function, label, views, {}, picks)
+
+    def _run(
+        self,
+        function: Callable[..., Any],
+        label: str,
+        args: list[Any],
+        named: dict[str, Any],
+        picks: Sequence[Any] | Picks,
+        model: Model | None = None,
+    ) -> Any:
+        """The result of a function of `model`; picks that are handed on by the caller may be left over."""
+        answers = picks if isinstance(picks, Picks) else Picks(tuple(picks))
+        owner = self.model if model is None else model
+        mark = marked(type(owner)).get(function.__name__, (None, None))[0] if len(args) > 1 or named else None
+        if isinstance(mark, ActionMark) and (table := members(owner, mark.domains)):
+            names = [n for n, _ in mark.domains]
+            args = [*args[:1], *(as_member(table, n, v) for n, v in zip([*names, *args], args[1:], strict=False))]
+            named = {n: as_member(table, n, v) for n, v in named.items()}
+        running = RUNNING.set(label)
+        token = PICKS.set(answers)
+        try:
+            result = function(owner, *args, **named)
+        except (Disabled, StreamproofError):
+            raise
+        except Exception as error:
+            mistake = translated(error)
+            if mistake is None:
+                raise
+            raise mistake from error
+        finally:
+            PICKS.reset(token)
+            RUNNING.reset(running)
+        if answers is not picks and answers.used < len(answers.given):
+            raise UsageError(
+                f"{len(answers.given)} picks were given, {answers.used} used", remedy="leave the others out"
+            )
+        return result

@@ -1,0 +1,516 @@
+"""Reads one machine: every action is lowered once per combination of its parameters and choices, then its properties."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import math
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice, product
+from typing import Any, TypeAlias
+
+from streamproof.language.amounts import Amount, Indices, between, sort_of, term_of
+from streamproof.language.class_body import check_module
+from streamproof.language.declare import Decl, State
+from streamproof.language.elements import in_order, refuse_iterator
+from streamproof.language.faithful import as_member, members, plain_inside
+from streamproof.language.frames import ordinary
+from streamproof.language.guarded import called, read
+from streamproof.language.lowering import Lowering
+from streamproof.language.model import RESERVED, Model, class_place, marked
+from streamproof.language.primitives import (
+    MARK,
+    ActionMark,
+    InitiallyMark,
+    PropertyMark,
+    RefinementMark,
+    TerminalMark,
+)
+from streamproof.language.refinement import promised, refined
+from streamproof.language.scopes import Names
+from streamproof.language.sources import decoration, parameters, place
+from streamproof.language.terms import StateRef, describe
+from streamproof.language.unchanged import Unchanged
+from streamproof.language.world import OutsideCalls, Pick, World
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Expr
+from streamproof.system.model import Action, Check, Conjunct, Instance, Kind, Property, System, Variable
+from streamproof.system.records import dataclass
+from streamproof.system.sorts import Sort, cardinality_up_to, values
+
+INSTANCE_LIMIT = 200_000
+COMBINATIONS = 10 * INSTANCE_LIMIT
+"""Combinations of an action's arguments, most of which its conditions may rule out."""
+READ_AGAIN = 8
+"""Ways through an action's choices that are read twice, to see that the rule is the same each time, where it asks
+ordinary Python for something."""
+DEADLOCK = "deadlock"
+TERMINATION = "termination"
+DECLARED_AGAIN = 1_000
+"""First values of all variables up to which `state()` is called twice, to see that it declares the same each time."""
+_READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
+"""Types of domains that give the same values at each reading."""
+STACK = 8_000
+"""Frames that lowering may use: calls of the model nest, and each takes some of ours."""
+
+Compile: TypeAlias = Callable[[Model], System]
+"""Gives the system, without properties, of a model that another one refines."""
+
+
+def reached(
+    model: Model, action: str, args: tuple[tuple[str, Any], ...], within: Within | None = None
+) -> Mapping[Instance, tuple[tuple[Expr, bool], ...]]:
+    """For each instance of an action with these arguments, and each of its picks, the condition under which the action
+    comes to that choice, and whether the pick stands for all where it does not."""
+    with deep():
+        mark, function = marked(type(model))[action]
+        assert isinstance(function, types.FunctionType)
+        table = members(model, mark.domains)
+        args = tuple((n, as_member(table, n, v)) for n, v in args)
+        return {
+            instance: tuple((p.reached, p.first) for p in picks)
+            for instance, picks in Reader(model, within=within).instances(action, function, args)
+        }
+
+
+@contextmanager
+def deep() -> Iterator[None]:
+    """A deeper stack while lowering; a rule that exceeds it is refused."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, STACK))
+    try:
+        yield
+    except RecursionError:
+        raise ModelError(
+            "the model nests too deeply to be lowered", remedy="shorten the recursion or the expression"
+        ) from None
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc | None]:
+    """What ``state()`` declares, and where; `free`: some parameters stand for every number. Raises `ModelError`."""
+    home = place(type(model).state)
+    if not inspect.signature(type(model).state).parameters:
+        raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
+    found = ordinary(partial(called, model.state) if free else model.state, "state()", home)
+    if not isinstance(found, State):
+        raise ModelError(
+            f"state() of {type(model).__name__} returned {describe(found)}",
+            loc=home,
+            remedy="end it with: return State(name=sort, ...)",
+        )
+    declarations = dict(found.items())
+    if not declarations:
+        raise ModelError("the state has no variables", loc=found.loc, remedy="declare at least one in State(...)")
+    if not free and sum(len(d.first) for d in declarations.values()) <= DECLARED_AGAIN:
+        again = ordinary(model.state, "state()", home)
+        if not isinstance(again, State) or dict(again.items()) != declarations:
+            raise ModelError(
+                f"state() of {type(model).__name__} declares something else each time it is called",
+                loc=home,
+                remedy="compute what it uses in setup(), and keep lists: an iterator is empty after its first use",
+            )
+    return declarations, found.loc
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Within:
+    """The place of a machine in a composition: what its variables and actions are called, and what it sees of others."""
+
+    declared: Mapping[str, Decl]
+    """Every variable that its rules can name, by its name in the system."""
+    loc: Loc | None
+    names: Names
+    called: Callable[[str], str]
+    """The name in the system of one of its actions."""
+    taken: tuple[tuple[str, str, Loc | None], ...] = ()
+    """Names that it has for its own variables, parts and the like, each with what it is, and where."""
+    composite: bool = False
+
+
+class Reader:
+    """Reads one machine: its rules, by themselves or as part of a composition, and its properties."""
+
+    def __init__(
+        self,
+        model: Model,
+        bare: bool = False,
+        free: frozenset[str] | None = None,
+        within: Within | None = None,
+        abstract: Compile | None = None,
+    ) -> None:
+        self.model = model
+        self.abstract = abstract
+        self.free = free or frozenset()
+        self.safety_only = free is not None
+        self.bare = bare
+        self.within = within
+        if within is None:
+            self.declarations, self.place = declared(model, free=bool(self.free))
+        else:
+            self.declarations, self.place = dict(within.declared), within.loc
+        self.names = None if within is None else within.names
+        self.called = within.called if within is not None else str
+        self.sorts: dict[str, Sort] = {n: d.sort for n, d in self.declarations.items()}
+        self.end_checks: list[Check] = []
+        self.outside = OutsideCalls()
+
+    def run(self, extra: tuple[Callable[..., Any], ...], termination: bool) -> System:
+        """The system of the machine; `extra` are properties stated outside the model. Raises `ModelError`."""
+        found = marked(type(self.model))
+        check_module(f for f in extra if isinstance(f, types.FunctionType))
+        self._refuse_clashes(found, extra)
+        above = f"{self.names.path}." if self.names is not None else ""
+        parts = [] if self.names is None else [(p.path.removeprefix(above), p.model) for p in self.names.parts()]
+        unchanged = Unchanged(self.model, [*(f for _, f in found.values()), *extra], parts)
+        actions: list[Action] = []
+        props: list[Property] = []
+        lemmas: list[Property] = []
+        initially: Expr = b.TRUE
+        refinements: list[tuple[str, RefinementMark, types.FunctionType, int]] = []
+        ends: list[Expr] = []
+        for name, (mark, function) in found.items():
+            if not isinstance(function, types.FunctionType):
+                raise ModelError(
+                    f"{name} is marked, but is no plain method",
+                    loc=place(getattr(function, "__func__", function)) or self.place,
+                    remedy=f"write def {name}(self, s, ...) without @staticmethod, @classmethod or @property",
+                )
+            match mark:
+                case ActionMark():
+                    actions.append(self._action(name, mark, function, unchanged))
+                case PropertyMark() if not self.bare and self._wanted(mark):
+                    (lemmas if mark.lemma else props).append(self._property(name, mark, function))
+                case RefinementMark() if not self.bare and not self.safety_only:
+                    refinements.append((name, mark, function, len(props)))
+                case TerminalMark():
+                    cond, _, checks = self._predicate(function, 1)
+                    ends.append(cond)
+                    self.end_checks += checks
+                case InitiallyMark():
+                    initially = b.and_((initially, self._initially(function)))
+            self._expect(unchanged, function)
+        if not actions and not (self.within is not None and self.within.composite):
+            raise ModelError(
+                f"{type(self.model).__name__} has no actions",
+                loc=class_place(type(self.model)),
+                remedy="mark at least one method with @action",
+            )
+        for function in extra:
+            mark = getattr(function, MARK, None)
+            if isinstance(mark, RefinementMark) and isinstance(function, types.FunctionType):
+                refinements.append((function.__name__, mark, function, len(props)))
+                continue
+            if not isinstance(mark, PropertyMark):
+                raise ModelError(
+                    f"{function.__name__} is not marked as a property",
+                    loc=place(function),
+                    remedy="decorate it with @invariant, @step, @reachable, @temporal, @lemma or @refines(...)",
+                )
+            if self._wanted(mark):
+                (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
+                self._expect(unchanged, function)
+        for name, mark, function, at in reversed(refinements):
+            assert self.abstract is not None, "a bare model claims no refinement"
+            props[at:at] = refined(
+                self.abstract, self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
+            )
+            unchanged.check(function)
+        if self.model.check_deadlock and not self.bare:
+            doc = "Every reachable state has a successor or is terminal."
+            props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
+        if termination:
+            props.append(Property(TERMINATION, Kind.TERMINATION, b.TRUE, doc="Every behaviour is finite."))
+        return System(
+            name=type(self.model).title(),
+            variables=self._variables(),
+            actions=tuple(actions),
+            properties=tuple(props),
+            initially=initially,
+            terminal=b.or_(ends) if ends else None,
+            parameters=self.model.settings(),
+            variant=type(self.model).variant,
+            lemmas=tuple(lemmas),
+        )
+
+    def _variables(self) -> tuple[Variable, ...]:
+        return tuple(Variable(n, d.sort, d.first, d.loc) for n, d in self.declarations.items())
+
+    def _wanted(self, mark: PropertyMark) -> bool:
+        """Whether a property is to be read; what is said of whole behaviours is not said of every size."""
+        return not (self.safety_only and mark.kind is Kind.TEMPORAL)
+
+    def _refuse_clashes(self, found: dict[str, Any], extra: tuple[Callable[..., Any], ...]) -> None:
+        parameters = type(self.model).parameters()
+        seen: dict[str, str] = dict.fromkeys(parameters, "a parameter")
+        entries = [(n, "a state variable", self.place) for n in self.sorts if self.within is None]
+        if self.within is not None:
+            entries = list(self.within.taken)
+        kinds = {ActionMark: "an action", PropertyMark: "a property", RefinementMark: "a property"}
+        entries += [(n, kinds.get(type(m), "a predicate"), place(f)) for n, (m, f) in found.items()]
+        entries += [(f.__name__, "a property", place(f)) for f in extra]
+        marks = [(n, m, f) for n, (m, f) in found.items()] + [(f.__name__, getattr(f, MARK, None), f) for f in extra]
+        for n, m, f in marks:
+            if not n.isidentifier():  # proofs have claims of their own, whose names are other texts
+                raise ModelError(
+                    f"{n!r} is not an identifier", loc=place(f), remedy="name it as Python names a function"
+                )
+            if isinstance(m, RefinementMark):
+                entries += [
+                    (p.name, f"a property of the refinement {n}", place(f)) for p in promised(n, m) if p.name != n
+                ]
+        for name, kind, loc in entries:
+            if name in (DEADLOCK, TERMINATION):
+                raise ModelError(f"{name!r} is the name of a built-in property", loc=loc, remedy="choose another name")
+            if name in RESERVED and kind != "a state variable":
+                raise ModelError(f"{name!r} is part of every model", loc=loc, remedy="choose another name")
+            if name in seen:
+                raise ModelError(f"{name!r} names {seen[name]} and {kind}", loc=loc, remedy="rename one of them")
+            seen[name] = kind
+
+    def _expect(self, unchanged: Unchanged, function: Callable[..., Any]) -> None:
+        """Raises `ModelError` if ordinary Python that was run since the last time changed something."""
+        if self.outside.asked:
+            unchanged.check(function)
+            self.outside.asked = False
+
+    # --- actions
+
+    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action:
+        names = list(parameters(function))[1:]
+        if not names:
+            raise ModelError(
+                f"action {name} takes no state", loc=place(function), remedy=f"write def {name}(self, s, ...)"
+            )
+        if function.__code__.co_kwonlyargcount:
+            raise ModelError(
+                f"action {name} has parameters behind a *",
+                loc=place(function),
+                remedy=f"write def {name}(self, s, ...)",
+            )
+        given, declared = names[1:], dict(mark.domains)
+        for p in given:
+            if p not in declared:
+                raise ModelError(
+                    f"parameter {p!r} of action {name} has no domain",
+                    loc=decoration(function),
+                    remedy=f"give it in the decorator: @action({p}=range(2))",
+                )
+        for p in declared:
+            if p not in given:
+                raise ModelError(
+                    f"@action of {name} gives a domain for {p!r}, which is no parameter",
+                    loc=decoration(function),
+                    remedy=f"write def {name}(self, s, {', '.join(declared)})",
+                )
+        domains = [self._domain(name, p, declared[p], function) for p in given]
+        instances: list[Instance] = []
+        if math.prod(map(len, domains)) > COMBINATIONS:
+            raise _too_many(name, f"{COMBINATIONS:,} combinations of values", function)
+        for at, chosen in enumerate(product(*domains)):
+            args = tuple(zip(given, chosen, strict=True))
+            outside = self.outside if at else OutsideCalls()
+            made = [i for i, _ in self.instances(name, function, args, outside=outside)]
+            if at == 0 and outside.asked:
+                unchanged.check(function)
+                self.outside.asked = True
+            if at == 0 and outside.asked and made[:READ_AGAIN] != self._again(name, function, args):
+                raise ModelError(
+                    f"action {name} is not deterministic: two evaluations gave different rules",
+                    loc=place(function),
+                    remedy="nondeterminism comes from choose(...), not from random numbers or the clock",
+                )
+            instances.extend(made)
+            if len(instances) > INSTANCE_LIMIT:
+                raise _too_many(name, f"{INSTANCE_LIMIT:,} instances", function)
+        doc = inspect.getdoc(function) or ""
+        return Action(self.called(name), tuple(given), mark.fairness, tuple(instances), place(function), doc)
+
+    def _again(self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]) -> list[Instance]:
+        """The first instances of an action, read once more."""
+        return [i for i, _ in islice(self.instances(name, function, args), READ_AGAIN)]
+
+    def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
+        loc, what = decoration(function), f"the domain of {action}({parameter})"
+        if isinstance(given, str):
+            try:
+                given = read(self.model, given) if self.free else getattr(self.model, given)
+            except AttributeError:
+                raise ModelError(
+                    f"{what}, {given!r}, is no attribute of the model",
+                    loc=loc,
+                    remedy="name a parameter or something set in setup(), or give a list",
+                ) from None
+        if isinstance(given, types.FunctionType | types.MethodType):
+            self.outside.asked = True
+            run = partial(called, given) if self.free else given
+            given = ordinary(partial(run, self.model), what, loc)
+        refuse_iterator(given, loc, what)
+        if type(given) is Amount:
+            given = between([term_of(given)], loc)
+        if type(given) is Indices:
+            return [b.var(f"{self.called(action)}.{parameter}", sort_of(given), loc)]
+        if isinstance(given, int) and not isinstance(given, bool):
+            given = range(given)
+        if isinstance(given, Decl):
+            few = cardinality_up_to(given.sort, INSTANCE_LIMIT) <= INSTANCE_LIMIT
+            given = tuple(values(given.sort)) if few else range(INSTANCE_LIMIT + 1)
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            raise ModelError(f"{what} is {describe(given)}", loc=loc, remedy="use an int, a range, or a list")
+        domain = _elements(given)
+        if type(given) not in _READ_ALIKE and domain != _elements(given):
+            raise ModelError(
+                f"{what} has other values each time it is read", loc=loc, remedy="keep a list or tuple: list(...)"
+            )
+        if len(domain) > INSTANCE_LIMIT:
+            raise ModelError(
+                f"{what} has more than {INSTANCE_LIMIT:,} values", loc=loc, remedy="a smaller domain, as range(3)"
+            )
+        for v in domain:
+            try:
+                hash(v)
+            except TypeError:
+                raise ModelError(
+                    f"{what} holds {describe(v)}, which is not hashable", loc=loc, remedy="use tuples instead of lists"
+                ) from None
+        return domain
+
+    def instances(
+        self,
+        name: str,
+        function: types.FunctionType,
+        args: tuple[tuple[str, Any], ...],
+        *,
+        outside: OutsideCalls | None = None,
+    ) -> Iterator[tuple[Instance, list[Pick]]]:
+        """One instance for each combination of what the action's ``choose(...)`` calls take, with these choices.
+
+        `outside` is told what reading them had to do with ordinary Python."""
+        noted = outside or self.outside
+        name = self.called(name)
+        label = f"{name}({', '.join(f'{n}={plain_inside(v)}' for n, v in args)})"
+        given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
+        script: tuple[int, ...] | None = ()
+        while script is not None:
+            world = World(self.sorts, self._state(), label, script, free=self.free, outside=noted)
+            Lowering(world).action(function, given)
+            instance = self._instance(name, args, world)
+            if instance is not None:
+                yield instance, list(world.picks)
+            script = _next(world)
+
+    def _state(self) -> dict[str, Expr]:
+        return {n: b.var(n, s) for n, s in self.sorts.items()}
+
+    def _instance(self, name: str, args: tuple[tuple[str, Any], ...], world: World) -> Instance | None:
+        updates = tuple((n, t) for n, t in world.state.items() if t is not b.var(n, self.sorts[n]))
+        total = len(world.guards)
+        early = tuple(p.check for p in world.checks if p.after_guards < total)
+        late = tuple(p.check for p in world.checks if p.after_guards >= total)
+        if any(g.expr is b.FALSE for g in world.guards) and not early:
+            return None  # never enabled with these arguments: nothing to explore
+        picks = tuple((p.name, plain_inside(p.value)) for p in world.picks)
+        args = tuple((n, plain_inside(v)) for n, v in args)
+        return Instance(name, args, picks, tuple(world.guards), updates, early, late)
+
+    # --- properties
+
+    def _temporal(self, name: str, function: Callable[..., Any]) -> Property:
+        got = parameters(function)
+        if len(got) != 2:
+            raise ModelError(
+                f"{name}({', '.join(got)}) is said of behaviours",
+                loc=place(function),
+                remedy=f"write def {name}(self, s): there is no next state in it",
+            )
+        world = World(
+            sorts=self.sorts,
+            state=self._state(),
+            label=f"{name}()",
+            in_action=False,
+            temporal=True,
+            free=self.free,
+            outside=self.outside,
+        )
+        formula = Lowering(world).behaviour(function, [self.model, StateRef(names=self.names)])
+        checks = tuple(p.check for p in world.checks)
+        doc = inspect.getdoc(function) or ""
+        return Property(name, Kind.TEMPORAL, b.TRUE, (), checks, place(function), doc, formula)
+
+    def _predicate(
+        self, function: Callable[..., Any], states: int
+    ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
+        name = function.__name__
+        got = parameters(function)
+        if len(got) != 1 + states:
+            shape = "(self, s)" if states == 1 else "(self, s, t)"
+            kind = "a condition on states" if states == 1 else "a condition on steps"
+            raise ModelError(
+                f"{name}({', '.join(got)}) is {kind}", loc=place(function), remedy=f"write def {name}{shape}"
+            )
+        args: list[Any] = [self.model, StateRef(names=self.names), StateRef(True, self.names)][: 1 + states]
+        outside = OutsideCalls()
+        found = self._condition(function, args, outside)
+        if outside.asked:
+            self.outside.asked = True
+            if self._condition(function, args, outside) != found:
+                raise ModelError(
+                    f"{name} is not deterministic: two evaluations gave different results",
+                    loc=place(function),
+                    remedy="a property says of the same states the same each time",
+                )
+        return found
+
+    def _condition(
+        self, function: Callable[..., Any], args: list[Any], outside: OutsideCalls
+    ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
+        world = World(
+            sorts=self.sorts,
+            state=self._state(),
+            label=f"{function.__name__}()",
+            in_action=False,
+            free=self.free,
+            outside=outside,
+        )
+        expr, parts = Lowering(world).predicate(function, args)
+        return expr, parts, tuple(p.check for p in world.checks)
+
+    def _property(self, name: str, mark: PropertyMark, function: Callable[..., Any]) -> Property:
+        if mark.kind is Kind.TEMPORAL:
+            return self._temporal(name, function)
+        expr, parts, checks = self._predicate(function, 2 if mark.kind is Kind.STEP else 1)
+        return Property(name, mark.kind, expr, parts, checks, place(function), inspect.getdoc(function) or "")
+
+    def _initially(self, function: Callable[..., Any]) -> Expr:
+        expr, _, checks = self._predicate(function, 1)
+        for check in checks:
+            raise ModelError(
+                f"{check.message}, perhaps, in @initially {function.__name__}",
+                loc=check.loc,
+                remedy="test first that the value is there: a condition on first values must be defined for all of them",
+            )
+        return expr
+
+
+def _next(world: World) -> tuple[int, ...] | None:
+    """What the choices take at the next reading: the last one that can take another option does."""
+    script = world.script
+    taken = [script[i] if i < len(script) else 0 for i in range(len(world.widths))]
+    while taken and taken[-1] + 1 >= world.widths[len(taken) - 1]:
+        taken.pop()
+    return (*taken[:-1], taken[-1] + 1) if taken else None
+
+
+def _too_many(action: str, what: str, function: types.FunctionType) -> ModelError:
+    return ModelError(f"action {action} has more than {what}", loc=place(function), remedy="smaller domains")
+
+
+def _elements(domain: Iterable[Any]) -> list[Any]:
+    """The values of a domain, up to one more than it may have."""
+    return in_order(islice(domain, INSTANCE_LIMIT + 1) if not isinstance(domain, set | frozenset) else domain)

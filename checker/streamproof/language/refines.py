@@ -1,0 +1,68 @@
+"""`refines`: what an author writes to claim that a model implements another one."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from streamproof.language.frames import caller
+from streamproof.language.model import Model
+from streamproof.language.primitives import RefinementMark, put_mark
+from streamproof.language.spec import Spec
+from streamproof.system.errors import ModelError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def refines(
+    spec: Any,
+    mapping: Callable[..., Any] | Mapping[str, str] | None = None,
+    /,
+    *,
+    variant: str | None = None,
+    **parameters: Any,
+) -> Any:
+    """Claims that the model refines `spec`, a `Model` class or a `Spec`, seen through a mapping of the states.
+
+    `mapping` is a function ``(self, s)`` that returns a dict with the value of every variable of `spec`, or a dict from
+    variables of `spec` to variables of the model; variables of the same name and sort need not be mentioned. Without it,
+    `refines(...)` is the decorator of such a function. Parameters of `spec`: a value, or the name of an attribute of the
+    model.
+
+    The claim consists of the properties NAME_start (initial states), NAME (steps) and, where `spec` demands fairness,
+    NAME_fairness. Raises `ModelError` for a `spec` that is no model.
+    """
+    loc = caller()
+    if not isinstance(spec, Spec) and not (isinstance(spec, type) and issubclass(spec, Model)):
+        raise ModelError(
+            f"refines({spec!r}) names no model",
+            loc=loc,
+            remedy="give a Model class or a Spec: @refines(TransactionCommit)",
+        )
+    model, given = spec.model if isinstance(spec, Spec) else spec, tuple(parameters.items())
+    if mapping is None:
+
+        def mark(function: F) -> F:
+            return put_mark(function, RefinementMark(model, variant, given, loc=loc))
+
+        return mark
+    if isinstance(mapping, types.FunctionType):
+        return put_mark(mapping, RefinementMark(model, variant, given, loc=loc))
+    if isinstance(mapping, Mapping) and all(isinstance(v, str) for v in mapping.values()):
+        return put_mark(_carrier(), RefinementMark(model, variant, given, tuple(mapping.items()), loc))
+    raise ModelError(
+        f"{mapping!r} is no mapping of states",
+        loc=loc,
+        remedy="write def seen(self, s): return dict(variable=value, ...), or {'variable': 'one of ours'}",
+    )
+
+
+def _carrier() -> types.FunctionType:
+    """A function that only carries a mark: the mapping is in it."""
+
+    def same_names(self: Any, s: Any) -> None:
+        """Refines another model."""
+
+    assert isinstance(same_names, types.FunctionType)
+    return same_names

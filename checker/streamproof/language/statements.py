@@ -1,0 +1,416 @@
+"""Lowering of statements: an action in ordinary Python becomes guards, updates and checks."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from streamproof.language import operators, places
+from streamproof.language.access import assigned_variable
+from streamproof.language.comprehensions import bind, unpacked
+from streamproof.language.conjuncts import conjuncts
+from streamproof.language.effects import mutation
+from streamproof.language.elements import Loop, refuse_used_up, unconditional
+from streamproof.language.evaluator import Evaluator
+from streamproof.language.functions import call, closure, means
+from streamproof.language.literals import dict_key
+from streamproof.language.primitives import require
+from streamproof.language.sources import text
+from streamproof.language.terms import (
+    Cases,
+    Cell,
+    Ref,
+    Several,
+    StateRef,
+    Term,
+    describe,
+    is_expr,
+    known,
+    symbolic,
+)
+from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.sorts import ArraySort, RecordSort, SetSort
+
+REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
+    ast.While: ("'while' may not end", "loop with 'for' over a finite range and test the condition inside"),
+    ast.Try: ("'try' is not part of the language", "nothing raises: test the condition with 'if' or require(...)"),
+    ast.With: ("'with' is not part of the language", "a rule only reads and changes the state"),
+    ast.Raise: ("'raise' is not part of the language", "forbid the state with require(...) or an invariant"),
+    ast.Assert: ("'assert' inside a rule", "state it as an @invariant, or make it a require(...)"),
+    ast.Delete: ("'del' is not part of the language", "set an Option to None, discard from a Set, pop from a Queue"),
+    ast.Global: ("'global' is not part of the language", "everything that changes belongs to the state"),
+    ast.Nonlocal: ("'nonlocal' is not part of the language", "return the value instead"),
+    ast.Import: ("imports belong at the top of the file", "move the import out of the rule"),
+    ast.ImportFrom: ("imports belong at the top of the file", "move the import out of the rule"),
+    ast.ClassDef: ("a class inside a rule", "define it outside"),
+    ast.AsyncFunctionDef: (
+        "'async' is not part of the language",
+        "interleaving is what the checker explores: use actions",
+    ),
+    ast.AsyncFor: ("'async' is not part of the language", "interleaving is what the checker explores: use actions"),
+    ast.AsyncWith: ("'async' is not part of the language", "interleaving is what the checker explores: use actions"),
+    ast.Match: ("'match' is not part of the language", "use if/elif"),
+}
+
+
+def expression_statement(ev: Evaluator, node: ast.Expr, frame: Frame) -> None:
+    """A call for its effect, or a text."""
+    match node.value:
+        case ast.Constant():
+            return
+        case ast.Call() as made:
+            _call_statement(ev, made, frame)
+        case ast.Yield() | ast.YieldFrom() | ast.Await():
+            ev.value(node.value, frame)
+        case _:
+            raise ModelError(
+                f"{text(node)!r} has no effect",
+                loc=where(frame, node),
+                remedy="assign it, or require(...) it" if ev.world.in_action else "return it",
+            )
+
+
+def assignment(ev: Evaluator, node: ast.Assign, frame: Frame) -> None:
+    """``a = b = value``."""
+    term = _assigned(ev, node.value, frame, node.targets[0])
+    with ev.world.assignment():
+        for target in node.targets:
+            _assign(ev, target, term, frame)
+
+
+def annotated_assignment(ev: Evaluator, node: ast.AnnAssign, frame: Frame) -> None:
+    """``a: int = value``; without a value it says nothing."""
+    if node.value is not None:
+        _assign(ev, node.target, _assigned(ev, node.value, frame, node.target), frame)
+
+
+def return_statement(ev: Evaluator, node: ast.Return, frame: Frame) -> None:
+    """``return value``."""
+    frame.result = _kept(ev.value(node.value, frame), frame, node.value) if node.value else None
+    frame.returned = b.TRUE
+
+
+def break_statement(ev: Evaluator, node: ast.Break, frame: Frame) -> None:
+    """``break``."""
+    frame.broke = b.TRUE
+
+
+def continue_statement(ev: Evaluator, node: ast.Continue, frame: Frame) -> None:
+    """``continue``."""
+    frame.continued = b.TRUE
+
+
+def pass_statement(ev: Evaluator, node: ast.Pass, frame: Frame) -> None:
+    """``pass``."""
+
+
+def function_definition(ev: Evaluator, node: ast.FunctionDef, frame: Frame) -> None:
+    """A function made inside a rule."""
+    frame.locals[node.name] = closure(ev, node, frame)
+
+
+def refused_statement(ev: Evaluator, node: ast.stmt, frame: Frame) -> None:
+    """Refuses what is not part of the language."""
+    what, remedy = REFUSED.get(
+        type(node), (f"{type(node).__name__} is not part of the language", "use if, for, assignments, calls")
+    )
+    raise ModelError(what, loc=where(frame, node), remedy=remedy)
+
+
+def _call_statement(ev: Evaluator, call: ast.Call, frame: Frame) -> None:
+    if isinstance(call.func, ast.Name | ast.Attribute) and means(ev, call.func, require, frame):
+        loc = where(frame, call)
+        if not ev.world.in_action:
+            raise ModelError("require(...) outside an action", loc=loc, remedy="return a condition")
+        if len(call.args) != 1 or call.keywords:
+            raise ModelError("require takes one condition", loc=loc, remedy="write require(s.credit > 0)")
+        _require(ev, call.args[0], frame)
+        return
+    ev.value(call, frame)
+
+
+def _require(ev: Evaluator, node: ast.expr, frame: Frame) -> None:
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        for part in node.values:
+            _require(ev, part, frame)
+        return
+    dead = False
+    for cond, label, at in conjuncts(ev, node, frame):
+        ev.world.guard(b.implies(ev.world.path, cond), label, where(frame, at))
+        dead = dead or cond is b.FALSE
+    if dead:
+        raise Halt
+
+
+def _assigned(ev: Evaluator, value: ast.expr, frame: Frame, target: ast.expr) -> Term:
+    if isinstance(value, ast.Call):
+        return _kept(call(ev, value, frame, target.id if isinstance(target, ast.Name) else None), frame, value)
+    return _kept(ev.value(value, frame), frame, value)
+
+
+def _assign(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
+    """Assignment to a name, a place of the state, an element of a local list or dict, or a tuple of these."""
+    loc = where(frame, target)
+    match target:
+        case ast.Name(id=name):
+            frame.locals[name] = value
+        case ast.Tuple() | ast.List():
+            for t, v in zip(target.elts, unpacked(ev, target, value, frame), strict=True):
+                _assign(ev, t, v, frame)
+        case ast.Attribute() | ast.Subscript():
+            place = _target(ev, target, frame)
+            if isinstance(place, Ref):
+                places.replace_whole(ev.world, place, value, loc, text(target))
+            else:
+                _put(ev, place[0], place[1], value)
+        case _:
+            raise ModelError(
+                f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place of the state"
+            )
+
+
+def _put(ev: Evaluator, cell: Cell, key: Any, value: Term) -> None:
+    content = ev.world.content(cell)
+    if isinstance(content, tuple):
+        ev.world.put(cell, (*content[:key], value, *content[key:][1:]))
+    else:
+        ev.world.put(cell, {**content, key: value})
+
+
+def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) -> Ref | tuple[Cell, Any]:
+    """Where an assignment goes: a place of the state, or a local container and a key."""
+    owner, loc = ev.value(node.value, frame), where(frame, node)
+    if isinstance(owner, StateRef | Ref) and not ev.world.in_action:
+        raise ModelError("a property cannot change the state", loc=loc, remedy="only actions do; return a condition")
+    if isinstance(node, ast.Attribute):
+        return _field_target(ev, owner, node, frame)
+    if isinstance(node.slice, ast.Slice):
+        raise ModelError("a slice cannot be assigned", loc=loc, remedy="assign element by element")
+    if isinstance(owner, StateRef):
+        raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
+    key = places.plain(ev.world, ev.value(node.slice, frame))
+    if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
+        return places.item(ev.world, owner, key, loc, text(node.slice))
+    if isinstance(owner, Cell):
+        return _cell_target(ev, owner, key, node, frame)
+    if is_expr(owner) or isinstance(owner, Ref):
+        raise ModelError(
+            f"cannot assign into {describe(owner)}",
+            loc=loc,
+            remedy="assign to the variable or field that holds it; only arrays are assigned element by element",
+        )
+    raise ModelError(
+        f"cannot assign into {describe(owner)}",
+        loc=loc,
+        remedy="everything that changes belongs to the state: declare it in state(); a local list starts with []",
+    )
+
+
+def _field_target(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> Ref:
+    loc = where(frame, node)
+    if isinstance(owner, StateRef):
+        if owner.after:
+            raise ModelError("the next state cannot be assigned", loc=loc, remedy="only actions assign, to s")
+        name = assigned_variable(ev, owner, node, frame)
+        return Ref(name, (), ev.world.sorts[name], ev.world.generation)
+    if isinstance(owner, Ref) and isinstance(owner.sort, RecordSort):
+        return places.attribute(ev.world, owner, node.attr, loc)
+    if is_expr(owner):
+        raise ModelError(
+            f"cannot assign to a part of {describe(owner)} that is only a value here",
+            loc=loc,
+            remedy="assign the whole record to the place it lies in",
+        )
+    if isinstance(owner, Cases):
+        raise ModelError(
+            f"cannot assign to {text(node)!r}: which part it is depends on the state",
+            loc=loc,
+            remedy="loop over the parts, and assign under an if",
+        )
+    raise ModelError(
+        f"cannot assign to an attribute of {describe(owner)}",
+        loc=loc,
+        remedy="everything that changes belongs to the state: declare it in state()",
+    )
+
+
+def _cell_target(ev: Evaluator, owner: Cell, key: Term, node: ast.Subscript, frame: Frame) -> tuple[Cell, Any]:
+    is_known, host = known(key)
+    if not is_known:
+        raise ModelError(
+            "a local list or dict is written at a position that depends on the state",
+            loc=where(frame, node),
+            remedy="loop over the positions and write under an if",
+        )
+    content = ev.world.content(owner)
+    if not isinstance(content, tuple):
+        return owner, dict_key(ev, key, node.slice, frame)
+    if not isinstance(host, int):
+        raise ModelError(f"a list has no position {host!r}", loc=where(frame, node), remedy="use an integer")
+    operators.host(ev.world, lambda: content[host], where(frame, node))
+    return owner, host % len(content)
+
+
+def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> None:
+    """``a += b``; a local set or list may have another name, which Python would change with it."""
+    target, op, value = node.target, node.op, node.value
+    loc, texts = where(frame, node), (text(target), text(value))
+    if isinstance(target, ast.Name):
+        now = ev.value(ast.copy_location(ast.Name(target.id, ast.Load()), target), frame)
+        given = ev.value(value, frame)
+        _expect_unshared(ev, now, op, frame, target, loc)
+        if isinstance(now, Cell):
+            if not isinstance(op, ast.Add):
+                raise ModelError("a local list only has +=", loc=loc, remedy="build a new list")
+            ev.world.put(now, (*ev.world.content(now), *unconditional(ev.world, given, loc)))
+        elif isinstance(now, Ref):  # as in Python, the place the name stands for is changed
+            result = operators.binary(ev.world, op, places.read(ev.world, now), given, loc, texts)
+            places.write(ev.world, now, result, loc, text(target))
+        elif isinstance(now, list | dict | set | bytearray):
+            raise mutation(text(node), loc)
+        else:
+            frame.locals[target.id] = operators.binary(ev.world, op, now, given, loc, texts)
+        return
+    if not isinstance(target, ast.Attribute | ast.Subscript):
+        raise ModelError(f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place")
+    place = _target(ev, target, frame)
+    if isinstance(place, Ref):
+        old = places.settle(ev.world, place)
+        given = ev.value(value, frame)
+        result = operators.binary(ev.world, op, places.plain(ev.world, old), given, loc, texts)
+        places.write(ev.world, place, result, loc, text(target))
+        return
+    cell, key = place
+    content = ev.world.content(cell)
+    old = operators.host(ev.world, lambda: content[key], loc)
+    given = ev.value(value, frame)
+    if isinstance(old, Cell):
+        raise ModelError("'+=' on a list inside a list", loc=loc, remedy="use extend(...)")
+    _expect_unshared(ev, old, op, frame, target, loc, (cell, key))
+    _put(ev, cell, key, operators.binary(ev.world, op, old, given, loc, texts))
+
+
+def _expect_unshared(
+    ev: Evaluator,
+    now: Term,
+    op: ast.operator,
+    frame: Frame,
+    target: ast.expr,
+    loc: Loc,
+    at: tuple[Cell, Any] | None = None,
+) -> None:
+    """Raises `ModelError` where an augmented assignment changes an object that has another name as well.
+
+    Python changes a set in place, while lowering gives `target` a new value. `at`: the position of a local list or
+    dict that is assigned, if any.
+    """
+    if isinstance(now, Cases) and _stands_for_a_place(now):
+        raise ModelError(
+            f"which place {text(target)!r} stands for depends on the state",
+            loc=loc,
+            remedy="assign under an 'if', once for each of them",
+        )
+    if not isinstance(op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor) or not _is_set(now):
+        return
+    scope: Frame | None = frame
+    known: list[Term] = list(frame.given)
+    while scope is not None:
+        own = target.id if isinstance(target, ast.Name) and scope is frame else None
+        known += [v for name, v in scope.locals.items() if name != own]
+        scope = scope.parent
+    for number, content in ev.world.heap.items():
+        held = content.items() if isinstance(content, dict) else enumerate(content)
+        known += [v for key, v in held if at is None or (number, key) != (at[0].number, at[1])]
+    if is_expr(now) or any(_holds(v, now) for v in known):
+        raise ModelError(
+            f"{text(target)!r} is changed in place, and the set may have another name",
+            loc=loc,
+            remedy=f"make a new set: {text(target)} = {text(target)} {operators.SYMBOLS[type(op)]} ...",
+        )
+
+
+def if_statement(ev: Evaluator, node: ast.If, frame: Frame) -> None:
+    """``if``, whose branches are both lowered where the condition depends on the state."""
+    value = places.plain(ev.world, ev.value(node.test, frame))
+    if not symbolic(value):
+        ev.block(node.body if value else node.orelse, frame)
+        return
+    ev.world.branch(
+        frame,
+        boolean(value, where(frame, node.test)),
+        lambda: ev.block(node.body, frame),
+        lambda: ev.block(node.orelse, frame),
+        where(frame, node),
+    )
+
+
+def for_statement(ev: Evaluator, node: ast.For, frame: Frame) -> None:
+    """``for``, one round after the other."""
+    loc = where(frame, node)
+    if node.orelse:
+        raise ModelError("'for ... else' is not part of the language", loc=loc, remedy="use a flag")
+    loop = Loop(ev.world, ev.value(node.iter, frame), where(frame, node.iter), in_turn=True)
+    for done, (there, item) in enumerate(loop.items, 1):
+        ev.world.unrolled += 1
+        if ev.world.unrolled > UNROLL_LIMIT:
+            raise ModelError(
+                f"loops unroll to more than {UNROLL_LIMIT:,} iterations", loc=loc, remedy="use smaller ranges"
+            )
+        gone = b.or_((frame.returned, frame.broke))
+        if gone is b.TRUE:
+            break
+
+        def iteration(item: Term = item, done: int = done) -> None:
+            frame.returned = frame.broke = b.FALSE
+            before = loop.begin()
+            bind(ev, node.target, item, frame)
+            ev.block(node.body, frame)
+            loop.end(before, done, b.or_((frame.returned, frame.broke)))
+            frame.continued = b.FALSE
+
+        runs = b.and_((there, b.not_(gone)))
+        if runs is b.TRUE:
+            iteration()
+        else:
+            ev.world.branch(frame, runs, iteration, nothing, loc)
+        loop.check()
+    frame.broke = b.FALSE
+
+
+def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:
+    """A value that is given a name; a generator is refused, since its second use would find it empty."""
+    refuse_used_up(value, where(frame, node))
+    return value
+
+
+def _stands_for_a_place(value: Term) -> bool:
+    """Whether a value is, in some states, a place of the state or a local list or dict."""
+    if isinstance(value, Cases):
+        return _stands_for_a_place(value.then) or _stands_for_a_place(value.other)
+    return isinstance(value, Ref | Cell)
+
+
+def _is_set(value: Term) -> bool:
+    """Whether a value is a set that lies outside the state."""
+    if isinstance(value, Cases):
+        return _is_set(value.then) or _is_set(value.other)
+    if is_expr(value):
+        return isinstance(value.sort, SetSort)
+    return type(value) is frozenset or (isinstance(value, Several) and not value.once)
+
+
+def _holds(value: Term, wanted: Term) -> bool:
+    """Whether a value is `wanted`, the very object, or has it inside."""
+    if value is wanted:
+        return True
+    if isinstance(value, tuple):
+        return any(_holds(v, wanted) for v in value)
+    if isinstance(value, Cases):
+        return _holds(value.then, wanted) or _holds(value.other, wanted)
+    return isinstance(wanted, Cases) and (_holds(value, wanted.then) or _holds(value, wanted.other))
+
+
+def nothing() -> None:
+    """The branch that does nothing."""

@@ -1,0 +1,124 @@
+"""No module of the checker imports itself in a circle, imports for type checkers and inside functions included, and no
+class shares its name with another."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+CHECKER = Path(__file__).resolve().parents[2] / "checker"
+
+CYCLES_LEFT = frozenset({
+    ("conformance.explaining", "conformance.tracker"),
+    ("explicit.compiled.checkpoint", "explicit.compiled.search"),
+    ("explicit.compiled.edges", "explicit.compiled.search"),
+    ("explicit.findings", "explicit.early"),
+    ("explicit.found", "explicit.graph"),
+    ("explicit.found", "explicit.small_graph"),
+    ("explicit.liveness.recurring", "explicit.early"),
+    ("explicit.liveness.recurring", "explicit.findings"),
+    ("explicit.liveness.recurring", "explicit.tiers"),
+    ("explicit.search", "explicit.second_pass"),
+    ("explicit.small_graph", "explicit.search"),
+    ("report.sweep", "report.sweep_samples"),
+})  # fmt: skip
+"""Imports without which there is no circle; to be removed here when they are removed there."""
+
+
+def name_of(file: Path) -> str:
+    """The module that a file is, without the name of the whole package."""
+    parts = file.relative_to(CHECKER / "streamproof").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def trees() -> dict[str, ast.Module]:
+    """The modules of the checker."""
+    return {name_of(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(CHECKER.rglob("*.py"))}
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """The modules of ours that are imported anywhere in a module, and what may be a name in one of them."""
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            root, _, rest = name.partition(".")
+            if root == "streamproof":
+                yield rest
+
+
+def graph(modules: Mapping[str, ast.AST]) -> dict[str, set[str]]:
+    """Which module imports which; an object of a module counts as the module."""
+    found: dict[str, set[str]] = {name: set() for name in modules}
+    for name, tree in modules.items():
+        for target in imported(tree):
+            while target and target not in modules:
+                target = target.rpartition(".")[0]
+            if target and target != name:
+                found[name].add(target)
+    return found
+
+
+def cycle(imports: Mapping[str, set[str]]) -> list[str]:
+    """The modules of some circle of imports; empty if there is none."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
+
+
+def test_there_are_no_import_cycles() -> None:
+    """Imports for type checkers and inside functions count: they too say what cannot be understood alone."""
+    imports = graph(trees())
+    assert sum(map(len, imports.values())) > 1_000, "the imports are not found"
+    kept = {name: {to for to in found if (name, to) not in CYCLES_LEFT} for name, found in imports.items()}
+    assert cycle(kept) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import streamproof.b",
+        "from streamproof.b import thing",
+        "from streamproof import b",
+        "def later():\n    from streamproof.b import thing",
+        "if TYPE_CHECKING:\n    from streamproof.b import thing",
+    ],
+)
+def test_every_kind_of_import_is_found(text: str) -> None:
+    """At the top, inside functions, for type checkers; of a module or of what is in it."""
+    modules = {"a": ast.parse(text), "b": ast.parse("from streamproof.a import thing")}
+    assert sorted(set(cycle(graph(modules)))) == ["a", "b"]
+
+
+NAMES_LEFT = {
+    "Answer", "Answers", "Arena", "Asked", "Attempt", "Block", "Budget", "Case", "Cell", "Choice", "Claim",
+    "Comparison", "Counted", "Coverage", "Cti", "Decided", "Difference", "Disagreement", "Effort", "Entry",
+    "Event", "Evidence", "Facts", "Fair", "Field", "Form", "Found", "Goal", "Grounding", "Induction",
+    "Judgement", "Labels", "Lanes", "Layout", "Limits", "Member", "Move", "Names", "Obligation", "Options",
+    "Order", "Outside", "Part", "Place", "Plan", "Reach", "Reading", "Region", "Report", "Run", "Sample",
+    "Search", "Seconds", "Seen", "Some", "Span", "Step", "Steps", "Table", "Tableau", "Task", "Term", "Terms",
+    "Undecided", "View", "Writer", "_Attempt", "_Comparison", "_Draw", "_Export", "_Finder", "_Judge",
+    "_Reader", "_Reading", "_Round", "_Run", "_Search", "_Shape",
+}  # fmt: skip
+"""Names that several classes have; to be removed here when they are renamed there."""
+
+
+def test_class_names_are_unique() -> None:
+    """Whoever looks for a class finds one."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(module)
+    assert len(homes) > 500, "the classes are not found"
+    assert {name: where for name, where in homes.items() if len(where) > 1 and name not in NAMES_LEFT} == {}
