@@ -36,7 +36,6 @@ from streamproof.language.scopes import Names
 from streamproof.language.sources import decoration, parameters, place
 from streamproof.language.terms import StateRef, article, describe
 from streamproof.language.unchanged import Unchanged
-from streamproof.language.ways import ways
 from streamproof.language.world import Outside, Pick, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -387,8 +386,8 @@ class Reader:
         return Action(self.called(name), tuple(given), mark.fairness, tuple(instances), place(function), doc)
 
     def _again(self, name: str, function: types.FunctionType, args: tuple[tuple[str, Any], ...]) -> list[Instance]:
-        """The first instances of an action, read once more, each from the start."""
-        return [i for i, _ in islice(self.instances(name, function, args, apart=True), READ_AGAIN)]
+        """The first instances of an action, read once more."""
+        return [i for i, _ in islice(self.instances(name, function, args), READ_AGAIN)]
 
     def _domain(self, action: str, parameter: str, given: Any, function: types.FunctionType) -> list[Any]:
         loc, what = decoration(function), f"the domain of {action}({parameter})"
@@ -441,24 +440,22 @@ class Reader:
         function: types.FunctionType,
         args: tuple[tuple[str, Any], ...],
         *,
-        apart: bool = False,
         outside: Outside | None = None,
     ) -> Iterator[tuple[Instance, list[Pick]]]:
-        """One instance per way through the action's choices, with these choices; `apart` as for `ways`.
+        """One instance for each combination of the action's choices, with these choices.
 
-        `outside` is told what reading them had to do with ordinary Python."""
+        `outside` records what reading them had to do with ordinary Python."""
         noted = outside or self.outside
         name = self.called(name)
         label = f"{name}({', '.join(f'{n}={plain_inside(v)}' for n, v in args)})"
-
-        def begin() -> World:
-            return World(sorts=self.sorts, state=self._state(), label=label, free=self.free, outside=noted)
-
-        given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
-        for world in ways(begin, function, given, apart=apart):
+        script: tuple[int, ...] | None = ()
+        while script is not None:
+            world = World(self.sorts, self._state(), label, script, free=self.free, outside=noted)
+            Lowering(world).action(function, [self.model, StateRef(names=self.names), *(v for _, v in args)])
             instance = self._instance(name, args, world)
             if instance is not None:
-                yield instance, list(world.picks)
+                yield instance, world.picks
+            script = world.next_script()
 
     def _state(self) -> dict[str, Expr]:
         return {n: b.var(n, s) for n, s in self.sorts.items()}

@@ -369,12 +369,13 @@ class Lowering(Functions):
 
     # --- whole functions
 
-    def begun(self, function: Any, args: list[Term]) -> Frame:
-        """The frame of an action, before its first statement."""
-        return self.enter(function, args, {}, 0, None)
-
-    def ended(self, function: Any, frame: Frame) -> None:
-        """Refuses an action whose body, which has been lowered, gives a value. Raises `ModelError`."""
+    def action(self, function: Any, args: list[Term]) -> None:
+        """The body of an action. Raises `ModelError`, also where it returns a value."""
+        frame = self.enter(function, args, {}, 0, None)
+        try:
+            self.block(definition(underlying(function)).body, frame)
+        except Halt:
+            return
         if frame.result is not None:
             returns = [n for n in ast.walk(definition(underlying(function))) if isinstance(n, ast.Return) and n.value]
             raise ModelError(

@@ -88,32 +88,6 @@ class _Snapshot:
 
 
 @dataclass(slots=True)
-class Mark:
-    """What there was before a statement of an action's body."""
-
-    before: _Snapshot
-    path: Expr
-    guards: int
-    checks: int
-    picks: int
-    widths: int
-    unrolled: int
-    cells: int
-    bound: int
-    checked: set[Expr]
-
-    @property
-    def locals(self) -> Mapping[str, Term]:
-        """The names of the action that had a value."""
-        return self.before.locals
-
-    @property
-    def heap(self) -> Mapping[int, Content]:
-        """What the local containers held."""
-        return self.before.stores[1]
-
-
-@dataclass(slots=True)
 class PendingCheck:
     """A check and how many guard conjuncts had been written when it was met."""
 
@@ -148,6 +122,7 @@ class World:
     label: str
     """What is being lowered, for messages: ``send(c=1)``."""
     script: tuple[int, ...] = ()
+    """The option to take at each choice; the first one where it ends."""
     heap: dict[int, Content] = field(default_factory=dict)
     path: Expr = b.TRUE
     guards: list[Conjunct] = field(default_factory=list)
@@ -170,30 +145,14 @@ class World:
     _facts: Facts = field(default_factory=Facts)
     _checked: set[Expr] = field(default_factory=set)
 
-    # --- several ways
+    # --- choices
 
-    def mark(self, frame: Frame) -> Mark:
-        """What there is now, to come back to."""
-        return Mark(
-            self._snapshot(frame),
-            self.path,
-            len(self.guards),
-            len(self.checks),
-            len(self.picks),
-            len(self.widths),
-            self.unrolled,
-            self._cells,
-            self._bound,
-            set(self._checked),
-        )
-
-    def back(self, frame: Frame, mark: Mark) -> None:
-        """Goes back to what there was."""
-        self._restore(frame, mark.before)
-        self.path, self.unrolled, self._cells, self._bound = mark.path, mark.unrolled, mark.cells, mark.bound
-        del self.guards[mark.guards :], self.checks[mark.checks :], self.picks[mark.picks :], self.widths[mark.widths :]
-        self._checked = set(mark.checked)
-        self._facts = Facts()
+    def next_script(self) -> tuple[int, ...] | None:
+        """The next combination of choices: the last one that can take another option does; None after the last."""
+        taken = [self.script[i] if i < len(self.script) else 0 for i in range(len(self.widths))]
+        while taken and taken[-1] + 1 >= self.widths[len(taken) - 1]:
+            taken.pop()
+        return (*taken[:-1], taken[-1] + 1) if taken else None
 
     # --- containers of the state
 

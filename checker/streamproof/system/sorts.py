@@ -112,8 +112,8 @@ class RecordSort:
 
     def index(self, name: str) -> int:
         """Position of the field `name`; raises `KeyError` when there is none."""
-        for at, (field, _) in enumerate(self.fields):
-            if field == name:
+        for at, (own, _) in enumerate(self.fields):
+            if own == name:
                 return at
         raise KeyError(name)
 

@@ -1,7 +1,8 @@
-"""The ways through an action's choices: sharing what they have in common changes nothing."""
+"""The choices of an action: one instance for each combination, in order."""
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import pytest
@@ -9,21 +10,7 @@ import pytest
 from streamproof import Array, Model, Range, State, action, choose, require
 from streamproof.language.compile import Reader
 from streamproof.language.model import marked
-
-
-class Calls:
-    """Counts, out of sight of the language."""
-
-    def __init__(self) -> None:
-        self.made = 0
-
-    def note(self, value: int) -> int:
-        """`value`."""
-        self.made += 1
-        return value
-
-
-CALLS = Calls()
+from streamproof.system.model import Instance
 
 
 class Forked(Model):
@@ -76,20 +63,6 @@ class Forked(Model):
         s.x = 2 + other
 
 
-class Counted(Model):
-    """What is ordinary Python is called where it stands."""
-
-    def state(self):
-        """The variables."""
-        return State(x=Range(0, 9))
-
-    @action
-    def go(self, s):
-        """A call before two choices."""
-        start = CALLS.note(2)
-        s.x = start + choose(range(2)) + choose(range(2))
-
-
 class Listed(Model):
     """An ordinary list, made anew and changed on each way."""
 
@@ -114,33 +87,31 @@ class Listed(Model):
         s.x = self.longer(given) + more
 
 
-def instances(model: Model, name: str, args: tuple[tuple[str, Any], ...] = (), *, apart: bool) -> list[Any]:
-    """The instances of an action with the choices they come from."""
+def instances(model: Model, name: str, args: tuple[tuple[str, Any], ...] = ()) -> list[Instance]:
+    """The instances of an action."""
     _, function = marked(type(model))[name]
-    return list(Reader(model).instances(name, function, args, apart=apart))  # type: ignore[arg-type]
+    assert isinstance(function, types.FunctionType)
+    return [i for i, _ in Reader(model).instances(name, function, args)]
 
 
-@pytest.mark.parametrize("name", ["in_sequence", "below", "ended"])
-def test_sharing_what_ways_have_in_common_changes_no_instance(name: str) -> None:
-    """Read from the last choice that differs, or each from the start: the same instances in the same order."""
-    args = (("at", 1),) if name == "below" else ()
-    shared, apart = (instances(Forked(), name, args, apart=apart) for apart in (False, True))
-    assert len(shared) == {"in_sequence": 9, "below": 24, "ended": 3}[name]
-    assert shared == apart
+@pytest.mark.parametrize(
+    ("name", "count", "first", "last"),
+    [
+        ("in_sequence", 9, {"first": 0, "second": 0}, {"first": 2, "second": 2}),
+        ("below", 24, {"total": 0, "choice": 0, "choice_2": 0, "choice_3": False}, None),
+        ("ended", 3, {"kind": "early"}, {"kind": "late", "other": 1}),
+    ],
+)
+def test_one_instance_for_each_combination(
+    name: str, count: int, first: dict[str, Any], last: dict[str, Any] | None
+) -> None:
+    """The last choice changes first, and no combination occurs twice."""
+    found = [i.picks for i in instances(Forked(), name, (("at", 1),) if name == "below" else ())]
+    assert len(found) == len(set(found)) == count
+    assert dict(found[0]) == first
+    assert last is None or dict(found[-1]) == last
 
 
-def test_what_stands_before_a_choice_is_read_once() -> None:
-    """The call before the choices is made once, not on each of the four ways."""
-    CALLS.made = 0
-    assert len(instances(Counted(), "go", apart=False)) == 4
-    shared = CALLS.made
-    CALLS.made = 0
-    instances(Counted(), "go", apart=True)
-    assert (shared, CALLS.made) == (1, 4)
-
-
-def test_a_list_that_a_way_changes_is_not_another_ways() -> None:
-    """Each way sees a list of two elements: an ordinary object made before a choice is made again for every way."""
-    (x,) = {term for instance, _ in instances(Listed(), "go", apart=False)[:1] for _, term in instance.updates}
-    assert [i.updates[0][1].value for i, _ in instances(Listed(), "go", apart=False)] == [x.value + n for n in range(3)]
-    assert x.value == 2
+def test_a_list_is_made_again_for_each_combination() -> None:
+    """Each combination sees a list of two elements: what one of them appends, another does not find there."""
+    assert [i.updates[0][1].value for i in instances(Listed(), "go")] == [2, 3, 4]  # type: ignore[attr-defined]
