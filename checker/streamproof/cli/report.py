@@ -11,6 +11,7 @@ import click
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
+from streamproof.system.errors import Exit
 from streamproof.system.foreign import visible
 from streamproof.system.wording import number_of
 
@@ -28,7 +29,7 @@ SCHEMA = "streamproof.report/1"
 @click.option("--master", default="local[*]", show_default=True, metavar="URL", help="Spark master.")
 @click.option("--title", metavar="TEXT", help="Headline of the page.")
 @json_option
-def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, json_to: str | None) -> int:
+def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, json_to: str | None) -> Exit:
     """Read event logs and verdicts (files, folders, glob patterns) and write DIR/report.html and DIR/tables/*.parquet.
 
     INPUTS are what `streamproof validate` writes with --events and --json. A rejected run is the report's content: the
@@ -45,6 +46,7 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
         document = {
             "schema": SCHEMA,
             "version": __version__,
+            "exit_code": int(Exit.HOLDS),
             "html": str(result.html),
             "tables": {name: str(path) for name, path in result.tables.items()},
             "verdicts": dict(result.verdicts),
@@ -62,4 +64,4 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     for item in result.skipped:
         sys.stderr.write(f"streamproof: warning: {visible(f'{item.path} is left out: {item.reason}')}\n")
     stream.write(f"{result.html}\n")
-    return 0
+    return Exit.HOLDS

@@ -13,7 +13,7 @@ below. A `Reading` is a choice of all three. `execute` runs the recursion and st
 in the very situation in which the same call is already open, for then it can never end; as there are only
 finitely many situations, it is stopped exactly if it would not end.
 
-What running it on all small graphs shows (`tests/unit/test_failover_pseudocode.py` holds every line of this):
+What running it on all small graphs shows (`tests/models/test_failover_pseudocode.py` holds every line of this):
 
 * With partitions inside a region counted, no reading ends on A > B pipelined, whatever fails. The rest
   concerns the readings that leave them out.

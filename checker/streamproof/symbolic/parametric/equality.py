@@ -12,7 +12,7 @@ from streamproof.system import build as b
 from streamproof.system.errors import Loc
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Instance, Property, System
-from streamproof.system.sorts import ArraySort, OptionSort, RangeSort, RecordSort, Sort, values
+from streamproof.system.sorts import Sort
 
 LIMIT = 20_000_000
 """How much the solver may do for one question, in its own steps."""
@@ -101,7 +101,7 @@ class _Question:
         if (early, go, wrong, after) == (early2, go2, wrong2, after2):
             return None
         v = self._view.value
-        bad, bad2 = v(b.or_((wrong, self._leaves(after)))), v(b.or_((wrong2, self._leaves(after2))))
+        bad, bad2 = v(wrong), v(wrong2)
         changed = [
             z3.Not(self._universe.same(self._after(n, after), self._after(n, after2)))
             for n in {*after, *after2}
@@ -121,22 +121,3 @@ class _Question:
 
     def _after(self, name: str, updates: dict[str, Expr]) -> Shape:
         return self._view.value(updates.get(name, b.var(name, self._sorts[name])))
-
-    def _leaves(self, updates: dict[str, Expr]) -> Expr:
-        """That a new value is outside the sort of its variable."""
-        return b.not_(b.and_(_fits(term, self._sorts[name]) for name, term in updates.items()))
-
-
-def _fits(term: Expr, sort: Sort) -> Expr:
-    """That a term has a value of `sort`; what its own sort says of it is taken for granted."""
-    match sort:
-        case RangeSort(lo, hi):
-            return b.and_((b.less_eq(b.num(lo), term), b.less_eq(term, b.num(hi))))
-        case RecordSort(fields):
-            return b.and_(_fits(b.field(term, n), s) for n, s in fields)
-        case OptionSort(element):
-            return b.or_((b.is_none(term), _fits(b.unwrap(term), element)))
-        case ArraySort(index, element):
-            return b.and_(_fits(b.select(term, b.const(index, k)), element) for k in values(index))
-        case _:
-            return b.TRUE
