@@ -42,3 +42,13 @@ def _what_tests_made_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> I
             if type(found) is functools._lru_cache_wrapper and found.__module__.startswith("streamproof."):
                 found.cache_clear()
         gc.collect()
+
+
+@pytest.fixture(scope="module")
+def small_heap() -> Iterator[None]:
+    """Readings with free parameters look through the heap for functions of the model's files: they need not look at what
+    was there before these tests wrote their models."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -36,6 +36,15 @@ EVERY_GRAPH = Generated(
     scoped_samples,
     {"operators": 4, "loops": 2, "depth": 2, "parallelism": 1, "sources": 1, "joins": None, "feedback": 1},
     by="operators",
+    about={
+        "operators": "Generated graphs have at most so many operators.",
+        "loops": "At most so many loops.",
+        "depth": "Loops are nested at most so deep.",
+        "parallelism": "Operators have at most so many subtasks.",
+        "sources": "At most so many sources.",
+        "joins": "Operators have at most so many inputs beyond their first, all together.",
+        "feedback": "Loops have at most so many feedback edges each.",
+    },
 )
 
 

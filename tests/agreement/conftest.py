@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from random_systems import random_system, temporal_system
 from streamproof.agree import asking
 from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Expected, Opinion
@@ -32,7 +33,6 @@ from streamproof.system import (
 )
 from streamproof.system import build as b
 from streamproof.system.reference import Reference
-from streamproof.system.testing import random_system, temporal_system
 
 
 @dataclass(frozen=True)

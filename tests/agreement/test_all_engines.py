@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from random_systems import random_system, systems
 from streamproof.exchange import spin
 from streamproof.exchange.spin_run import installed
 from streamproof.system import Kind, System, Verdict
-from streamproof.system.testing import random_system, systems
 
 DEPTH = 5
 """Steps that the solver looks ahead."""

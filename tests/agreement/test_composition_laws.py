@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from random_systems import random_system, temporal_system
 from streamproof.exchange import spin
 from streamproof.exchange.spin_run import installed
 from streamproof.explicit import explore
@@ -22,7 +23,6 @@ from streamproof.system.model import Action, Conjunct, Fairness, Instance, Prope
 from streamproof.system.reference import reference
 from streamproof.system.sorts import RangeSort, values
 from streamproof.system.substitute import Substitution
-from streamproof.system.testing import random_system, temporal_system
 
 WHOLE = (Kind.DEADLOCK, Kind.TERMINATION)
 SEEDS = range(40)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from random_systems import KINDS, random_system, systems
 from streamproof.explicit import explore
 from streamproof.explicit.step_claims import Judge, StepClaim
 from streamproof.system import Kind, ModelError, Property, System, Verdict
@@ -21,7 +22,6 @@ from streamproof.system.formula import Always, Atom
 from streamproof.system.records import replace
 from streamproof.system.reference import Reference, reference
 from streamproof.system.scalarise import scalarise
-from streamproof.system.testing import KINDS, random_system, systems
 
 
 def _same_as_scalarised(system: System, expected: Reference) -> None:

@@ -26,6 +26,8 @@ from streamproof.system.substitute import Substitution
 from .parametric_models import Drawn, draw
 from .parametric_trial import selected
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 STATES = 8
 ALL = 3_000
 """The most states of a system that are all gone through."""

@@ -12,6 +12,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from random_systems import temporal_system
 from streamproof import registry
 from streamproof.explicit import explore, small_graph
 from streamproof.explicit.graph import StateGraph
@@ -60,7 +61,6 @@ from streamproof.system.formula import (
 )
 from streamproof.system.model import Property
 from streamproof.system.temporal import true_of
-from streamproof.system.testing import temporal_system
 
 ATOMS = tuple(Atom(b.var(name, BOOL), name) for name in "pqr")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from random_systems import systems
 from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.discovery import laws
 from streamproof.symbolic.encoding import Encoding
@@ -17,7 +18,6 @@ from streamproof.symbolic.solver import Budget
 from streamproof.system import Interpreter, Kind, State, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.scalarise import scalarise
-from streamproof.system.testing import systems
 
 
 def decidable(system: System) -> System:

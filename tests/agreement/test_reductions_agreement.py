@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from random_symmetric_systems import symmetric_system
+from random_systems import random_system
 from streamproof.explicit import Exploration, explore
 from streamproof.explicit.reductions import automorphism, stubborn
 from streamproof.explicit.reductions.renaming import renamed, symmetric_sorts
@@ -22,8 +24,6 @@ from streamproof.system import Kind, ModelError, System, Verdict
 from streamproof.system import build as b
 from streamproof.system.errors import StreamproofError
 from streamproof.system.model import Property, State
-from streamproof.system.testing import random_system
-from streamproof.system.testing_symmetric import symmetric_system
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.coffee_can import CoffeeCan
 from streamproof_models.reference.die_hard import DieHard

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from random_systems import temporal_system
 from streamproof.explicit import explore
 from streamproof.symbolic import bmc
 from streamproof.system import EvaluationError, Fairness, Interpreter, Kind, State, System, Verdict
@@ -20,7 +21,6 @@ from streamproof.system.reference import reference
 from streamproof.system.reference_temporal import can_be_violated
 from streamproof.system.refinement import Refinement
 from streamproof.system.temporal import fairness_of, true_of
-from streamproof.system.testing import temporal_system
 
 
 @pytest.mark.parametrize("tier", ["python", "compiled"])

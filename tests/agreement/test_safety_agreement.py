@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from random_systems import temporal_system
 from streamproof.explicit import explore
 from streamproof.symbolic import Engine, bmc
 from streamproof.symbolic.liveness import prove_temporal
@@ -14,7 +15,6 @@ from streamproof.system import Interpreter, Kind, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.safety import to_safety
 from streamproof.system.temporal import fairness_of, true_of
-from streamproof.system.testing import temporal_system
 
 
 def test_random_systems() -> None:

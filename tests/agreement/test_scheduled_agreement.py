@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from random_systems import temporal_system
 from streamproof.explicit import explore
 from streamproof.system import Fairness, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.scheduled import scheduled
 from streamproof.system.temporal import fairness_of, true_of
-from streamproof.system.testing import temporal_system
 
 
 def test_random_systems_need_no_scheduler() -> None:

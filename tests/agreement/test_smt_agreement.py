@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from random_systems import random_system
 from streamproof.exchange.chc import MISTAKE, chc
 from streamproof.exchange.chc import read as read_clauses
 from streamproof.exchange.smtlib import read, smtlib
@@ -15,7 +16,6 @@ from streamproof.explicit import explore
 from streamproof.registry import bundled, find
 from streamproof.system import Kind, System, UsageError, Verdict
 from streamproof.system.reference import reference
-from streamproof.system.testing import random_system
 
 
 def printed(text: str) -> str:

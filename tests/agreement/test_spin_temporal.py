@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from random_systems import random_system, temporal_system
 from streamproof import Model
 from streamproof.exchange import promela_bits, spin
 from streamproof.exchange.itf import read_itf, write_itf
@@ -19,7 +20,6 @@ from streamproof.system import BOOL, Action, Fairness, Instance, Kind, Property,
 from streamproof.system import build as b
 from streamproof.system.formula import Always, AndF, Atom, Formula, LeadsTo, NotF, OrF, parts
 from streamproof.system.reference import reference
-from streamproof.system.testing import random_system, temporal_system
 from streamproof.traces.replay import verify
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.coffee_can import CoffeeCan

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from random_systems import systems
 from streamproof.symbolic import prove
 from streamproof.system import Kind, System, Verdict
-from streamproof.system.testing import systems
 
 DEPTH = 7
 """Steps that the engine is asked to cover; most random systems are exhausted before."""

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
+from random_systems import temporal_system
 from streamproof.explicit import explore
 from streamproof.system import Fairness, Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of
-from streamproof.system.testing import temporal_system
 
 
 def _agree(system: System, tier: str, seen: Counter[str]) -> None:

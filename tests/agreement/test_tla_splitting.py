@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from random_systems import random_system
 from streamproof.exchange.tla import Means, Tla, export
 from streamproof.explicit import explore
 from streamproof.registry import find
 from streamproof.system import Kind, System, Verdict
 from streamproof.system.reference import reference
-from streamproof.system.testing import random_system
 
 Node = tuple[Any, ...]
 Value = Any

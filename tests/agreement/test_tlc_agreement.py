@@ -17,6 +17,7 @@ import pytest
 import tree_sitter
 import tree_sitter_tlaplus
 
+from random_systems import random_system, temporal_system
 from streamproof import Spec
 from streamproof.agree.asking import checked_by_tlc
 from streamproof.exchange import tlc, tlc_run
@@ -25,7 +26,6 @@ from streamproof.explicit import explore
 from streamproof.registry import bundled, find
 from streamproof.system import Kind, System, Verdict
 from streamproof.system.reference import reference
-from streamproof.system.testing import random_system, temporal_system
 from streamproof.traces.replay import replay, verify
 
 QUICK = tlc.Options(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from random_systems import random_system, temporal_system
 from streamproof.certify.verifier import Rejected
 from streamproof.registry import bundled, find
 from streamproof.system import Action, Fairness, Instance, Kind, Property, System, Variable, Verdict
@@ -15,7 +16,6 @@ from streamproof.system import build as b
 from streamproof.system.formula import recurring
 from streamproof.system.reference import reference
 from streamproof.system.sorts import OptionSort, RangeSort
-from streamproof.system.testing import random_system, temporal_system
 
 SMALL: dict[str, dict[str, Any]] = {
     "baton": {"topology": "self-loop"},

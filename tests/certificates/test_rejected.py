@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from random_systems import temporal_system
 from streamproof.certify import verifier
 from streamproof.certify.verifier import MAGIC, Rejected, verify
 from streamproof.registry import find
 from streamproof.system import System, Verdict
 from streamproof.system.reference import reference
-from streamproof.system.testing import temporal_system
 
 PROGRAM = Path(verifier.__file__).parent
 

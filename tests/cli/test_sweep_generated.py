@@ -77,12 +77,14 @@ SPEC = Spec(
     Reader,
     expected={"doubled": {"low": "violated", "near": "violated"}},
     sweeps=Sweep(
-        {}, ("low", "near"), generated=Generated("word", "words", words, {"operators": 3, "loops": None}, by="letters")
+        {},
+        ("low", "near"),
+        generated=Generated(
+            "word", "words", words, {"letters": 3, "ups": None}, by="letters", about={"ups": "At most so many ups."}
+        ),
     ),
 )
 '''
-WORDS = WORDS.replace("def words(letters, ups):", "def words(operators, loops):\n    letters, ups = operators, loops")
-"""The bounds are called as those that the command has options for."""
 
 
 @pytest.fixture
@@ -117,9 +119,9 @@ def test_everything_up_to_a_size_is_asked_about(streamproof: Any, words: Path) -
     assert [s["verdicts"] for s in row["stages"]] == [{"low": {"holds": n}, "near": {"holds": n}} for n in (2, 4, 8)]
     assert (row["refutations"], document["properties"]) == ([], [])
     assert set(document["files"]) == {"table", "page", "answer"}
-    fewer = answer(streamproof, "--max-operators", "4", "--max-loops", "1")
+    fewer = answer(streamproof, "--max-letters", "4", "--max-ups", "1")
     assert [s["samples"] for s in rows(fewer)[None]["stages"]] == [2, 3, 4, 5]
-    assert fewer["reproduce"] == "streamproof sweep words.py --max-operators 4 --max-loops 1"
+    assert fewer["reproduce"] == "streamproof sweep words.py --max-letters 4 --max-ups 1"
 
 
 def test_a_refuted_variant_is_not_asked_about_at_larger_sizes(streamproof: Any, words: Path) -> None:
@@ -153,7 +155,7 @@ def test_other_axes_are_told_apart(streamproof: Any, words: Path) -> None:
 
 def test_what_is_known_is_used_again(streamproof: Any, words: Path) -> None:
     """A second sweep decides only what the first has not; an earlier one of other properties is no help."""
-    assert answer(streamproof, "--max-operators", "2")["reused"] == 0
+    assert answer(streamproof, "--max-letters", "2")["reused"] == 0
     assert answer(streamproof, "--variants", "slow")["reused"] == 6
     assert answer(streamproof, "--property", "low")["reused"] == 0
 
@@ -228,7 +230,7 @@ def test_the_page_of_other_sweeps_has_a_row_for_each_point(streamproof: Any, fol
 
 def test_the_table_has_the_sizes(streamproof: Any, words: Path) -> None:
     """Parquet: a row for each point and property with the word, its sizes, and the verdict."""
-    answer(streamproof, "--max-operators", "2")
+    answer(streamproof, "--max-letters", "2")
     table = pq.read_table("out/points.parquet").to_pylist()
     assert [(r["p_word"], r["size_letters"], r["size_ups"], r["property"], r["verdict"]) for r in table[:4]] == [
         ("u", 1, 1, "low", "holds"),
@@ -242,12 +244,14 @@ def test_the_table_has_the_sizes(streamproof: Any, words: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message", "remedy"),
     [
-        (["words.py", "--max-operators", "0"], "letters is 0, the least is 1", "give another bound"),
-        (["words.py", "--max-joins", "1"], "--max-joins: what is generated has no such bound", "its bounds: --max-operat"),
+        (["words.py", "--max-letters", "0"], "letters is 0, the least is 1", "give another bound"),
+        (["words.py", "--max-letter", "1"], "no such option --max-letter", "did you mean --max-letters?"),
+        (["words.py", "--max-joins", "1"], "no such option --max-joins", "did you mean --max-ups?"),
         (["counter.py", "-p", "limit=1..2", "--max-operators", "3"],
-         "--max-operators: counter has no axis that is generated", "give a parameter values with -p"),
-        (["words.py", "-p", "word=u,d", "--max-operators", "3"],
-         "--max-operators: reader has no axis that is generated", "give a parameter values with -p"),
+         "no such option --max-operators", "did you mean --max-states?"),
+        (["words.py", "--frobnicate"], "no such option --frobnicate", "streamproof sweep --help explains"),
+        (["words.py", "-p", "word=u,d", "--max-letters", "3"],
+         "--max-letters: reader has no axis that is generated", "give a parameter values with -p"),
         (["words.py", "--variants", "doubled,quick"], "reader has no variant 'quick'", "its variants: doubled, slow"),
         (["counter.py", "--topology", "nested"], "counter has no parameter 'topology'", "its parameters: limit"),
     ],
@@ -260,6 +264,18 @@ def test_wrong_usage_is_one_message(
     said, then = done.err.splitlines()[:2]
     assert (done.code, said) == (2, f"streamproof: error: {message}")
     assert then.strip().startswith(remedy)
+
+
+def test_the_bounds_are_those_of_the_model(streamproof: Any, words: Path) -> None:
+    """Help lists them where the model is named, with what they mean, and only those."""
+    text = streamproof("sweep", "words.py", "--help").out
+    assert "--max-letters N" in text
+    assert re.search(r"--max-ups N +At most so many ups\.", text)
+    assert "--max-operators" not in text
+    assert re.search(r"--max-operators N +Generated graphs have", streamproof("sweep", "baton", "--help").out)
+    assert "--max-operators" not in streamproof("sweep", "missing.py", "--help").out
+    short = ("baton", "--parallelism", "2", "--max-operators", "2", "-q", "--json", "-", "--out", "out")
+    assert "--max-parallelism 2" in json.loads(streamproof("sweep", *short).out)["reproduce"]
 
 
 def test_topology_is_short_for_a_parameter(streamproof: Any, folder: Path) -> None:

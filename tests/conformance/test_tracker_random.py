@@ -8,11 +8,11 @@ from random import Random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from random_systems import systems
 from streamproof.conformance.binding import Move, Observation, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.tracker import Tracked, Tracker
 from streamproof.system import EvaluationError, Instance, Interpreter, State, System
-from streamproof.system.testing import systems
 
 Step = tuple[str, tuple[tuple[str, object], ...]]
 """What a log shows of an action: its name and arguments."""

@@ -30,6 +30,7 @@ import click
 import pytest
 
 from streamproof.cli.app import cli
+from streamproof.cli.sweep import bound_options
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {"docs/decisions.md"}
@@ -226,7 +227,9 @@ def test_commands_named_in_the_text_exist(document: str) -> None:
     for line in re.findall(r"`streamproof ([a-z]+(?: [^`]*)?)`", text):
         verb, *words = line.split()
         command = cli.get_command(click.Context(cli), verb)
-        options = {"--help"} | {option for p in command.params for option in p.opts} if command else set()
+        bounds = bound_options(words[0], ()) if verb == "sweep" and words else ()
+        params = [*command.params, *bounds] if command else []
+        options = {"--help"} | {option for p in params for option in (*p.opts, *getattr(p, "former", ()))}
         unknown += [line for word in words if word.startswith("-") and word != "-" and word not in options]
         unknown += [] if command else [line]
     assert unknown == []

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from random_systems import random_system
 from streamproof.system import (
     BOOL,
     Action,
@@ -26,7 +27,6 @@ from streamproof.system import build as b
 from streamproof.system.assume import Assuming, simplify
 from streamproof.system.reference import reference
 from streamproof.system.scalarise import scalarise
-from streamproof.system.testing import random_system
 
 x, y = b.var("x", RangeSort(0, 9)), b.var("y", RangeSort(0, 9))
 p, q = b.var("p", BOOL), b.var("q", BOOL)

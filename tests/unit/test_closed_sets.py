@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from random_systems import random_system
 from streamproof.explicit import explore
 from streamproof.registry import find
 from streamproof.symbolic import Engine, prove
@@ -18,7 +19,6 @@ from streamproof.system import BOOL, Interpreter, Kind, System, Variable, Verdic
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.scalarise import scalarise
-from streamproof.system.testing import random_system
 from streamproof_models.baton import Baton
 
 

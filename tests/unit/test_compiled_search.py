@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from random_systems import random_system
 from streamproof.explicit import explore, tiers
 from streamproof.explicit.compiled import ahead, edges, layout, search, table, team, worker
 from streamproof.explicit.compiled.memory import Reserve
@@ -25,7 +26,6 @@ from streamproof.explicit.rounds import first_round
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
 from streamproof.system.assume import simplify
 from streamproof.system.scalarise import scalarise
-from streamproof.system.testing import random_system
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit

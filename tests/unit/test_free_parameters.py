@@ -14,6 +14,8 @@ from streamproof.language.constants import integers_in
 from streamproof.symbolic.parametric import prove_any
 from streamproof.system.errors import Exit
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 HEAD = """
 import collections, contextlib, copy, dataclasses, functools, json, math, operator, struct
 from streamproof import Array, Model, Range, State, action, invariant, require

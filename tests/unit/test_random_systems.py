@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from random_systems import LARGEST, random_system, systems
 from streamproof.system import (
     Action,
     Check,
@@ -27,7 +28,6 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.reference import Decision, reference
 from streamproof.system.sorts import cardinality, contains
-from streamproof.system.testing import LARGEST, random_system, systems
 
 
 def test_the_same_seed_gives_the_same_system() -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from random_systems import temporal_system
 from streamproof import (
     ANY,
     WEAK,
@@ -34,7 +35,6 @@ from streamproof.system import Fairness, Kind, Verdict
 from streamproof.system import build as b
 from streamproof.system.formula import Atom, LeadsTo
 from streamproof.system.reference import reference
-from streamproof.system.testing import temporal_system
 
 
 class Drain(Model):

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from random_systems import random_system
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import explore
 from streamproof.explicit.compiled import layout, runs, spill, table, worker
 from streamproof.explicit.compiled.collect import Sizes
 from streamproof.explicit.compiled.runs import Part, Run, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
-from streamproof.explicit.compiled.spool import Spool
+from streamproof.explicit.compiled.spill_file import SpillFile
 from streamproof.explicit.limits import Budget
 from streamproof.system import Exit, Kind, StreamproofError, System, SystemFailure, UsageError, Verdict
-from streamproof.system.testing import random_system
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
@@ -293,7 +293,7 @@ def test_runs_tell_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         wanted = np.unique(keys_of(others))
         members = set(keys.tolist())
         assert run.known(wanted, 16).tolist() == [key in members for key in wanted.tolist()]
-        file = Spool(tmp_path, key_kind(words))
+        file = SpillFile(tmp_path, key_kind(words))
         file.append(wanted)
         first: dict[Any, tuple[int, int]] = {}
         for part, values in enumerate((wanted[50:], keys, wanted[:100])):

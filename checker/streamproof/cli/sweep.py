@@ -6,36 +6,92 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from streamproof import interrupts
 from streamproof.cli import completing
 from streamproof.cli.answer import DEFAULT_OUT
-from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
+from streamproof.cli.outputs import Folder, expect_json_writable, people, reserved_output, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import json_option, property_option, timeout_option, topology_option
-from streamproof.cli.sweep_bounds import bound_options
-from streamproof.cli.sweep_run import POINTS, Run
+from streamproof.cli.sweep_run import POINTS, SweepRun
 from streamproof.cli.verbs import Option, Verb
-from streamproof.system.errors import UsageError
+from streamproof.registry import find
+from streamproof.system.errors import StreamproofError, UsageError
 
 if TYPE_CHECKING:
-    from streamproof.pipeline.sweeps.points import Plan
-    from streamproof.report.sweep import SweepReport
+    from streamproof.report.sweep import Boundary, SweepReport
 
 PROCESSES = 2
 MAX_STATES = 10_000_000
 TIMEOUT = 300.0
+FILES = {"table": "points.parquet", "page": "table.html", "map": "map.svg", "answer": "sweep.json"}
+"""What is in the folder beside `POINTS`, by what it shows; there is no map of what was generated."""
+_BOUNDS = "streamproof.sweep.bounds"
+_BOUND = "bound_"
+"""What the names of parameters begin with that are bounds."""
+
+
+class BoundOption(Option):
+    """An option that bounds the axis that a model generates."""
+
+    group = "Limits"
+
+
+class SweepVerb(Verb):
+    """The verb with an option ``--max-NAME`` for each bound that the model of the command line declares."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The options of every model, and those of this one."""
+        return [*super().get_params(ctx), *ctx.meta.get(_BOUNDS, ())]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click parses them, once it is known which model is meant."""
+        options = super().get_params(ctx)
+        known = {name for option in options for name in (*option.opts, *getattr(option, "former", ()))}
+        words = dict.fromkeys(word.partition("=")[0] for word in args if word.startswith("--") and word != "--")
+        others = [word for word in words if word not in known]
+        if others or {"-h", "--help"} & {*args}:
+            # Until the model is found, each of the others may be one of its bounds.
+            ctx.meta[_BOUNDS] = [click.Option([word, f"{_BOUND}{number}"]) for number, word in enumerate(others)]
+            given: dict[str, Any] = {}
+            with suppress(click.UsageError):  # told later, when it is known what options there are
+                given, _, _ = self.make_parser(ctx).parse_args(list(args))
+            ctx.meta[_BOUNDS] = bound_options(given.get("model"), known)
+        return super().parse_args(ctx, args)
+
+
+def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
+    """The options of a model that generates an axis; none where it does not, or cannot be found."""
+    sweep = None
+    if isinstance(model, str):
+        with suppress(StreamproofError), reserved_output():  # what is wrong with it is told later
+            sweep = find(model).spec.sweeps
+    if sweep is None or sweep.generated is None:
+        return []
+    about = sweep.generated.about
+    return [
+        BoundOption(
+            [f"--max-{name}", f"{_BOUND}{name}"],
+            former=[short for short in (f"--{name}",) if short not in known],
+            type=click.IntRange(min=0),
+            metavar="N",
+            help=about.get(name, f"Bound of the {sweep.generated.things}."),
+        )
+        for name in sweep.generated.bounds
+        if f"--max-{name}" not in known
+    ]
 
 
 @click.command(
     "sweep",
-    cls=Verb,
+    cls=SweepVerb,
     short_help="Map the configurations at which properties hold.",
     example="streamproof sweep credit -p floating=0..4 -p depth=1 --property isolation",
 )
@@ -66,7 +122,6 @@ TIMEOUT = 300.0
     shell_complete=completing.parameters,
     help="Values of one parameter: 0..3, or fair,forward-first; may be repeated.  [default: the model's own axes]",
 )
-@bound_options
 @click.option("--full", is_flag=True, help="Ask about refuted variants at larger sizes of what is generated, too.")
 @property_option
 @click.option(
@@ -123,12 +178,16 @@ def command(
 
     What is known of each point is kept in a folder: the same sweep, ended at any time, goes on where it was. Ends with 0
     when every point is decided, whatever the answers are, and with 160 when some are not.
+
+    A model that generates the values of an axis has an option --max-NAME for each bound of it, which help lists beside the
+    others where the model is named: streamproof sweep MODEL --help.
     """
-    from streamproof.cli.sweep_ranges import plan_of
-    from streamproof.pipeline.sweeps.outcome import boundaries, point_reports, properties_of
+    from streamproof.pipeline.sweeps.outcome import boundaries, point_report, properties_of
+    from streamproof.pipeline.sweeps.plan import plan_of
     from streamproof.report.console import print_lines
     from streamproof.report.sweep import SweepReport
     from streamproof.report.sweep_console import closing_lines, opening_lines
+    from streamproof.report.sweep_summary import to_json
 
     begun = time.perf_counter()
     if math.isinf(timeout):
@@ -136,18 +195,19 @@ def command(
     if master is not None and not spark:
         raise UsageError("--master is of --spark", remedy="add --spark")
     variants = (*variants, *(listed.split(",") if listed else ()))
-    asked = {name: value for name, value in bounds.items() if value is not None}
+    asked = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
     plan = plan_of(model, variants, size, parameters, properties, asked)
     kinds = properties_of(plan)
     expect_json_writable(json_to, "streamproof.sweep/1")
     folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")
     folder.expect_writable([POINTS, *FILES.values()])
     limits = {"max_states": max_states, "timeout": timeout}
+    stream = people(json_to)
+    place = master or "local[*]" if spark else None
     with Status(live=not quiet) as status:
-        place = master or ("local[*]" if spark else None)
-        run = Run(plan, tuple(kinds), limits, folder, again, status, jobs, place, full)
-        explored = run.explored(people(json_to))
-        points = point_reports(explored.points, explored.records, tuple(kinds))
+        run = SweepRun(plan, tuple(kinds), limits, folder, status, jobs, place, full)
+        run.explore(stream, again=again)
+    points = tuple(point_report(point, run.records.get(point.key), tuple(kinds)) for point in run.asked)
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]
@@ -157,78 +217,67 @@ def command(
     words += ["--max-states", str(max_states)] if max_states != MAX_STATES else []
     words += ["--timeout", f"{timeout:g}"] if timeout != TIMEOUT else []
     report = SweepReport(
-        model=plan.target.name,
-        axes={axis.name: axis.values for axis in plan.axes},
-        fixed=plan.fixed,
-        variants=plan.variants,
+        plan=plan,
         properties=kinds,
         points=points,
-        boundaries=boundaries(plan, points, kinds) if not plan.sizes else (),
+        boundaries=boundaries(plan, points, kinds) if plan.sampled is None else (),
         limits=limits,
-        seconds=time.perf_counter() - begun,
+        seconds=0.0,
         reproduce=shlex.join(["streamproof", "sweep", model, *words]),
-        interrupted=explored.interrupted,
-        reused=explored.reused,
-        sampled=next((axis.name for axis in plan.axes if axis.values[0] in plan.sizes), ""),
-        things=plan.things,
-        by=plan.by,
-        sizes=plan.sizes,
+        interrupted=run.interrupted,
+        reused=run.reused,
     )
-    stream = people(json_to)
     print_lines(opening_lines(report), stream)
     with Status(live=not quiet) as status:
-        report = _with_formulas(report, plan, stream, status, maps=not quiet)
-    report = _written(replace(report, seconds=time.perf_counter() - begun), folder)
+        report = _with_formulas(report, stream, status, maps=not quiet)
+    files = {shows: str(folder.path / name) for shows, name in FILES.items() if shows != "map" or plan.sampled is None}
+    report = replace(report, files=files, seconds=time.perf_counter() - begun)
+    answer = to_json(report)
+    _write(report, answer, folder)
     if json_to is not None:
-        write_json(report.to_json(), json_to)
+        write_json(answer, json_to)
     print_lines(closing_lines(report), stream)
     return report.exit_code
 
 
-def _with_formulas(report: SweepReport, plan: Plan, stream: TextIO, status: Status, *, maps: bool) -> SweepReport:
+def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps: bool) -> SweepReport:
     """The report with formulas; each property's points are printed before its formula is looked for.
 
     Ctrl-C leaves the remaining formulas out.
     """
     from streamproof.pipeline.sweeps.outcome import with_formula
     from streamproof.report.console import print_lines
-    from streamproof.report.sweep_console import boundary_lines, formula_lines, uneven
+    from streamproof.report.sweep_console import boundary_lines, formula_lines
 
-    found = {id(boundary): boundary for boundary in report.boundaries}
+    found: list[Boundary] = []
     interrupted = report.interrupted
-    for boundary in uneven(report):
-        print_lines(boundary_lines(report, boundary, maps=maps), stream)
-        stream.flush()
-        if not interrupted:
-            status(f"looking for a formula of {boundary.name}")
-            try:
-                found[id(boundary)] = with_formula(plan, report.points, boundary)
-            except KeyboardInterrupt:
-                interrupted = True
-                interrupts.answering()
-            status.clear()
-        print_lines(formula_lines(found[id(boundary)]), stream)
-    return replace(report, boundaries=tuple(found.values()), interrupted=interrupted)
+    for boundary in report.boundaries:
+        if boundary.uneven:
+            print_lines(boundary_lines(report, boundary, maps=maps), stream)
+            stream.flush()
+            if not interrupted:
+                status(f"looking for a formula of {boundary.name}")
+                try:
+                    boundary = with_formula(report.plan, report.points, boundary)
+                except KeyboardInterrupt:
+                    interrupted = True
+                    interrupts.answering()
+                status.clear()
+            print_lines(formula_lines(boundary), stream)
+        found.append(boundary)
+    return replace(report, boundaries=tuple(found), interrupted=interrupted)
 
 
-FILES = {"table": "points.parquet", "page": "table.html", "map": "map.svg", "answer": "sweep.json"}
-"""What is in the folder beside `POINTS`, by what it shows; there is no map of what was generated."""
-
-
-def _written(report: SweepReport, folder: Folder) -> SweepReport:
-    """The report with the files that show it, which are written."""
+def _write(report: SweepReport, answer: dict[str, Any], folder: Folder) -> None:
+    """Write the files that show the report."""
     from streamproof.pipeline.sweeps.tables import parquet
-    from streamproof.report.sweep_html import render_page
-    from streamproof.report.sweep_svg import render_sweep
+    from streamproof.report.sweep_pages import render_map, render_page
 
-    files = {shows: name for shows, name in FILES.items() if shows != "map" or not report.sizes}
-    report = replace(report, files={shows: str(folder.path / name) for shows, name in files.items()})
     folder.write(FILES["table"], parquet(report), "table")
     folder.write(FILES["page"], render_page(report), "page")
-    if "map" in files:
-        folder.write(FILES["map"], render_sweep(report), "map")
-    folder.write(FILES["answer"], json.dumps(report.to_json(), indent=2, allow_nan=False) + "\n", "answer")
-    return report
+    if "map" in report.files:
+        folder.write(FILES["map"], render_map(report), "map")
+    folder.write(FILES["answer"], json.dumps(answer, indent=2, allow_nan=False) + "\n", "answer")
 
 
 def _file_name(name: str) -> str:

@@ -4,121 +4,137 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
 
 from streamproof import interrupts
 from streamproof.cli.outputs import Folder
-from streamproof.cli.progress import Status
 from streamproof.system.errors import ModelError
-from streamproof.system.records import dataclass
 from streamproof.version import VERSION
 
 if TYPE_CHECKING:
-    from streamproof.pipeline.sweeps.deciding import Record
-    from streamproof.pipeline.sweeps.kept import Keeper
-    from streamproof.pipeline.sweeps.points import Job, Plan, Point
+    from streamproof.pipeline.sweeps.deciding import Job, Record
+    from streamproof.pipeline.sweeps.plan import SweepPlan, SweepPoint
 
 MEMORY_SHARE = 0.8
 POINTS = "points.ndjson"
 
 
-@dataclass(frozen=True, slots=True)
-class Explored:
-    """Records by key; which points were asked about; how many were known before; whether the user ended it."""
+@dataclass
+class SweepRun:
+    """The points of a plan as they are decided; with `full`, refuted variants too at larger sizes of what is generated."""
 
-    records: Mapping[str, Record]
-    points: tuple[Point, ...]
-    reused: int
-    interrupted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Getting every point decided, what was known before being used again."""
-
-    plan: Plan
+    plan: SweepPlan
     properties: tuple[str, ...]
     limits: Mapping[str, Any]
     folder: Folder
-    again: bool
-    status: Status
-    jobs: int
+    status: Callable[[str], None]
+    processes: int
+    """How many points are decided at a time."""
     master: str | None
+    """Where Spark decides them; None: they are decided here."""
     full: bool
+    records: dict[str, Record] = field(default_factory=dict)
+    """By key."""
+    asked: list[SweepPoint] = field(default_factory=list)
+    """The points that were asked about."""
+    reused: int = 0
+    """How many were known before."""
+    interrupted: bool = False
+    """Whether the user ended it."""
+    _known: dict[str, Record] = field(default_factory=dict)
+    """Records of earlier runs that answer the question of this one, as long as the point's system is the same."""
+    _changed: int = 0
 
-    def explored(self, stream: Any) -> Explored:
+    def explore(self, stream: TextIO, *, again: bool) -> None:
         """Decide what is not known yet, one stage after the other; Ctrl-C ends it with what is."""
-        from streamproof.pipeline.sweeps.kept import Found, Keeper, kept_text, read_kept
-        from streamproof.pipeline.sweeps.sources import source_of
+        from streamproof.explicit.limits import memory_of_machine, processors
+        from streamproof.pipeline.sweeps.kept import keeping, kept_text, read_kept, source_of
 
         about = {"model": self.plan.target.name, "version": VERSION}
         path = self.folder.path / POINTS
-        kept = Found({}) if self.again else read_kept(path, about)
-        if kept.because is not None:
-            which = "not all of" if kept.records else "none of"
-            stream.write(f"{path}: {which} the points kept there are used: {kept.because}\n")
+        kept, why = ({}, "") if again else read_kept(path, about)
+        if why:
+            stream.write(f"{path}: {'not all' if kept else 'none'} of the points kept there are used: {why}\n")
         source = source_of(self.plan.target)
-        known = {point.key: self._usable(kept.records.get(point.key)) for point in self.plan.points()}
-        tally = _Tally(known, source, len(known), self.status)
-        memory = _memory(self._processes)
-        interrupted = False
-        asked: list[Point] = []
+        stages = self.plan.stages()
+        expected = sum(map(len, stages))
+        self.processes = max(1, min(processors() if self.master else self.processes, processors(), expected))
+        machine = memory_of_machine()
+        memory = None if machine is None else int(machine * MEMORY_SHARE / self.processes)
+        self._known = {key: record for key, record in kept.items() if self._usable(record)}
         dropped: set[tuple[Any, ...]] = set()
-        self.folder.write(POINTS, kept_text(about, kept.records.values()), "points")
-        with Keeper(path) as keeper:
-            for stage in self.plan.stages():
-                points = [point for point in stage if self._setting(point) not in dropped]
-                tally.expected -= len(stage) - len(points)
-                asked += points
-                jobs = [self._job(point, known[point.key], memory) for point in points if not tally.same(point.key)]
+        self.folder.write(POINTS, kept_text(about, kept.values()), "points")
+        with keeping(path) as keep:
+            for stage in stages:
+                points = [point for point in stage if self.plan.setting(point) not in dropped]
+                expected -= len(stage) - len(points)
+                self.asked += points
+                jobs = [self._job(point, memory) for point in points if not self._same(point.key, source)]
                 try:
-                    for record in self._decided(jobs) if jobs and not interrupted else ():
-                        tally.take(record, keeper)
+                    for record in self._decided(jobs) if jobs and not self.interrupted else ():
+                        self._take(record, source, keep)
+                        self.status(f"{len(self.records)} of {expected} points, last {record['key']}")
                 except KeyboardInterrupt:
-                    interrupted = True
+                    self.interrupted = True
                     interrupts.answering()
-                if not (self.full or interrupted):
-                    dropped |= self._refuted(points, tally.records)
-        if tally.changed:
-            stream.write(f"{tally.changed} points are decided again: the model has changed since\n")
-        return Explored(tally.records, tuple(asked), tally.reused, interrupted)
+                if self.plan.sampled is not None and not (self.full or self.interrupted):
+                    dropped |= {self.plan.setting(point) for point in points if self._refuted(point)}
+        if self._changed:
+            stream.write(f"{self._changed} points are decided again: the model has changed since\n")
 
-    def _refuted(self, points: Sequence[Point], records: Mapping[str, Record]) -> set[tuple[Any, ...]]:
-        """The variants, with their other values, that need not be asked about at larger sizes."""
-        return {
-            self._setting(point)
-            for point in points
-            if self.plan.sizes
-            and point.variant is not None
-            and any(found["verdict"] == "violated" for found in records[point.key]["properties"].values())
-        }
+    def _refuted(self, point: SweepPoint) -> bool:
+        """Whether its variant need not be asked about at larger sizes."""
+        verdicts = self.records[point.key]["properties"].values()
+        return point.variant is not None and any(found["verdict"] == "violated" for found in verdicts)
 
-    def _setting(self, point: Point) -> tuple[Any, ...]:
-        """The variant, and the values of all axes but the generated one."""
-        return (point.variant, *(value for value in point.values if value not in self.plan.sizes))
-
-    def _usable(self, record: Record | None) -> Record | None:
-        """A record of an earlier run that answers the question of this one."""
-        if record is None or record["outcome"] != "decided" or set(self.properties) - set(record["asked"]):
-            return None
-        if self.plan.sizes and set(record["asked"]) != set(self.properties):
-            return None  # another system was built for it
+    def _usable(self, record: Record) -> bool:
+        """Whether a record of an earlier run answers the question of this one."""
+        if record["outcome"] != "decided" or set(self.properties) - set(record["asked"]):
+            return False
+        if self.plan.sampled is not None and set(record["asked"]) != set(self.properties):
+            return False  # another system was built for it
         open_ = any(found["verdict"] == "inconclusive" for found in record["properties"].values())
-        return None if open_ and record["limits"] != self.limits else record
+        return not open_ or bool(record["limits"] == self.limits)
 
-    def _job(self, point: Point, known: Record | None, memory: int | None) -> Job:
+    def _same(self, key: str, source: str | None) -> bool:
+        """Whether nothing has changed since a point was decided, not even a source file; then its record is taken."""
+        before = self._known.get(key)
+        if before is None or source is None or before.get("source") != source:
+            return False
+        self.records[key] = before
+        self.reused += 1
+        return True
+
+    def _take(self, record: Record, source: str | None, keep: Callable[[Record], None]) -> None:
+        """What came of a job. Raises `ModelError` where the model is no model."""
+        key, before = record["key"], self._known.get(record["key"])
+        if record["outcome"] == "malformed":
+            raise ModelError(record["because"], remedy=f"at the point {key}")
+        if record["outcome"] == "unchanged" and before is not None:
+            self.records[key] = before
+            self.reused += 1
+            return
+        self._changed += before is not None
+        record = {**record, "source": source}
+        try:
+            keep(record)
+        finally:  # Ctrl-C while the disk is waited for: it is kept, so it is told
+            self.records[key] = record
+
+    def _job(self, point: SweepPoint, memory: int | None) -> Job:
         place, colon, name = self.plan.target.text.partition(":")
-        model = f"{os.path.abspath(place)}{colon}{name}" if place.endswith(".py") else self.plan.target.text
+        known = self._known.get(point.key)
         return {
             "key": point.key,
-            "model": model,
+            "model": f"{os.path.abspath(place)}{colon}{name}" if place.endswith(".py") else self.plan.target.text,
             "variant": point.checked_as,
             "parameters": dict(point.parameters),
             "properties": list(self.properties),
             "limits": dict(self.limits),
             "memory": memory,
             "known": None if known is None else known["fingerprint"],
-            "narrow": bool(self.plan.sizes),
+            "narrow": self.plan.sampled is not None,
         }
 
     def _decided(self, jobs: Sequence[Job]) -> Iterator[Record]:
@@ -128,61 +144,4 @@ class Run:
             return decide_on_spark(jobs, self.master, self.status)
         from streamproof.pipeline.sweeps.local import decide_locally
 
-        return decide_locally(jobs, self._processes)
-
-    @property
-    def _processes(self) -> int:
-        """How many points are decided at a time: never more than there are points, or processors."""
-        from streamproof.explicit.limits import processors
-
-        wanted = self.jobs if self.master is None else processors()
-        return max(1, min(wanted, processors(), len(self.plan.points())))
-
-
-class _Tally:
-    """Records as they come, and what is told about them."""
-
-    def __init__(
-        self, known: Mapping[str, Record | None], source: str | None, expected: int, status: Callable[[str], None]
-    ) -> None:
-        self.records: dict[str, Record] = {}
-        self.reused = self.changed = 0
-        self.expected = expected
-        self._known = known
-        self._source = source
-        self._status = status
-
-    def same(self, key: str) -> bool:
-        """Whether nothing has changed since a point was decided, not even a source file; then its record is taken."""
-        before = self._known[key]
-        if before is None or self._source is None or before.get("source") != self._source:
-            return False
-        self.records[key] = before
-        self.reused += 1
-        return True
-
-    def take(self, record: Record, keeper: Keeper) -> None:
-        """What came of a job. Raises `ModelError` where the model is no model."""
-        if record["outcome"] == "malformed":
-            raise ModelError(record["because"], remedy=f"at the point {record['key']}")
-        before = self._known[record["key"]]
-        if record["outcome"] == "unchanged" and before is not None:
-            record = before
-            self.reused += 1
-        else:
-            self.changed += before is not None
-            record = {**record, "source": self._source}
-            try:
-                keeper.keep(record)
-            finally:  # Ctrl-C while the disk is waited for: it is kept, so it is told
-                self.records[record["key"]] = record
-        self.records[record["key"]] = record
-        self._status(f"{len(self.records)} of {self.expected} points, last {record['key']}")
-
-
-def _memory(processes: int) -> int | None:
-    """Bytes for one of so many processes."""
-    from streamproof.explicit.limits import memory_of_machine
-
-    machine = memory_of_machine()
-    return None if machine is None else int(machine * MEMORY_SHARE / processes)
+        return decide_locally(jobs, self.processes)

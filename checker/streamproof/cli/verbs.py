@@ -20,10 +20,7 @@ FEW = 12
 """A verb with no more options lists them without groups."""
 _GROUPS = {
     "System": ("variant", "variants", "listed", "size", "parameters", "topology", "properties", "free"),
-    "Limits": (
-        *("max_states", "depth", "time_limit", "timeout", "query_timeout", "k", "walks", "steps", "limit"),
-        *("operators", "loops", "parallelism", "sources", "joins", "feedback"),
-    ),
+    "Limits": ("max_states", "depth", "time_limit", "timeout", "query_timeout", "k", "walks", "steps", "limit"),
     "Memory": ("memory", "spill", "checkpoint", "resume"),
     "Search": (
         *("engine", "symmetry", "por", "tier", "workers", "jobs", "agree", "agree_limits", "rank", "seed", "guided"),
@@ -94,7 +91,7 @@ class Verb(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None and not isinstance(param, click.Argument):
-                groups[group_of.get(param.name or "", "Output")].append(record)
+                groups[getattr(param, "group", group_of.get(param.name or "", "Output"))].append(record)
         if sum(map(len, groups.values())) <= FEW:
             groups = {"Options": [record for records in groups.values() for record in records]}
         for group, records in groups.items():
@@ -150,7 +147,7 @@ def complaint(error: click.ClickException) -> tuple[str, str]:
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context is not None:
         message = f"no such option {error.option_name}"
-        remedy = did_you_mean(error.option_name.lstrip("-"), _options(context.command), "--")
+        remedy = did_you_mean(error.option_name.lstrip("-"), _options(context), "--")
     path = context.command_path if context is not None else "streamproof"
     return message[:1].lower() + message[1:].removesuffix("."), remedy or f"{path} --help explains"
 
@@ -175,9 +172,9 @@ def _expect_apart(given: Sequence[tuple[click.Parameter, Any]]) -> None:
         outputs[path] = name, file
 
 
-def _options(command: click.Command) -> list[str]:
+def _options(ctx: click.Context) -> list[str]:
     """The long names of a command's options without their dashes, those that help does not list apart."""
-    shown = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+    shown = [p for p in ctx.command.get_params(ctx) if isinstance(p, click.Option) and not p.hidden]
     return [name[2:] for option in shown for name in option.opts if name.startswith("--")]
 
 

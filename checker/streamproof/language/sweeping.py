@@ -34,6 +34,8 @@ class Generated:
     make: Callable[..., Iterable[Sample]]
     bounds: Mapping[str, int | None]
     by: str
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What bounds mean, for the help of ``streamproof sweep MODEL``, where each is an option ``--max-NAME``."""
 
 
 @dataclass(frozen=True, slots=True)

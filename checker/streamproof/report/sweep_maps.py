@@ -2,57 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from streamproof.report.sweep import Mark, SweepReport
-from streamproof.system.records import dataclass
+from streamproof.report.sweep import SIGNS, Boundary, Mark, SweepReport, assignments, shown
 
 SHORT = 3
 """Characters of a value that may head a column."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One place of a map: its mark, and in words the values it stands for."""
-
-    mark: Mark
-    values: str
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A map of two axes; `title` says what the others are. `cells` go row by row, the top row first."""
+class MapPanel:
+    """A map of two axes; `title` says what the others are. `cells` go row by row, the top row first: a mark, and values."""
 
     title: str
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[tuple[Mark, str], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Which axis goes where: `across` heads columns, `down` rows (None: there is one row), the others tell panels apart.
+class SweepMap:
+    """The points of one property.
 
-    `alike` are axes that make no difference at any point, and are left out.
+    `caption` says which axis is across, which is down, and which make no difference at any point and are left out; the
+    others tell panels apart.
     """
 
-    across: str | None
+    caption: str
     columns: tuple[str, ...]
-    down: str | None
     rows: tuple[str, ...]
-    panels: tuple[Panel, ...]
-    alike: tuple[str, ...]
+    panels: tuple[MapPanel, ...]
+
+    @property
+    def marks(self) -> list[Mark]:
+        """Those that occur."""
+        used = {mark for panel in self.panels for row in panel.cells for mark, _ in row}
+        return [mark for mark in SIGNS if mark in used]
+
+    def bands(self, beside: int) -> Iterator[tuple[MapPanel, ...]]:
+        """The panels, so many side by side."""
+        for first in range(0, len(self.panels), max(1, beside)):
+            yield self.panels[first : first + max(1, beside)]
 
 
-def layout(report: SweepReport, prop: str, variant: str | None) -> Layout:
+def map_of(report: SweepReport, boundary: Boundary) -> SweepMap:
     """The map of a property of the model or of a variant.
 
     Columns are those of the longest axis whose values are short. Numbers grow to the right and upwards, as in any diagram.
     """
-    marks = {p.values: p.answers[prop].mark for p in report.points if p.variant == variant}
-    names = list(report.axes)
-    alike = tuple(name for at, name in enumerate(names) if _makes_no_difference(marks, at))
-    axes = {name: values for name, values in report.axes.items() if name not in alike}
+    names = tuple(report.plan.axes)
+    marks = {
+        tuple(p.parameters[name] for name in names): p.verdicts[boundary.name].verdict
+        for p in report.points
+        if p.variant == boundary.variant
+    }
+    alike = [name for at, name in enumerate(names) if _makes_no_difference(marks, at)]
+    axes = {name: values for name, values in report.plan.axes.items() if name not in alike}
     short = [name for name, values in axes.items() if all(len(shown(value)) <= SHORT for value in values)]
     across = max(short, key=lambda name: len(axes[name]), default=None)
     rest = [name for name in axes if name != across]
@@ -63,30 +69,23 @@ def layout(report: SweepReport, prop: str, variant: str | None) -> Layout:
     if all(isinstance(value, int) for value in rows):
         rows = tuple(reversed(rows))
     # Where an axis makes no difference any of its values will do.
-    usual = {name: report.axes[name][0] for name in alike}
+    usual = {name: report.plan.axes[name][0] for name in alike}
 
-    def cell(chosen: Mapping[Any, Any]) -> Cell:
+    def cell(chosen: Mapping[Any, Any]) -> tuple[Mark, str]:
         mark = marks.get(tuple({**usual, **chosen}[name] for name in names), "refused")
-        return Cell(mark, _told({name: chosen[name] for name in axes}))
+        return mark, ", ".join(assignments((name, chosen[name]) for name in axes))
 
     panels = []
     for combination in product(*(axes[name] for name in others)):
         chosen: dict[Any, Any] = dict(zip(others, combination, strict=True))
         cells = tuple(tuple(cell({**chosen, across: column, down: row}) for column in columns) for row in rows)
-        panels.append(Panel(_told(chosen), cells))
-    return Layout(across, tuple(map(shown, columns)), down, tuple(map(shown, rows)), tuple(panels), alike)
+        panels.append(MapPanel(", ".join(assignments(chosen.items())), cells))
+    told = [f"columns: {across}" if across else "", f"rows: {down}" if down else ""]
+    told.append(f"the same for every {', '.join(alike)} explored" if alike else "")
+    return SweepMap(", ".join(filter(None, told)), tuple(map(shown, columns)), tuple(map(shown, rows)), tuple(panels))
 
 
 def _makes_no_difference(marks: Mapping[tuple[Any, ...], Mark], at: int) -> bool:
     """Whether points that differ in one value only have the same mark."""
     seen: dict[tuple[Any, ...], Mark] = {}
     return all(seen.setdefault((*v[:at], *v[at + 1 :]), mark) == mark for v, mark in marks.items())
-
-
-def _told(chosen: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={shown(value)}" for name, value in chosen.items())
-
-
-def shown(value: Any) -> str:
-    """A parameter's value as people write it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -191,13 +191,8 @@ def separate(points: Sequence[tuple[Values, bool]], effort: int = EFFORT) -> Sep
 # --- atoms
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """An atom with the points inside and the points outside of which it is true, a bit each."""
-
-    atom: Atom
-    inside: int
-    outside: int
+_Candidate: TypeAlias = tuple[Atom, int, int]
+"""An atom with the points inside and the points outside of which it is true, a bit each."""
 
 
 def _useful(inside: Sequence[Values], outside: Sequence[Values]) -> list[_Candidate]:
@@ -214,8 +209,8 @@ def _useful(inside: Sequence[Values], outside: Sequence[Values]) -> list[_Candid
     kept: list[_Candidate] = []
     for truth, atom in sorted(first.items(), key=lambda entry: entry[1].size):
         one, other = truth & within, truth >> len(inside)
-        if one and not any(k.inside | one == k.inside and k.outside & other == k.outside for k in kept):
-            kept.append(_Candidate(atom, one, other))
+        if one and not any(more | one == more and less & other == less for _, more, less in kept):
+            kept.append((atom, one, other))
     return kept
 
 
@@ -262,20 +257,20 @@ def _bits(marks: Sequence[bool]) -> int:
 # --- the smallest choice
 
 
-@dataclass(slots=True)
 class _Effort:
     """What Z3 may still do."""
 
-    left: int
+    def __init__(self, left: int) -> None:
+        self._left = left
 
     def check(self, solver: z3.Solver) -> z3.CheckSatResult:
         """Z3's answer, unknown when it would take more than is left, or more than one question may."""
-        if self.left <= 0:
+        if self._left <= 0:
             return z3.unknown
         before = _spent(solver)
-        solver.set("rlimit", min(self.left, QUESTION))
+        solver.set("rlimit", min(self._left, QUESTION))
         answer = interrupts.answer(solver)
-        self.left -= _spent(solver) - before
+        self._left -= _spent(solver) - before
         return answer
 
 
@@ -326,7 +321,7 @@ class _Shape:
         any_clause: bool,
         effort: _Effort,
     ) -> None:
-        self._atoms = [candidate.atom for candidate in candidates]
+        self._atoms = [atom for atom, _, _ in candidates]
         self._any_clause = any_clause
         self._solver = z3.SolverFor("QF_FD")
         self._solver.set("random_seed", 1)
@@ -334,8 +329,8 @@ class _Shape:
         self._chosen = [[z3.Bool(f"{clause}-{at}") for at in range(len(candidates))] for clause in range(clauses)]
         # In a disjunction of conjunctions, an atom that is false keeps a point out of its clause: every point inside
         # is let in by some clause, every point outside is kept out of all. The other form is the same of the opposite.
-        let_in = {self._stops(at, [c.inside for c in candidates]) for at in range(inside)}
-        kept_out = {self._stops(at, [c.outside for c in candidates]) for at in range(outside)}
+        let_in = {self._stops(at, [truth for _, truth, _ in candidates]) for at in range(inside)}
+        kept_out = {self._stops(at, [truth for _, _, truth in candidates]) for at in range(outside)}
         if not any_clause:
             let_in, kept_out = kept_out, let_in
         for number, stops in enumerate(sorted(let_in)):

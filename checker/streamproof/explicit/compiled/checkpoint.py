@@ -11,12 +11,13 @@ import fcntl
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from streamproof.explicit.compiled.log_file import LogFile
 from streamproof.explicit.compiled.mark import Mark
 from streamproof.explicit.found import Event
 from streamproof.system.errors import InputError, SystemFailure, UsageError
@@ -100,14 +101,12 @@ class Checkpoints:
         try:
             last = mark.known
             for kind, name in enumerate(FILES):
-                with open_own(self._folder / name) as file:
-                    for start in range(self._done, last, PIECE // 64):
-                        piece = self._search.worker.table.stored(kind, start, min(last, start + PIECE // 64))
-                        file.write(piece)
+                size = self._search.worker.table.stored_size(kind)
+                with LogFile(open_own(self._folder / name), self._done * size) as log:
+                    for piece in self._pieces(kind, self._done, last):
+                        log.append(piece)
                         self._sums[kind] = zlib.crc32(piece, self._sums[kind])
-                        piece.release()
-                    file.flush()
-                    os.fsync(file.fileno())
+                    log.sync()
             self._done = last
             self._replace(mark)
         except OSError as error:
@@ -115,6 +114,12 @@ class Checkpoints:
                 f"the checkpoint cannot be written to {self._folder}: {error.strerror}",
                 remedy="make room, or name another folder; the checkpoint before this one is still good",
             ) from None
+
+    def _pieces(self, kind: int, first: int, last: int) -> Iterator[memoryview]:
+        """What the table has of the states from `first` to `last`, piece by piece."""
+        for start in range(first, last, PIECE // 64):
+            with self._search.worker.table.stored(kind, start, min(last, start + PIECE // 64)) as piece:
+                yield piece
 
     def _hold(self) -> None:
         """Keep other runs out of the folder as long as this process lives. Raises `UsageError` when one is in it."""
@@ -201,7 +206,8 @@ class Checkpoints:
             self._expect_long(self._folder / name, table.stored_size(kind) * count)
         table.reserve(count, self._search.fixed)
         for kind, name in enumerate(FILES):
-            self._sums[kind] = self._read(kind, self._folder / name, count, document["checksums"][kind])
+            self._sums[kind] = document["checksums"][kind]
+            self._read(kind, self._folder / name, count)
         self._done = count
         table.enter(count, mark.next, self._search.fixed)
         self._search.restore(mark)
@@ -253,25 +259,24 @@ class Checkpoints:
         if path.stat().st_size < size:
             raise InputError(f"{path} is shorter than its checkpoint says", remedy="start anew")
 
-    def _read(self, kind: int, path: Path, count: int, checksum: int) -> int:
+    def _read(self, kind: int, path: Path, count: int) -> None:
         """Read the records of `count` states into memory, and cut off what the checkpoint does not cover.
 
         Raises `InputError` for a file that is not as it was then; it is left as it is.
         """
-        table, total = self._search.worker.table, 0
+        total = place = 0
         try:
-            with open_own(path) as file:
-                for start in range(0, count, PIECE // 64):
-                    piece = table.stored(kind, start, min(count, start + PIECE // 64))
-                    file.readinto(piece)  # type: ignore[attr-defined]
-                    total = zlib.crc32(piece, total)
-                    piece.release()
-                if total != checksum:
-                    raise InputError(f"{path} is damaged", remedy="start anew")
-                file.truncate(table.stored_size(kind) * count)
+            with LogFile(open_own(path)) as log:
+                for piece in self._pieces(kind, 0, count):
+                    log.read(place, piece)
+                    total, place = zlib.crc32(piece, total), place + len(piece)
+                if total != self._sums[kind]:
+                    raise EOFError
+                log.cut(place)
+        except EOFError:
+            raise InputError(f"{path} is damaged", remedy="start anew") from None
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}", remedy="start anew") from None
-        return total
 
 
 def _sum(document: Mapping[str, Any]) -> int:

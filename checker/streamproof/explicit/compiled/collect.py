@@ -18,7 +18,7 @@ from streamproof.explicit.compiled.kernels import _ask, _entry, _free, _hash, _h
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.runs import key_kind, keys_of
-from streamproof.explicit.compiled.spool import Array, Spool
+from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.table import LOAD, SLACK, Table
 from streamproof.explicit.compiled.words import (
     address,
@@ -100,11 +100,11 @@ class Candidates:
     """
 
     def __init__(self, folder: Path, words_of_state: int) -> None:
-        self.states = Spool(folder, np.uint64, words_of_state)
-        self.parents = Spool(folder, np.uint32)
-        self.labels = Spool(folder, np.uint16)
-        self.keys = Spool(folder, key_kind(words_of_state))
-        self.places = Spool(folder, np.uint32)
+        self.states = SpillFile(folder, np.uint64, words_of_state)
+        self.parents = SpillFile(folder, np.uint32)
+        self.labels = SpillFile(folder, np.uint16)
+        self.keys = SpillFile(folder, key_kind(words_of_state))
+        self.places = SpillFile(folder, np.uint32)
         self.fills: list[tuple[int, int]] = []
         """Where each fill begins and ends."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from streamproof.explicit.compiled.spool import Array, Spool
+from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.system.records import dataclass
 
 STRIDE = 4096
@@ -41,7 +41,7 @@ class Run:
     """Different keys in ascending order."""
 
     def __init__(self, folder: Path, words: int) -> None:
-        self._keys = Spool(folder, key_kind(words))
+        self._keys = SpillFile(folder, key_kind(words))
         self._parts: list[Array] = []
         self._fences: Array | None = None
 
@@ -93,10 +93,10 @@ class Run:
 class Part:
     """A sorted part of a file, and a file with a number for each of its keys, by default their positions."""
 
-    keys: Spool | Run
+    keys: SpillFile | Run
     first: int
     last: int
-    notes: Spool | None = None
+    notes: SpillFile | None = None
 
 
 class _Cursor:

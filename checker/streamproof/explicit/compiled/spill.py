@@ -23,7 +23,7 @@ from streamproof.explicit.compiled.layout import packed
 from streamproof.explicit.compiled.memory import give_back
 from streamproof.explicit.compiled.runs import Part, Run, joined, keys_of, merged
 from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
-from streamproof.explicit.compiled.spool import Array, Spool
+from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.steps import Facts
 from streamproof.explicit.limits import Stop, resident_bytes
 from streamproof.explicit.search import starts
@@ -46,8 +46,8 @@ class Disk:
     def __init__(self, folder: Path, words: int) -> None:
         self._folder = folder
         self._words = words
-        self.log = Spool(folder, np.uint64, words)
-        self.parents = Spool(folder, np.uint32)
+        self.log = SpillFile(folder, np.uint64, words)
+        self.parents = SpillFile(folder, np.uint32)
         self._runs: list[Run] = []
         self._indexed = 0
 
@@ -78,13 +78,13 @@ class Disk:
             run.append(np.sort(keys_of(states)))
             self._enter(run, at + len(states), merge)
 
-    def fresh(self, found: Candidates, merge: int, pulse: Callable[[], None]) -> tuple[Spool, list[int]]:
+    def fresh(self, found: Candidates, merge: int, pulse: Callable[[], None]) -> tuple[SpillFile, list[int]]:
         """The candidates that are not known; calls `pulse` now and then.
 
         Gives a file with their places in their fill, in the part of the file that is the fill's, and how many there are
         in each. They get a run of their own, and have to be appended.
         """
-        spool = Spool(self._folder, np.uint32)
+        spool = SpillFile(self._folder, np.uint32)
         counts = [0] * len(found.fills)
         size = max(16, merge // max(1, len(found.fills)))
         run = Run(self._folder, self._words)
@@ -128,7 +128,7 @@ class SpillingSearch(CompiledSearch):
         self._fill: Fill | None = None
         self._sizes = Sizes(0, 1 << 12, 0)
         # A folder that cannot be written is told of now, not after hours.
-        Spool(self.folder, np.uint8).close()
+        SpillFile(self.folder, np.uint8).close()
 
     # --- what was found ---
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from streamproof.interrupts import limited, requested
 from streamproof.language.compile import TERMINATION
-from streamproof.pipeline.sweeps.points import Job
 from streamproof.registry import Target, find, stated_by
 from streamproof.system.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint
@@ -20,13 +19,13 @@ from streamproof.version import VERSION
 
 SCHEMA = "streamproof.sweep-point/1"
 
+Job = dict[str, Any]
+"""One point to decide, as JSON data: what a process of its own, or a Spark task, is sent."""
 Record = dict[str, Any]
-"""What is known of one point, as JSON data.
+"""What is known of one point, as JSON data: of `SHAPE`, or with an outcome that is not kept.
 
-``key``; ``outcome``: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged``
-(the record of an earlier run is of the same system), ``malformed``, or ``lost``; ``because``; ``fingerprint`` of the system;
-``limits``; ``asked``, names; ``states``; ``seconds``; and ``properties``, by name ``kind``, ``verdict``, ``because``,
-``length``, ``vacuous``.
+The outcomes: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged`` (the record
+of an earlier run is of the same system), ``malformed``, or ``lost``. ``asked`` are the names of properties.
 """
 
 _TEXT, _COUNT = (None, str), range(1 << 63)
@@ -53,38 +52,41 @@ SHAPE: Shape = {
 """The shape of a record that is kept."""
 
 
-def decide(job: Job) -> Record:
-    """The record of the point that `job` is about. Raises nothing that a model, its parameters or limits can cause."""
-    begun = time.monotonic()
-    record: Record = {
+def record_of(job: Job, outcome: str, because: str | None = None) -> Record:
+    """The record of a point whose search found nothing."""
+    return {
         "schema": SCHEMA,
         "key": job["key"],
-        "outcome": "decided",
-        "because": None,
+        "outcome": outcome,
+        "because": because,
         "fingerprint": None,
         "limits": job["limits"],
         "asked": job["properties"],
         "states": None,
         "properties": {},
+        "seconds": 0.0,
     }
+
+
+def decide(job: Job) -> Record:
+    """The record of the point that `job` is about. Raises nothing that a model, its parameters or limits can cause."""
+    begun = time.monotonic()
+    print_ = None
     try:
         with limited(job["limits"]["timeout"]):
             target = find(job["model"])
             system = (_narrowed(target, job["properties"]) if job["narrow"] else target).system(
                 job["variant"], job["parameters"]
             )
-        record["fingerprint"] = fingerprint(system, VERSION, SCHEMA)
-        if record["fingerprint"] == job["known"]:
-            return {**record, "outcome": "unchanged"}
-        names = [p.name for p in system.properties if p.name in job["properties"]]
-        record |= _searched(system, names, job)
+        print_ = fingerprint(system, VERSION, SCHEMA)
+        record = record_of(job, "unchanged") if print_ == job["known"] else _searched(system, job)
     except UsageError as refusal:
-        record |= {"outcome": "refused", "because": refusal.message}
+        record = record_of(job, "refused", refusal.message)
     except OutOfTime as late:
-        record |= {"outcome": "lost", "because": late.message}
+        record = record_of(job, "lost", late.message)
     except ModelError as mistake:
-        record |= {"outcome": "malformed", "because": mistake.told}
-    return {**record, "seconds": round(time.monotonic() - begun, 3)}
+        record = record_of(job, "malformed", mistake.told)
+    return {**record, "fingerprint": print_, "seconds": round(time.monotonic() - begun, 3)}
 
 
 def _narrowed(target: Target, names: Sequence[str]) -> Target:
@@ -93,11 +95,13 @@ def _narrowed(target: Target, names: Sequence[str]) -> Target:
     return replace(target, spec=replace(target.spec, properties=kept, termination=TERMINATION in names))
 
 
-def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
+def _searched(system: System, job: Job) -> Record:
     from streamproof.explicit import explore
     from streamproof.explicit.limits import Stop
 
     limits: Mapping[str, Any] = job["limits"]
+    names = [p.name for p in system.properties if p.name in job["properties"]]
+    record = record_of(job, "decided")
     try:
         found = explore(
             system,
@@ -109,20 +113,21 @@ def _searched(system: System, names: list[str], job: Job) -> dict[str, Any]:
         )
     except (TooLarge, MemoryError) as limit:
         because = limit.told if isinstance(limit, StreamproofError) else "out of memory"
-        open_ = [Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names]
-        return {"properties": {finding.property: _verdict(finding) for finding in open_}}
-    if found.stopped == "interrupted" or requested():
-        return {"outcome": "interrupted"}
-    counts = found.counts
-    findings = found.findings
-    if found.stopped == Stop.MEMORY.value:
-        because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
-        findings = tuple(replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings)
-    return {
-        "because": None if found.mistake is None else found.mistake.error.told,
-        "states": {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth},
-        "properties": {finding.property: _verdict(finding) for finding in findings},
-    }
+        findings: Sequence[Finding] = [
+            Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names
+        ]
+    else:
+        if found.stopped == "interrupted" or requested():
+            return record_of(job, "interrupted")
+        findings = found.findings
+        if found.stopped == Stop.MEMORY.value:
+            because = f"out of memory after {found.counts.distinct:,} states: with fewer --workers each has more"
+            findings = [replace(f, because=because) if f.verdict is Verdict.INCONCLUSIVE else f for f in findings]
+        counts = found.counts
+        record["because"] = None if found.mistake is None else found.mistake.error.told
+        record["states"] = {"distinct": counts.distinct, "generated": counts.generated, "depth": counts.depth}
+    record["properties"] = {finding.property: _verdict(finding) for finding in findings}
+    return record
 
 
 def _verdict(finding: Finding) -> dict[str, Any]:

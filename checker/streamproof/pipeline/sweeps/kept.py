@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any
 
+import streamproof
 from streamproof.pipeline.sweeps.deciding import SHAPE, Record
+from streamproof.registry import Target
 from streamproof.system.bounded import parsed, read_regular
 from streamproof.system.errors import SystemFailure
 from streamproof.system.files import open_own
 from streamproof.system.reading import MOST, Shape, json_problem, misfit
-from streamproof.system.records import dataclass
 
 HEAD = "streamproof.sweep-points/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What an earlier run left: records by key; `because`, where there was something that cannot be used, why."""
+def read_kept(path: Path, about: Mapping[str, Any]) -> tuple[dict[str, Record], str]:
+    """The records by key in a file whose first line is `about`; and why not all of it can be used, if so.
 
-    records: Mapping[str, Record]
-    because: str | None = None
-
-
-def read_kept(path: Path, about: Mapping[str, Any]) -> Found:
-    """The records in a file whose first line is `about`. Raises `InputError` when it cannot be read."""
+    Raises `InputError` when it cannot be read.
+    """
     if not os.path.lexists(path):
-        return Found({})
+        return {}, ""
     lines = read_regular(path, MOST).split(b"\n")
     head, why = _object(lines[0], {"schema": frozenset({HEAD})})
     if why:
-        return Found({}, f"they are not readable: {why}")
+        return {}, f"they are not readable: {why}"
     for name, value in about.items():
         if head.get(name) != value:
-            return Found({}, f"they are of {name} {head.get(name)}, this is {name} {value}")
+            return {}, f"they are of {name} {head.get(name)}, this is {name} {value}"
     records: dict[str, Record] = {}
     # What follows the last line break was cut off when the process died.
     for number, line in enumerate(lines[1:-1], 2):
@@ -45,7 +44,7 @@ def read_kept(path: Path, about: Mapping[str, Any]) -> Found:
             why = why or f"the one on line {number} is damaged: {wrong}"
         else:
             records[record["key"]] = record
-    return Found(records, why or None)
+    return records, why
 
 
 def _object(line: bytes, shape: Shape) -> tuple[dict[str, Any], str]:
@@ -59,34 +58,49 @@ def _object(line: bytes, shape: Shape) -> tuple[dict[str, Any], str]:
 
 def kept_text(about: Mapping[str, Any], records: Iterable[Record]) -> str:
     """The file that `read_kept` reads."""
-    lines = [json.dumps({"schema": HEAD, **about}), *map(json.dumps, records)]
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{json.dumps(one)}\n" for one in ({"schema": HEAD, **about}, *records))
 
 
-class Keeper:
-    """Appends records to a file as they come; each is on disk before `keep` returns. Use it as a context manager."""
+@contextmanager
+def keeping(path: Path) -> Iterator[Callable[[Record], None]]:
+    """Appends records to a file as they come; each is on disk before the call returns. Raises `SystemFailure`."""
+    with _written(path):
+        file = open_own(path)
+    with file:
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            self._file: BinaryIO = open_own(path)
-        except OSError as failure:
-            raise SystemFailure(f"{path} cannot be written: {failure.strerror or failure}") from failure
+        def keep(record: Record) -> None:
+            with _written(path, "make room, and start the same sweep again: it goes on where it was"):
+                file.write(json.dumps(record).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
 
-    def keep(self, record: Record) -> None:
-        """Write one record."""
-        try:
-            self._file.write(json.dumps(record).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as failure:
-            raise SystemFailure(
-                f"{self._path} cannot be written: {failure.strerror or failure}",
-                remedy="make room, and start the same sweep again: it goes on where it was",
-            ) from failure
+        yield keep
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+@contextmanager
+def _written(path: Path, remedy: str = "") -> Iterator[None]:
+    try:
+        yield
+    except OSError as failure:
+        raise SystemFailure(f"{path} cannot be written: {failure.strerror or failure}", remedy=remedy) from failure
+
+
+def source_of(target: Target) -> str | None:
+    """A hash of every file of the packages that a model and its properties come from, and of the checker.
+
+    While it is the same, nothing that decides a point has changed. None for a model that is not in a package: a file may
+    import anything.
+    """
+    spec = target.spec
+    classes = (spec.model, *spec.model.variants.values())
+    modules = {cls.__module__ for one in classes for cls in one.__mro__[:-1]}
+    modules |= {function.__module__ for function in spec.properties} | {streamproof.__name__}
+    hashed = hashlib.sha256()
+    for package in sorted({module.partition(".")[0] for module in modules}):
+        folders = getattr(sys.modules[package], "__path__", None)
+        if folders is None:
+            return None
+        for file in sorted(file for folder in folders for file in Path(folder).rglob("*.py")):
+            hashed.update(str(file).encode())
+            hashed.update(file.read_bytes())
+    return hashed.hexdigest()

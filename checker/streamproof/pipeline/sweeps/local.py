@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from multiprocessing.connection import wait
 
-from streamproof.pipeline.sweeps.deciding import SCHEMA, Record, decide
-from streamproof.pipeline.sweeps.points import Job
+from streamproof.pipeline.sweeps.deciding import Job, Record, decide, record_of
 from streamproof.system.errors import SystemFailure
 
 _PROGRAM = "from streamproof.pipeline.sweeps.local import serve; serve()"
@@ -36,29 +35,26 @@ def decide_locally(jobs: Sequence[Job], processes: int) -> Iterator[Record]:
         yield from decide_here(jobs)
         return
     waiting = deque(jobs)
-    with selectors.DefaultSelector() as listening:
-        busy: dict[int, _Worker] = {}
-        idle: list[_Worker] = []
-        try:
-            while waiting or busy:
-                while waiting and len(busy) < processes:
-                    worker = idle.pop() if idle else _Worker()
-                    worker.send(waiting.popleft())
-                    busy[worker.answers] = worker
-                    listening.register(worker.answers, selectors.EVENT_READ)
-                for ready, _ in listening.select():
-                    worker = busy[ready.fd]
-                    record = worker.receive()
-                    if record is None:
-                        continue
-                    listening.unregister(worker.answers)
-                    del busy[ready.fd]
-                    if worker.alive:
-                        idle.append(worker)
-                    yield record
-        finally:
-            for worker in (*busy.values(), *idle):
-                worker.stop()
+    busy: dict[int, _Worker] = {}
+    idle: list[_Worker] = []
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < processes:
+                worker = idle.pop() if idle else _Worker()
+                busy[worker.answers.fileno()] = worker
+                worker.send(waiting.popleft())
+            ready = wait(list(busy))
+            for worker in [worker for answers, worker in busy.items() if answers in ready]:
+                record = worker.receive()
+                del busy[worker.answers.fileno()]
+                if worker.ended:
+                    worker.stop()
+                else:
+                    idle.append(worker)
+                yield record
+    finally:
+        for worker in (*busy.values(), *idle):
+            worker.stop()
 
 
 class _Worker:
@@ -79,60 +75,39 @@ class _Worker:
             ) from failure
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._stdin = self._process.stdin
-        self.answers = self._process.stdout.fileno()
-        self._received = b""
+        self._jobs, self.answers = self._process.stdin, self._process.stdout
         self._job: Job = {}
-
-    @property
-    def alive(self) -> bool:
-        """Whether it can take another job."""
-        return self._process.poll() is None
 
     def send(self, job: Job) -> None:
         """Have it decide a point."""
         self._job = job
         with suppress(BrokenPipeError):  # it has died, which shows when its answer is read
-            self._stdin.write(json.dumps(job).encode() + b"\n")
-            self._stdin.flush()
+            self._jobs.write(json.dumps(job).encode() + b"\n")
+            self._jobs.flush()
 
-    def receive(self) -> Record | None:
-        """The record, once it is there as a whole."""
-        part = os.read(self.answers, 1 << 16)
-        self._received += part
-        if not part:
-            code = self._process.wait()
-            return _lost(self._job, f"the process that searched it ended ({code}); it may have been out of memory")
-        if not self._received.endswith(b"\n"):
-            return None
-        record: Record = json.loads(self._received)
-        self._received = b""
-        return record
+    def receive(self) -> Record:
+        """The record of the point; waits for it."""
+        answer = self.answers.readline()
+        if answer.endswith(b"\n"):
+            record: Record = json.loads(answer)
+            return record
+        code = self._process.wait()
+        return record_of(
+            self._job, "lost", f"the process that searched it ended ({code}); it may have been out of memory"
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether it takes no more jobs."""
+        return self._process.poll() is not None
 
     def stop(self) -> None:
         """End it, whatever it is doing."""
         self._process.kill()
         with suppress(BrokenPipeError):
-            self._stdin.close()
+            self._jobs.close()
         self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-
-def _lost(job: Job, because: str) -> Record:
-    """The record of a point whose search ended without an answer."""
-    return {
-        "schema": SCHEMA,
-        "key": job["key"],
-        "outcome": "lost",
-        "because": because,
-        "fingerprint": None,
-        "limits": job["limits"],
-        "asked": job["properties"],
-        "states": None,
-        "properties": {},
-        "seconds": 0.0,
-    }
+        self.answers.close()
 
 
 def serve() -> None:

@@ -1,16 +1,14 @@
-"""From records to the report on a sweep: a mark per point and property, and the formula of where each property holds."""
+"""From records to the report on a sweep: a verdict per point and property, and the formula of where each property holds."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from streamproof.pipeline.sweeps.deciding import Record
-from streamproof.pipeline.sweeps.points import Plan, Point
-from streamproof.report.sweep import Answer, Boundary, Mark, PointReport
-from streamproof.report.sweep_maps import shown
+from streamproof.pipeline.sweeps.plan import SweepPlan, SweepPoint
+from streamproof.report.sweep import UNDECIDED, Boundary, PointReport, PointVerdict, assignments, shown
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property
 
@@ -18,7 +16,7 @@ PROVABLE = (Kind.INVARIANT.value, Kind.STEP.value, Kind.DEADLOCK.value)
 """Kinds that ``prove --any`` proves."""
 
 
-def properties_of(plan: Plan) -> dict[str, str]:
+def properties_of(plan: SweepPlan) -> dict[str, str]:
     """The properties that are asked about with their kinds, in the model's order; those of variants follow.
 
     Raises `UsageError` where the model allows none of the points.
@@ -30,7 +28,7 @@ def properties_of(plan: Plan) -> dict[str, str]:
     return found
 
 
-def _listed(plan: Plan, points: Sequence[Point]) -> tuple[Property, ...]:
+def _listed(plan: SweepPlan, points: Sequence[SweepPoint]) -> tuple[Property, ...]:
     """The properties at the first point that the model allows."""
     refused: UsageError | None = None
     for point in points:
@@ -42,71 +40,65 @@ def _listed(plan: Plan, points: Sequence[Point]) -> tuple[Property, ...]:
     raise UsageError(f"the model allows none of the points: {refused.message}", remedy=refused.remedy)
 
 
-def point_reports(
-    points: Sequence[Point], records: Mapping[str, Record], properties: Sequence[str]
-) -> tuple[PointReport, ...]:
-    """What is known of every point."""
-    return tuple(_reported(point, records.get(point.key), properties) for point in points)
-
-
-def _reported(point: Point, record: Record | None, properties: Sequence[str]) -> PointReport:
-    answers = {name: _answer(record, name) for name in properties}
-    states = record["states"] if record is not None else None
-    return PointReport(
-        point.variant,
-        point.values,
-        point.checked_as,
-        point.parameters,
-        answers,
-        None if record is None else record["because"],
-        None if states is None else states["distinct"],
-        0.0 if record is None else record["seconds"],
-    )
-
-
-def _answer(record: Record | None, name: str) -> Answer:
+def point_report(point: SweepPoint, record: Record | None, properties: Sequence[str]) -> PointReport:
+    """What is known of a point; None: nobody has looked."""
+    named = point.variant, point.checked_as, point.parameters
     if record is None:
-        return Answer("open")
+        return PointReport(*named, None, 0.0, None, dict.fromkeys(properties, PointVerdict("open")))
+    missing = PointVerdict("refused")
     if record["outcome"] == "lost":
-        return Answer("inconclusive", record["because"])
-    if record["outcome"] == "refused" or name not in record["properties"]:
-        return Answer("refused")
-    found = record["properties"][name]
-    return Answer(found["verdict"], found["because"], found["length"], found["vacuous"])
+        missing = PointVerdict("inconclusive", record["because"])
+    verdicts = {
+        name: PointVerdict(found["verdict"], found["because"], found["length"], found["vacuous"])
+        for name, found in record["properties"].items()
+    }
+    states = None if record["states"] is None else record["states"]["distinct"]
+    answers = {name: verdicts.get(name, missing) for name in properties}
+    return PointReport(*named, states, record["seconds"], record["because"], answers)
 
 
-def boundaries(plan: Plan, points: Sequence[PointReport], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
+def boundaries(plan: SweepPlan, points: Sequence[PointReport], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
     """Where each property holds, of the model and of each variant; without the formulas."""
+    return tuple(b for variant in plan.variants for b in _of_variant(plan, points, properties, variant))
+
+
+def _of_variant(
+    plan: SweepPlan, points: Sequence[PointReport], properties: Mapping[str, str], variant: str | None
+) -> list[Boundary]:
     found = []
-    for variant in plan.variants:
-        for name, kind in properties.items():
-            marks = _marks(points, variant, name)
-            if any(mark != "refused" for _, mark in marks):
-                found.append(_boundary(variant, name, kind, marks))
-    return _with_proofs(plan, found)
+    for name, kind in properties.items():
+        answers = [point.verdicts[name] for point in points if point.variant == variant]
+        marks = [answer.verdict for answer in answers]
+        holds, violated = marks.count("holds"), marks.count("violated")
+        undecided = sum(map(marks.count, UNDECIDED))
+        vacuous = sum(answer.verdict == "holds" and answer.vacuous for answer in answers)
+        because = "no formula was looked for, the sweep was ended" if holds and violated else ""
+        if holds or violated or undecided:
+            found.append(Boundary(variant, name, kind, holds, violated, undecided, vacuous, because=because))
+    # What holds at every point explored comes with the command that tries to prove it for every size.
+    provable = [b for b in found if b.kind in PROVABLE and b.holds and not b.uneven]
+    known = plan.target.variant(variant).parameter_limits()
+    every = ",".join(name for name, values in plan.axes.items() if type(values[0]) is int and name in known)
+    words = ["streamproof", "prove", plan.target.text, *(["--variant", variant] if variant else []), "--any", every]
+    words += [word for text in assignments(plan.fixed.items()) for word in ("-p", text)]
+    command = shlex.join([*words, *(word for b in provable for word in ("--property", b.name))])
+    return [replace(b, proof=command) if every and b in provable else b for b in found]
 
 
-def _marks(points: Sequence[PointReport], variant: str | None, name: str) -> list[tuple[PointReport, Mark]]:
-    return [(point, point.answers[name].mark) for point in points if point.variant == variant]
-
-
-def _boundary(variant: str | None, name: str, kind: str, marks: Sequence[tuple[PointReport, Mark]]) -> Boundary:
-    holds = sum(mark == "holds" for _, mark in marks)
-    violated = sum(mark == "violated" for _, mark in marks)
-    vacuous = sum(mark == "holds" and point.answers[name].vacuous for point, mark in marks)
-    undecided = sum(mark in ("inconclusive", "error", "open") for _, mark in marks)
-    because = "no formula was looked for, the sweep was ended" if holds and violated else ""
-    return Boundary(variant, name, kind, holds, violated, undecided, None, because=because, vacuous=vacuous)
-
-
-def with_formula(plan: Plan, points: Sequence[PointReport], boundary: Boundary) -> Boundary:
+def with_formula(plan: SweepPlan, points: Sequence[PointReport], boundary: Boundary) -> Boundary:
     """The same with a formula, where the property holds at some points and is violated at others."""
     if not boundary.changes:
         return boundary
     from streamproof.symbolic.boundary import separate
 
-    marks = _marks(points, boundary.variant, boundary.name)
-    decided = [(_named(plan, point), mark == "holds") for point, mark in marks if mark in ("holds", "violated")]
+    decided = []
+    for point in points:
+        mark = point.verdicts[boundary.name].verdict
+        if point.variant == boundary.variant and mark in ("holds", "violated"):
+            values = {name: point.parameters[name] for name in plan.axes}
+            # True and False are words, there is nothing between them.
+            words = {name: shown(value) if isinstance(value, bool) else value for name, value in values.items()}
+            decided.append((words, mark == "holds"))
     found = separate(decided)
     return replace(
         boundary,
@@ -115,30 +107,3 @@ def with_formula(plan: Plan, points: Sequence[PointReport], boundary: Boundary) 
         smallest=found.smallest,
         because=found.because,
     )
-
-
-def _named(plan: Plan, point: PointReport) -> dict[str, Any]:
-    """The values of the axes by name; True and False are words, there is nothing between them."""
-    named = zip(plan.axes, point.values, strict=True)
-    return {axis.name: shown(value) if isinstance(value, bool) else value for axis, value in named}
-
-
-def _with_proofs(plan: Plan, found: Sequence[Boundary]) -> tuple[Boundary, ...]:
-    """The same with the command that tries to prove for every size what holds at every point explored."""
-    free = [axis.name for axis in plan.axes if type(axis.values[0]) is int]
-    told = []
-    for variant in plan.variants:
-        known = plan.target.variant(variant).parameter_limits()
-        every = ",".join(name for name in free if name in known)
-        names = [b.name for b in found if b.variant == variant and _could_be_proved(b)]
-        words = ["streamproof", "prove", plan.target.text, *(["--variant", variant] if variant else []), "--any", every]
-        words += [word for name, value in plan.fixed.items() for word in ("-p", f"{name}={shown(value)}")]
-        command = shlex.join([*words, *(word for name in names for word in ("--property", name))])
-        told += [
-            replace(b, proof=command) if every and _could_be_proved(b) else b for b in found if b.variant == variant
-        ]
-    return tuple(told)
-
-
-def _could_be_proved(boundary: Boundary) -> bool:
-    return boundary.kind in PROVABLE and boundary.holds > 0 and not (boundary.violated or boundary.undecided)

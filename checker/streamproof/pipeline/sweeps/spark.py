@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from streamproof.pipeline.session import LOCAL, reporting, spark_failures, spark_session
-from streamproof.pipeline.sweeps.deciding import Record, decide
-from streamproof.pipeline.sweeps.points import Job
+from streamproof.pipeline.sweeps.deciding import Job, Record, decide
 
 TASKS_PER_CORE = 4
 """Points that are sent together, for each core: they are kept when all of them are done."""

@@ -1,0 +1,78 @@
+"""Files without a name, for what does not fit into memory: they are gone when the process ends, however it ends."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from streamproof.explicit.compiled.log_file import LogFile
+from streamproof.system.errors import SystemFailure
+
+Array = npt.NDArray[Any]
+
+
+class SpillFile:
+    """A log of elements of one kind. Raises `SystemFailure`."""
+
+    def __init__(self, folder: Path, kind: npt.DTypeLike, width: int | None = None) -> None:
+        """`width`: an element is a row of so many numbers."""
+        self._folder = folder
+        self._kind = np.dtype(kind)
+        self._row = () if width is None else (width,)
+        self._size = self._kind.itemsize * (width or 1)
+        with self._failing():
+            self._log = LogFile(tempfile.TemporaryFile(dir=folder, buffering=0))  # noqa: SIM115
+
+    @property
+    def count(self) -> int:
+        """Elements up to the end."""
+        return self._log.size // self._size
+
+    def append(self, elements: Array) -> None:
+        """Write at the end."""
+        self.write(self.count, elements)
+
+    def write(self, at: int, elements: Array) -> None:
+        """Write from element `at` on."""
+        with self._failing():
+            self._log.write(at * self._size, _bytes(np.ascontiguousarray(elements, dtype=self._kind)))
+
+    def read(self, first: int, last: int) -> Array:
+        """The elements from `first` to `last`."""
+        elements = np.empty((last - first, *self._row), dtype=self._kind)
+        with self._failing():
+            self._log.read(first * self._size, _bytes(elements))
+        return elements
+
+    def cut(self, count: int) -> None:
+        """Forget what lies behind the first so many elements."""
+        with self._failing():
+            self._log.cut(count * self._size)
+
+    def close(self) -> None:
+        """Give the space back."""
+        self._log.close()
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except EOFError:
+            raise SystemFailure(
+                f"a file in {self._folder} ends too early", remedy="is another process at work on this disk?"
+            ) from None
+        except OSError as error:
+            raise SystemFailure(
+                f"cannot spill to {self._folder}: {error.strerror or error}",
+                remedy="--spill DIR names a folder on a disk with room",
+            ) from None
+
+
+def _bytes(elements: Array) -> memoryview:
+    return elements.reshape(-1).view(np.uint8).data if elements.size else memoryview(b"")

@@ -1,0 +1,193 @@
+"""The points of a sweep: every combination of the axes' values, for the model or its variants, the small ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, product
+from types import MappingProxyType
+from typing import Any
+
+from streamproof.language.sweeping import Generated, Sweep, Value
+from streamproof.registry import Target, find, unknown
+from streamproof.system.errors import ModelError, UsageError
+
+MOST_VALUES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One configuration. `variant` is what is asked about, `checked_as` the variant whose machine is searched for it."""
+
+    variant: str | None
+    checked_as: str | None
+    parameters: Mapping[str, Any]
+    """All of them."""
+
+    @property
+    def key(self) -> str:
+        """The point as text: the same for the same question."""
+        given = ",".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
+        return f"{self.variant or ''}:{given}"
+
+
+@dataclass(frozen=True, slots=True)
+class SampledAxis:
+    """An axis whose values were generated, and how large each of them is."""
+
+    about: Generated
+    sizes: Mapping[Value, Mapping[str, int]]
+
+    @property
+    def parameter(self) -> str:
+        """Its name."""
+        return self.about.parameter
+
+    def size(self, point: Any) -> int:
+        """How large the value of a point is, by the size by which the sweep proceeds."""
+        return self.sizes[point.parameters[self.parameter]][self.about.by]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """What is explored: a model over axes, `fixed` parameters beside them, `variants` (None: the model itself)."""
+
+    target: Target
+    axes: Mapping[str, tuple[Value, ...]]
+    """The parameters that vary, each with its values from small to large."""
+    fixed: Mapping[str, Any]
+    variants: tuple[str | None, ...]
+    properties: tuple[str, ...] | None
+    """Those asked about; None: all."""
+    sampled: SampledAxis | None = None
+
+    def setting(self, point: Any) -> tuple[Any, ...]:
+        """The variant of a point, and its values of all axes but the generated one."""
+        free = None if self.sampled is None else self.sampled.parameter
+        return (point.variant, *(point.parameters[name] for name in self.axes if name != free))
+
+    def stages(self) -> tuple[tuple[SweepPoint, ...], ...]:
+        """The points in the groups that are decided one after the other: by the size of what was generated."""
+        if self.sampled is None:
+            return (self.points(),)
+        ordered = sorted(self.points(), key=self.sampled.size)
+        return tuple(tuple(group) for _, group in groupby(ordered, key=self.sampled.size))
+
+    def points(self) -> tuple[SweepPoint, ...]:
+        """Every point; smaller values first, so that what is cheap is known early."""
+        ranks = product(*(range(len(values)) for values in self.axes.values()))
+        # Sorting keeps the order of equals: that of the variants, then that of the axes.
+        ordered = sorted(product(self.variants, ranks), key=lambda entry: sum(entry[1]))
+        return tuple(self._point(variant, chosen) for variant, chosen in ordered)
+
+    def _point(self, variant: str | None, ranks: Sequence[int]) -> SweepPoint:
+        chosen = {name: values[rank] for (name, values), rank in zip(self.axes.items(), ranks, strict=True)}
+        parameters = {**self.target.defaults(variant), **self.fixed, **chosen}
+        sweep = self.target.spec.sweeps
+        checked_as = variant if variant is not None or sweep is None else sweep.variant_at(parameters)
+        return SweepPoint(variant, checked_as, parameters)
+
+
+def plan_of(
+    model: str,
+    variants: Sequence[str],
+    size: str | None,
+    parameters: Sequence[str],
+    properties: Sequence[str],
+    bounds: Mapping[str, int] = MappingProxyType({}),
+) -> SweepPlan:
+    """What a command line asks to explore: the model's own axes, unless it names others.
+
+    `bounds` are those of the axis that the model generates. Raises `UsageError` for a name that does not exist, for values
+    that are none, and where nothing varies.
+    """
+    target = find(model)
+    cls = target.spec.model
+    variants = tuple(cls.variants) if "all" in variants else variants
+    for name in variants:
+        target.variant(name)
+    if size is not None and size not in cls.sizes:
+        raise unknown(f"{target.name} has no size", size, cls.sizes, "its sizes")
+    sweep = target.spec.sweeps
+    axes = {} if sweep is None else _declared(target, sweep)
+    for text in parameters:
+        name, _, words = text.partition("=")
+        if not words:
+            raise UsageError(f"-p {text}: no value", remedy="write -p name=value, -p name=0..3 or -p name=a,b")
+        if name not in cls.parameters():
+            raise unknown(f"{target.name} has no parameter", name, cls.parameters(), "its parameters")
+        axes[name] = _values(target, name, words)
+    sampled = _sampled(target, axes, bounds)
+    free = None
+    if sampled is not None:
+        free = sampled.parameter
+        axes[free] = tuple(sampled.sizes)
+    kept = {name: values for name, values in axes.items() if len(values) > 1 or name == free}
+    if not kept and not variants:
+        raise UsageError(
+            f"nothing varies: {target.name} has no axes of its own" if sweep is None else "nothing varies",
+            remedy="give a parameter several values: -p name=0..3 or -p name=a,b",
+        )
+    fixed = {} if size is None else dict(cls.sizes[size])
+    fixed |= {name: values[0] for name, values in axes.items()}
+    fixed = {name: value for name, value in fixed.items() if name not in kept}
+    wanted = properties or (sweep.properties if sweep is not None else ())
+    every = (None, *dict.fromkeys(variants))
+    return SweepPlan(target, kept, fixed, every, _properties(target, every, wanted), sampled)
+
+
+def _declared(target: Target, sweep: Sweep) -> dict[str, tuple[Any, ...]]:
+    """The axes that the specification names. Raises `ModelError` where they are of something else."""
+    known = target.spec.model.parameters()
+    wrong = [name for values in (sweep.axes, *sweep.instead.values()) for name in values if name not in known]
+    wrong += [name for name in sweep.instead if name not in target.spec.model.variants]
+    if wrong:
+        raise ModelError(f"the sweep of {target.name} speaks of {wrong[0]!r}, which it does not have")
+    return {name: tuple(values) for name, values in sweep.axes.items()}
+
+
+def _sampled(target: Target, axes: Mapping[str, Any], bounds: Mapping[str, int]) -> SampledAxis | None:
+    """The axis that the model generates, unless its parameter is given values. Raises `UsageError` for wrong bounds."""
+    sweep = target.spec.sweeps
+    generated = sweep.generated if sweep is not None else None
+    if generated is None or generated.parameter in axes:
+        if bounds:
+            given = " ".join(f"--max-{name}" for name in bounds)
+            raise UsageError(
+                f"{given}: {target.name} has no axis that is generated", remedy="give a parameter values with -p"
+            )
+        return None
+    try:
+        samples = tuple(generated.make(**{**generated.bounds, **bounds}))
+    except ValueError as refusal:
+        raise UsageError(str(refusal), remedy="give another bound") from refusal
+    return SampledAxis(generated, {sample.value: sample.size for sample in samples})
+
+
+def _values(target: Target, name: str, words: str) -> tuple[Any, ...]:
+    """The values in ``0..2,5`` or ``fair,forward-first``, each once."""
+    cls = target.spec.model
+    found: list[Any] = []
+    for word in words.split(","):
+        first, dots, last = word.partition("..")
+        if not dots:
+            found.append(cls.parse(name, word))
+            continue
+        ends = cls.parse(name, first), cls.parse(name, last)
+        if not all(type(end) is int for end in ends):
+            raise UsageError(f"-p {name}={words}: {word} is no range of numbers", remedy=f"write -p {name}=a,b")
+        if ends[1] < ends[0] or ends[1] - ends[0] >= MOST_VALUES:
+            raise UsageError(
+                f"-p {name}={words}: {word} has no values, or too many", remedy="from small to large: 0..3"
+            )
+        found += range(ends[0], ends[1] + 1)
+    return tuple(dict.fromkeys(found))
+
+
+def _properties(target: Target, variants: Sequence[str | None], wanted: Sequence[str]) -> tuple[str, ...] | None:
+    """The properties to decide. Raises `UsageError` for one that neither the model nor a variant asked about has."""
+    every = dict.fromkeys(p.name for variant in variants for p in target.properties(variant)) if wanted else {}
+    for name in wanted:
+        if name not in every:
+            raise unknown(f"{target.name} has no property", name, every, "its properties")
+    return tuple(name for name in every if name in wanted) or None

@@ -1,0 +1,147 @@
+"""A sweep over everything up to a size, summed up: how much was explored, and the smallest that refutes each variant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from streamproof.exchange.itf import plain
+from streamproof.pipeline.sweeps.plan import SampledAxis
+from streamproof.report.sweep import UNDECIDED, Boundary, Mark, PointReport, PointVerdict, SweepReport
+from streamproof.version import VERSION
+
+SCHEMA = "streamproof.sweep/1"
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeSummary:
+    """What was explored of one size: `samples`, their states together and those of the largest, verdicts by property."""
+
+    size: int
+    samples: int
+    states: int
+    largest: int
+    verdicts: Mapping[str, Mapping[Mark, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Refutation:
+    """The smallest sample that violates a property, and how many of its size do."""
+
+    property: str
+    value: Any
+    size: Mapping[str, int]
+    length: int | None
+    alike: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweptVariant:
+    """The model or a variant: `parameters` other than the generated one, and what came of it."""
+
+    variant: str | None
+    parameters: Mapping[str, Any]
+    stages: tuple[SizeSummary, ...]
+    refutations: tuple[Refutation, ...]
+
+    def total(self, mark: Mark) -> int:
+        """How many verdicts are of this kind."""
+        return sum(marks.get(mark, 0) for stage in self.stages for marks in stage.verdicts.values())
+
+    @property
+    def undecided(self) -> int:
+        """Verdicts that are neither ``holds`` nor ``violated``, where the model allows the sample."""
+        return sum(map(self.total, UNDECIDED))
+
+
+def grouped(points: Sequence[PointReport], key: Callable[[PointReport], Key]) -> dict[Key, list[PointReport]]:
+    """The points by a key, keys in the order of their first points."""
+    found: dict[Key, list[PointReport]] = {}
+    for point in points:
+        found.setdefault(key(point), []).append(point)
+    return found
+
+
+def settings_of(report: SweepReport) -> dict[tuple[Any, ...], list[PointReport]]:
+    """The points of the model and of each variant, with each combination of the other axes' values, in their order."""
+    found = grouped(report.points, report.plan.setting)
+    return {key: found[key] for key in sorted(found, key=lambda setting: report.plan.variants.index(setting[0]))}
+
+
+def swept(report: SweepReport) -> tuple[SweptVariant, ...]:
+    """What came of each of them; nothing where no values were generated."""
+    axis = report.plan.sampled
+    return () if axis is None else tuple(_swept(report, axis, points) for points in settings_of(report).values())
+
+
+def _swept(report: SweepReport, axis: SampledAxis, points: Sequence[PointReport]) -> SweptVariant:
+    stages = sorted(grouped(points, axis.size).items())
+    refutations = []
+    for name in report.properties:
+        for _, group in stages:
+            violated = [point for point in group if point.verdicts[name].verdict == "violated"]
+            if violated:
+                # Of one size, points come in the order in which samples are made: simple ones first.
+                value, length = violated[0].parameters[axis.parameter], violated[0].verdicts[name].length
+                refutations.append(Refutation(name, value, axis.sizes[value], length, len(violated), len(group)))
+                break
+    return SweptVariant(
+        points[0].variant,
+        {name: value for name, value in points[0].parameters.items() if name != axis.parameter},
+        tuple(_summary(size, group, report.properties) for size, group in stages),
+        tuple(refutations),
+    )
+
+
+def _summary(size: int, points: Sequence[PointReport], names: Mapping[str, str]) -> SizeSummary:
+    states = [point.states or 0 for point in points]
+    verdicts = {name: dict(Counter(point.verdicts[name].verdict for point in points)) for name in names}
+    return SizeSummary(size, len(points), sum(states), max(states), verdicts)
+
+
+def to_json(report: SweepReport) -> dict[str, Any]:
+    """The report as JSON data, schema ``streamproof.sweep/1``."""
+    axis = report.plan.sampled
+    generated: dict[str, Any] = {}
+    if axis is not None:
+        generated = {"parameter": axis.parameter, "things": axis.about.things, "by": axis.about.by}
+        generated["rows"] = swept(report)
+    document = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "model": report.model,
+        "axes": report.plan.axes,
+        "fixed": report.plan.fixed,
+        "variants": report.plan.variants,
+        "limits": report.limits,
+        "exit_code": int(report.exit_code),
+        "properties": report.boundaries,
+        "points": report.points,
+        "generated": generated or None,
+        "files": report.files,
+        "reused": report.reused,
+        "seconds": round(report.seconds, 3),
+        "reproduce": report.reproduce,
+    }
+    found: dict[str, Any] = _json(document)
+    return found
+
+
+_RECORDS = (PointReport, PointVerdict, Boundary, SweptVariant, SizeSummary, Refutation)
+
+
+def _json(value: Any) -> Any:
+    """JSON data: records are objects of their fields."""
+    match value:
+        case Mapping():
+            return {str(name): _json(one) for name, one in value.items()}
+        case tuple():
+            return [_json(one) for one in value]
+        case _ if isinstance(value, _RECORDS):
+            return {one.name: _json(getattr(value, one.name)) for one in fields(value)}
+        case _:
+            return plain(value)
