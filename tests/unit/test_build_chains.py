@@ -22,6 +22,41 @@ def test_reading_an_array_behind_thousands_of_writes() -> None:
     assert b.select(written, b.num(1)) is b.num(1)
 
 
+def conditional_writes(count: int) -> tuple[Expr, Expr]:
+    """An array, and the same after as many writes, each under a condition of its own, at indices from 1 on."""
+    array = b.var("a", ArraySort(NUMBERS, NUMBERS))
+    written = array
+    for at in range(1, count + 1):
+        written = b.ite(b.var(f"c{at}", BOOL), b.store(written, b.num(at), b.num(0)), written)
+    return array, written
+
+
+def test_reading_behind_conditional_writes_is_the_read_below_them() -> None:
+    """No condition decides about an element that no side of it writes; one that writes it decides alone."""
+    array, written = conditional_writes(200)
+    assert b.select(written, b.num(0)) is b.select(array, b.num(0))
+    for at in (1, 100, 200):
+        assert b.select(written, b.num(at)) is b.ite(b.var(f"c{at}", BOOL), b.num(0), b.select(array, b.num(at)))
+
+
+def test_conditional_writes_of_different_arrays_stay_apart() -> None:
+    """Where the two sides of a condition are different arrays, every element depends on it, behind further writes too."""
+    sort = ArraySort(NUMBERS, NUMBERS)
+    chosen = b.ite(b.var("c", BOOL), b.var("a", sort), b.var("z", sort))
+    written = b.ite(b.var("d", BOOL), b.store(chosen, b.num(2), b.num(0)), chosen)
+    read = b.ite(b.var("c", BOOL), b.select(b.var("a", sort), b.num(1)), b.select(b.var("z", sort), b.num(1)))
+    assert b.select(written, b.num(1)) is b.select(chosen, b.num(1)) is read
+    assert b.select(written, b.num(2)) is b.ite(b.var("d", BOOL), b.num(0), b.select(chosen, b.num(2)))
+
+
+def test_a_write_at_an_unknown_index_hides_what_is_below() -> None:
+    """Behind a write at a known index and a condition, the element is that after the write at the unknown one."""
+    array, index = b.var("a", ArraySort(NUMBERS, NUMBERS)), b.var("i", NUMBERS)
+    unknown = b.store(array, index, b.num(0))
+    written = b.ite(b.var("c", BOOL), b.store(unknown, b.num(2), b.num(0)), unknown)
+    assert b.select(written, b.num(1)) is b.select(unknown, b.num(1)) is not b.select(array, b.num(1))
+
+
 def test_reading_a_record_behind_thousands_of_writes() -> None:
     """The same for the fields of a record, whose writes alternate."""
     sort = RecordSort((("x", NUMBERS), ("y", NUMBERS), ("z", BOOL)))

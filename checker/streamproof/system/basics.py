@@ -327,6 +327,9 @@ def select(array: Expr, index: Expr, loc: Loc | None = None) -> Expr:
             case e.MakeArray(elements=parts):
                 return parts[at]
             case e.Ite():
+                below, written = _written(array)
+                if below is not array and not written >> at & 1:
+                    return select(below, index)
                 return _select_through(array, index)
     elif isinstance(array, e.Store) and array.index is index and _inside(sort, index):
         return array.value
@@ -460,6 +463,23 @@ def _eq_through(left: e.Ite, right: e.Const) -> Expr:
 @lru_cache(maxsize=1 << 16)
 def _select_through(array: e.Ite, index: e.Const) -> Expr:
     return ite(array.cond, select(array.then, index), select(array.other, index), array.loc)
+
+
+@lru_cache(maxsize=1 << 16)
+def _written(array: Expr) -> tuple[Expr, int]:
+    """The array below all writes at known indices, on either side of conditionals, and their positions as bits.
+
+    At every other index, `array` has the elements of the array below."""
+    written = 0
+    while isinstance(array, e.Store) and isinstance(array.index, e.Const):
+        assert isinstance(array.sort, ArraySort)
+        written |= 1 << (position(array.sort.index, array.index.value) or 0)
+        array = array.array
+    if isinstance(array, e.Ite):
+        (below, then), (other_below, other) = _written(array.then), _written(array.other)
+        if below is other_below:
+            return below, written | then | other
+    return array, written
 
 
 @lru_cache(maxsize=1 << 16)

@@ -21,7 +21,8 @@ The *default* of a sort is its first value in the order of `values`; total expre
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 from itertools import combinations, product
 from typing import Any, Final, TypeAlias, assert_never, cast
 
@@ -88,11 +89,14 @@ class EnumSort:
 
     members: tuple[str, ...]
     symmetric: bool = False
+    places: Mapping[str, int] = field(init=False, compare=False, repr=False)
+    """The position of each member."""
 
     def __post_init__(self) -> None:
         if not self.members:
             raise ModelError("Enum() has no members", remedy='name at least one: Enum("IDLE", "BUSY")')
-        if len(set(self.members)) != len(self.members):
+        object.__setattr__(self, "places", {m: at for at, m in enumerate(self.members)})
+        if len(self.places) != len(self.members):
             twice = next(m for m in self.members if self.members.count(m) > 1)
             raise ModelError(f"Enum names {twice!r} twice", remedy="give every member a name of its own")
 
@@ -108,8 +112,8 @@ class RecordSort:
 
     def index(self, name: str) -> int:
         """Position of the field `name`; raises `KeyError` when there is none."""
-        for at, (field, _) in enumerate(self.fields):
-            if field == name:
+        for at, (own, _) in enumerate(self.fields):
+            if own == name:
                 return at
         raise KeyError(name)
 
@@ -300,8 +304,8 @@ def contains(sort: Sort, value: Value) -> bool:
             return isinstance(value, bool)
         case RangeSort(lo, hi):
             return isinstance(value, int) and not isinstance(value, bool) and lo <= value <= hi
-        case EnumSort(members):
-            return isinstance(value, str) and value in members
+        case EnumSort():
+            return isinstance(value, str) and value in sort.places
         case RecordSort(fields):
             return (
                 isinstance(value, tuple)
@@ -332,8 +336,8 @@ def position(index: RangeSort | EnumSort | BoolSort, key: Value) -> int | None:
         case RangeSort(lo, hi):
             inside = isinstance(key, int) and not isinstance(key, bool) and lo <= key <= hi
             return key - lo if inside else None
-        case EnumSort(members):
-            return members.index(key) if key in members else None
+        case EnumSort():
+            return index.places.get(key) if isinstance(key, str) else None
         case _:
             assert_never(index)
 
@@ -405,8 +409,8 @@ def sort_key(sort: Sort, value: Value) -> Any:
     match sort:
         case BoolSort() | RangeSort():
             return int(value)
-        case EnumSort(members):
-            return members.index(value)
+        case EnumSort():
+            return sort.places[value]
         case RecordSort(fields):
             return tuple(sort_key(s, v) for (_, s), v in zip(fields, value, strict=True))
         case OptionSort(element):
