@@ -30,10 +30,10 @@ from typing import Any
 from random_access import rates
 
 from streamproof.exchange.promela import export
-from streamproof.exchange.spin_run import Options, Order, installed
+from streamproof.exchange.spin_run import SearchOrder, SpinOptions, installed
 from streamproof.exchange.spin_run import run as search
+from streamproof.explicit.compiled.code_cache import CACHE_VARIABLE
 from streamproof.explicit.compiled.kernels import GROUPS
-from streamproof.explicit.compiled.native import CACHE_VARIABLE
 from streamproof.explicit.compiled.table import Fixed
 from streamproof.system import System
 
@@ -173,10 +173,10 @@ def spin(task: Task, runs: int, expected: Measured) -> tuple[float, str] | None:
     model = export(task.system())
     bits = max(20, expected.distinct.bit_length())
     best: tuple[float, str] | None = None
-    for order, name in ((Order.BREADTH_FIRST, "BFS"), (Order.DEPTH_FIRST, "DFS")):
+    for order, name in ((SearchOrder.BREADTH_FIRST, "BFS"), (SearchOrder.DEPTH_FIRST, "DFS")):
         times = []
         for _ in range(max(1, runs - 2)):
-            report = search(model, Options(order=order, memory=16_384, hash_bits=bits, depth=20_000_000))
+            report = search(model, SpinOptions(order=order, memory=16_384, hash_bits=bits, depth=20_000_000))
             if report.truncated is not None:
                 break
             # The choice of an initial state adds states and steps; Spin rounds counts of more than eight digits.

@@ -13,12 +13,13 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from streamproof import Array, Model, Range, State, action, invariant, require
 from streamproof.symbolic import bmc
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.induction import Induction
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import System
 from streamproof.system.scalarise import scalarise
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
@@ -32,21 +33,21 @@ class Tokens(Model):
 
     places: int = 12
 
-    def state(self):
+    def state(self) -> State:
         """Three at every place."""
         return State(held=Array(range(self.places), Range(0, 9, init=3)))
 
     @action(i="places")
-    def hand_on(self, s, i):
+    def hand_on(self, s: Any, i: int) -> None:
         """From one place to the next."""
         require(s.held[i] > 0 and s.held[(i + 1) % self.places] < 9)
         s.held[i] -= 1
         s.held[(i + 1) % self.places] += 1
 
     @invariant
-    def none_lost(self, s):
+    def none_lost(self, s: Any) -> bool:
         """As many as there were."""
-        return sum(s.held[i] for i in range(self.places)) == 3 * self.places
+        return bool(sum(s.held[i] for i in range(self.places)) == 3 * self.places)
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ def proof(system: System) -> Task:
     """One round of induction of strength 1; what it found is what it proved."""
 
     def run(integers: bool, timeout: int) -> tuple[float, tuple[str, ...]]:
-        budget = Budget(timeout)
+        budget = SolverBudget(timeout)
         induction = Induction(Encoding(scalarise(system), integers=integers), system.properties, budget)
-        result = induction.round(1, system.properties, (), safe=False, simple=False)
+        result = induction.round(1, system.properties, (), safe=False, simple=False, wanted=())
         return budget.elapsed, ("unknown",) if result.unknown else tuple(p.name for p in result.proven)
 
     return Task(f"{system.name} of {len(system.instances)}, induction", run)

@@ -16,7 +16,7 @@ GARBAGE = 100_000
 """Objects that may be made before Python looks for cyclic garbage: what a start makes stays, and is not worth a look."""
 
 
-class Answers(io.FileIO):
+class OwnOutput(io.FileIO):
     """The program's standard output, as long as its number still belongs to it."""
 
     def __init__(self, handle: int) -> None:
@@ -66,7 +66,7 @@ def _work() -> NoReturn:
     # Standard output is for answers alone: what a model, or a program that it starts, writes goes to standard error.
     answers = os.dup(1)
     os.dup2(2, 1)
-    written = io.BufferedWriter(Answers(answers))
+    written = io.BufferedWriter(OwnOutput(answers))
     encoding, errors = sys.stdout.encoding, sys.stdout.errors
     sys.stdout = io.TextIOWrapper(written, encoding, errors, line_buffering=os.isatty(answers))
     try:

@@ -71,7 +71,7 @@ class Panel:
         return asking.bounded(system, depth, integers=integers)
 
     @staticmethod
-    def spun(system: System, options: spin.Options) -> Opinion:
+    def spun(system: System, options: spin.SpinOptions) -> Opinion:
         """Spin, breadth first."""
         return asking.spun(system, options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -179,14 +180,12 @@ def credulous() -> Iterator[None]:
         put(amounts.Amount, __hash__=lambda self: id(self))
         put(amounts._Hostile, __eq__=type.__eq__, __hash__=type.__hash__)
         put(amounts, refuse=no_number)
-        put(guarded, called=called, read=getattr)
         put(sizes, unguarded=nullcontext)
-        for name in ("functions", "compile", "model", "layout"):
-            module = __import__(f"streamproof.language.{name}", fromlist=["called"])
-            put(module, called=called)
-        for name in ("access", "compile"):
-            module = __import__(f"streamproof.language.{name}", fromlist=["read"])
-            put(module, read=getattr)
+        guards: dict[str, tuple[object, object]] = {"called": (guarded.called, called), "read": (guarded.read, getattr)}
+        for module in [m for name, m in sys.modules.items() if name.startswith("streamproof.language.")]:
+            for name, (guard, instead) in guards.items():
+                if getattr(module, name, None) is guard:
+                    put(module, **{name: instead})
         yield
 
 

@@ -19,7 +19,7 @@ from streamproof.system import Kind, System, Verdict
 
 DEPTH = 5
 """Steps that the solver looks ahead."""
-SMALL = spin.Options(hash_bits=12, depth=100_000, optimise="-O0")
+SMALL = spin.SpinOptions(hash_bits=12, depth=100_000, optimise="-O0")
 """Spin is asked about few states; compiling its verifier is what takes the time."""
 needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
 

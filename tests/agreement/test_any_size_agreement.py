@@ -17,7 +17,7 @@ from streamproof.registry import find
 from streamproof.symbolic.parametric import prove_any
 from streamproof.symbolic.parametric.bounds import bound_candidates
 from streamproof.symbolic.parametric.laws import drift_candidates, law_candidates
-from streamproof.symbolic.parametric.values import Lanes, Universe, View, mapped
+from streamproof.symbolic.parametric.values import Lanes, SymbolicView, Universe, mapped
 from streamproof.system import Verdict
 from streamproof.system.expr import Var
 from streamproof.system.interpreter import Interpreter
@@ -213,7 +213,7 @@ def compare_rules(folder: Path, seed: int) -> None:
                     for (_, value), (_, index) in zip(instance.args, found.args, strict=True):
                         assert isinstance(value, Var)
                         names[value.name] = universe.number(index)
-                    view = View(universe, names)
+                    view = SymbolicView(universe, names)
                     enabled = all(_true(universe, view.value(c.expr)) for c in instance.guard)
                     wrong = any(_true(universe, view.value(c.condition)) for c in instance.guard_checks)
                     wrong = wrong or (

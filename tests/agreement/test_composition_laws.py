@@ -16,7 +16,7 @@ from streamproof.exchange.spin_run import installed
 from streamproof.explicit import explore
 from streamproof.system import EvaluationError, Interpreter, Kind, ModelError, System
 from streamproof.system import build as b
-from streamproof.system.composition import Joint, Step, changed, joined, side_by_side
+from streamproof.system.composition import Joint, JointStep, changed, joined, side_by_side
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Property, Variable
@@ -108,8 +108,8 @@ def same_steps(system: System, prefix: str) -> list[Joint]:
         Joint(
             f"both {a.name}",
             (
-                tuple(Step(_binding(i), i) for i in a.instances),
-                tuple(Step(_binding(i), replace(i, action=prefix + i.action)) for i in a.instances),
+                tuple(JointStep(_binding(i), i) for i in a.instances),
+                tuple(JointStep(_binding(i), replace(i, action=prefix + i.action)) for i in a.instances),
             ),
         )
         for a in system.actions
@@ -179,8 +179,8 @@ def test_what_always_goes_together_is_one() -> None:
             Joint(
                 f"both {a.name}",
                 (
-                    tuple(Step(_binding(i), i) for i in a.instances),
-                    tuple(Step(_binding(i), i) for i in copy.action(f"copy {a.name}").instances),
+                    tuple(JointStep(_binding(i), i) for i in a.instances),
+                    tuple(JointStep(_binding(i), i) for i in copy.action(f"copy {a.name}").instances),
                 ),
             )
             for a in system.actions
@@ -227,8 +227,8 @@ def composed(one: System, other: System, rng: Random) -> System:
         Joint(
             f"both[{k}].go",
             (
-                tuple(Step(i.args, i) for i in rng.choice(mine).instances),
-                tuple(Step(tuple((f"q{n}", v) for n, v in i.args), i) for i in rng.choice(theirs).instances),
+                tuple(JointStep(i.args, i) for i in rng.choice(mine).instances),
+                tuple(JointStep(tuple((f"q{n}", v) for n, v in i.args), i) for i in rng.choice(theirs).instances),
             ),
             rng.choice((None, *Fairness)),
         )
@@ -269,7 +269,7 @@ def test_spin_agrees_on_compositions(panel: Any) -> None:
     for system in _mixed(range(100, 106)):
         referee = panel.referee(system)
         if referee.ordered.levels and referee.opinion.mistake is None:
-            referee.compare(panel.spun(system, spin.Options(hash_bits=12, depth=100_000, optimise="-O0")))
+            referee.compare(panel.spun(system, spin.SpinOptions(hash_bits=12, depth=100_000, optimise="-O0")))
             compared += 1
     assert compared >= 2
 
@@ -279,7 +279,9 @@ def test_a_joint_step_is_enabled_where_both_are() -> None:
     taken = refused = 0
     for one, other in pairs(most=20):
         mine, theirs = one.instances[0], other.instances[-1]
-        both = joined(side_by_side("whole", [one, other]), [Joint("go", ((Step((), mine),), (Step((), theirs),)))])
+        both = joined(
+            side_by_side("whole", [one, other]), [Joint("go", ((JointStep((), mine),), (JointStep((), theirs),)))]
+        )
         steps = [i for i in both.instances if i.action == "go"]
         for left in product(*(values(v.sort) for v in one.variables)):
             for right in islice(product(*(values(v.sort) for v in other.variables)), 12):
@@ -319,7 +321,8 @@ def test_what_happens_together_is_not_done_alone() -> None:
         whole = side_by_side("whole", [one, other])
         first, last = one.actions[0], other.actions[-1]
         joint = Joint(
-            "both", (tuple(Step(i.args, i) for i in first.instances), tuple(Step((), i) for i in last.instances))
+            "both",
+            (tuple(JointStep(i.args, i) for i in first.instances), tuple(JointStep((), i) for i in last.instances)),
         )
         both = joined(whole, [joint], one.actions[1].instances)
         left = {a.name: a.instances for a in both.actions}
@@ -340,7 +343,7 @@ def test_fairness_of_a_joint_action() -> None:
         for name, fairness in (("one", Fairness.WEAK), ("two", Fairness.STRONG))
     )
     system = System("s", (on,), (one, two))
-    rows = tuple((Step((), a.instances[0]),) for a in (one, two))
+    rows = tuple((JointStep((), a.instances[0]),) for a in (one, two))
     for given, wanted in ((None, Fairness.STRONG), (Fairness.NONE, Fairness.NONE), (Fairness.WEAK, Fairness.WEAK)):
         assert joined(system, [Joint("both", rows, given)]).action("both").fairness is wanted
 
@@ -350,11 +353,13 @@ def test_a_machine_takes_one_step_at_a_time() -> None:
     on = Variable("on", RangeSort(0, 1), (0,))
     acts = [Action(n, (), Fairness.NONE, (Instance(n, (), (), (), ()),)) for n in ("m.a", "m.b", "n.a", "n.b")]
     sides = tuple(
-        tuple(Step((("of", a.name[0]),), a.instances[0], frozenset((a.name[0],))) for a in acts if a.name[2] == last)
+        tuple(
+            JointStep((("of", a.name[0]),), a.instances[0], frozenset((a.name[0],))) for a in acts if a.name[2] == last
+        )
         for last in "ab"
     )
     free = tuple(
-        tuple(Step(((f"{k}", s.instance.action[0]),), s.instance, s.machines) for s in side)
+        tuple(JointStep(((f"{k}", s.instance.action[0]),), s.instance, s.machines) for s in side)
         for k, side in zip("xy", sides, strict=True)
     )
     both = joined(System("s", (on,), tuple(acts)), [Joint("same", sides), Joint("free", free)])

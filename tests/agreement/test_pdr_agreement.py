@@ -14,7 +14,7 @@ from streamproof.symbolic.discovery import laws
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, goals
 from streamproof.symbolic.pdr import Pdr
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import Interpreter, Kind, State, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.scalarise import scalarise
@@ -40,7 +40,7 @@ def test_pdr_decides_everything_as_the_interpreter_does(expect: Any, integers: b
         asked = decidable(system)
         answers = expect(asked)
         encoding = Encoding(scalarise(asked), integers=integers)
-        reached = Pdr(encoding, goals(encoding, asked.properties), (), Budget(20_000)).run()
+        reached = Pdr(encoding, goals(encoding, asked.properties), (), SolverBudget(20_000)).run()
         for prop in asked.properties:
             expected = answers[prop.name]
             if prop in reached.findings:

@@ -37,8 +37,8 @@ Seed = Callable[[Patch], None]
 """Puts one fault in its place, until the test is over."""
 
 needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
-JVM = tlc.Options(memory=1_000, seconds=60, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
-SMALL = spin.Options(hash_bits=12, depth=100_000, optimise="-O0", memory=512, seconds=15)
+JVM = tlc.TlcOptions(memory=1_000, seconds=60, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
+SMALL = spin.SpinOptions(hash_bits=12, depth=100_000, optimise="-O0", memory=512, seconds=15)
 DEPTH = 4
 
 

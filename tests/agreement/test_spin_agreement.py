@@ -9,7 +9,7 @@ import pytest
 from streamproof import Model, Range, Spec, State, action
 from streamproof.exchange import spin, spin_run
 from streamproof.exchange.promela import ALL, export
-from streamproof.exchange.spin_run import Goal, installed, run
+from streamproof.exchange.spin_run import SpinGoal, installed, run
 from streamproof.explicit import explore
 from streamproof.system import Kind, System, Verdict
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
@@ -26,8 +26,8 @@ from streamproof_specs.failover import SPEC as FAILOVER
 
 pytestmark = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
 
-QUICK = spin.Options(hash_bits=16, depth=200_000, optimise="-O0")
-DEEP = spin.Options(spin.Order.DEPTH_FIRST, hash_bits=16, depth=200_000, optimise="-O0")
+QUICK = spin.SpinOptions(hash_bits=16, depth=200_000, optimise="-O0")
+DEEP = spin.SpinOptions(spin.SearchOrder.DEPTH_FIRST, hash_bits=16, depth=200_000, optimise="-O0")
 
 Row = tuple[Spec, str | None, dict[str, Any]]
 
@@ -100,16 +100,16 @@ def test_larger_bundled_models(row: Row) -> None:
 def test_a_search_that_is_cut_short_gives_no_verdict() -> None:
     """With too small a depth, a violation that was seen is reported, and nothing is said to hold."""
     system = Hanoi.system()
-    shallow = spin.Options(hash_bits=12, depth=10, optimise="-O0")
+    shallow = spin.SpinOptions(hash_bits=12, depth=10, optimise="-O0")
     assert spin.count(system, shallow).truncated == "max search depth too small"
     assert {d.verdict for d in spin.decide(system, None, shallow)} == {Verdict.INCONCLUSIVE}
     early = DieHard.system()
-    assert spin.decide(early, ["measured"], spin.Options(depth=7, optimise="-O0"))[0].verdict is Verdict.HOLDS
+    assert spin.decide(early, ["measured"], spin.SpinOptions(depth=7, optimise="-O0"))[0].verdict is Verdict.HOLDS
 
 
 def test_too_little_memory_gives_no_verdict() -> None:
     """A search that meets its limit on memory is not complete."""
-    report = run(export(TokenRing.system()), spin.Options(memory=8, hash_bits=16, optimise="-O0"))
+    report = run(export(TokenRing.system()), spin.SpinOptions(memory=8, hash_bits=16, optimise="-O0"))
     assert report.truncated is not None
     assert report.stored < 46_656
 
@@ -138,6 +138,6 @@ def test_spin_is_kept_from_hiding_variables(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_spin_says_is_read_not_its_exit_code() -> None:
     """A violation is in the report, with its depth, though the verifier ends with 0."""
-    report = run(export(DieHard.system()), QUICK, [ALL], Goal.ASSERTIONS)
+    report = run(export(DieHard.system()), QUICK, [ALL], SpinGoal.ASSERTIONS)
     assert report.found == {"assertion violated found_measured": 6}
     assert report.exact

@@ -29,7 +29,7 @@ from streamproof_models.reference.ewd998 import Ewd998
 from streamproof_models.reference.token_ring import TokenRing
 
 pytestmark = pytest.mark.skipif(spin.installed() is not None, reason=f"needs Spin: {spin.installed()}")
-QUICK = spin.Options(hash_bits=16, depth=2_000_000, optimise="-O0", seconds=100)
+QUICK = spin.SpinOptions(hash_bits=16, depth=2_000_000, optimise="-O0", seconds=100)
 
 LIVE: list[tuple[type[Model], dict[str, Any], str]] = [
     (AsyncTerminationDetection, {"n": 2}, "end_is_detected"),

@@ -28,7 +28,7 @@ from streamproof.system import Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.traces.replay import replay, verify
 
-QUICK = tlc.Options(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
+QUICK = tlc.TlcOptions(memory=1_000, java=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
 """For few states: what takes the time is the start of the virtual machine."""
 
 Row = tuple[str, str | None, dict[str, Any]]

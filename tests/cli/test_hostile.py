@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from streamproof.certify.verifier import MAGIC
-from streamproof.conformance.flink.times import Reading
+from streamproof.conformance.flink.times import ClockReading
 
 Command = Callable[..., Any]
 NASTY = "\x1b[31mred\x1b]0;title\x07\x9b1m‮desrever⁦\r\n::error::owned\n##[error]owned"
@@ -531,7 +531,7 @@ def test_what_holds_of_a_whole_run_is_found_once_for_all_jobs(
 ) -> None:
     """Lines about very many jobs do not take the square of their number."""
     read = []
-    monkeypatch.setattr(Reading, "read", lambda self, ts, now=Reading.read: read.append(ts) or now(self, ts))
+    monkeypatch.setattr(ClockReading, "read", lambda self, ts, now=ClockReading.read: read.append(ts) or now(self, ts))
     assert streamproof("validate", RUN).code == 0
     of_one = len(read)
     said = f"{AT}INFO  org.apache.flink.runtime.executiongraph.ExecutionGraph [] - Job x"

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamproof.pipeline.inputs import Source, discover
-from streamproof.pipeline.reading import Broken, Found, Piece, from_json, line_of, objects, split, to_json
+from streamproof.pipeline.reading import Broken, ParsedRecord, Piece, from_json, line_of, objects, split, to_json
 from streamproof.pipeline.records import BadRecord, event_row, verdict_row
 
 
@@ -31,8 +31,8 @@ def _event(kind: str, seq: int = 1) -> dict[str, Any]:
 
 def _values(pieces: list[Piece]) -> list[Any]:
     items = [item for piece in pieces for item in objects(piece)]
-    assert all(isinstance(item, Found) for item in items)
-    return [item.data for item in items if isinstance(item, Found)]
+    assert all(isinstance(item, ParsedRecord) for item in items)
+    return [item.data for item in items if isinstance(item, ParsedRecord)]
 
 
 @settings(max_examples=200)
@@ -101,8 +101,8 @@ def test_a_broken_line_is_named_with_its_place_and_the_next_is_read(
     path.write_bytes(pack(one + b"\n\n" + line + b"\n" + other + b"\n"))
     source = _source(path)
     first, broken, last = objects(Piece(source, 0, source.extent))
-    assert first == Found(0, _event("first"))
-    assert isinstance(last, Found)
+    assert first == ParsedRecord(0, _event("first"))
+    assert isinstance(last, ParsedRecord)
     assert last.data == _event("last")
     assert isinstance(broken, Broken)
     assert broken.reason == reason

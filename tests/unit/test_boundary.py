@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamproof.symbolic.boundary import Atom, Choice, Comparison, Formula, Separation, Term, separate
+from streamproof.symbolic.boundary import Atom, Formula, ProductTerm, Separation, SumAtom, ValueAtom, separate
 from streamproof.system.errors import UsageError
 
 GRID: list[dict[str, Any]] = [
@@ -31,27 +31,27 @@ def found(mark: Any) -> Separation:
 
 
 @st.composite
-def terms(draw: st.DrawFn) -> Term:
+def terms(draw: st.DrawFn) -> ProductTerm:
     """A parameter, a product of two, or a product with one more or less of the first."""
     first = draw(st.sampled_from(NUMBERS))
     if draw(st.booleans()):
-        return Term(first)
+        return ProductTerm(first)
     second = draw(st.sampled_from([name for name in NUMBERS if name != first]))
-    return Term(first, second, draw(st.integers(-1, 1)))
+    return ProductTerm(first, second, draw(st.integers(-1, 1)))
 
 
 @st.composite
 def atoms(draw: st.DrawFn) -> Atom:
     """A word, a comparison of one term, or of a parameter and another term."""
     if draw(st.integers(0, 3)) == 0:
-        return Choice("word", draw(st.sampled_from(("left", "right", "off"))), draw(st.booleans()))
+        return ValueAtom("word", draw(st.sampled_from(("left", "right", "off"))), draw(st.booleans()))
     one = draw(terms())
     other = draw(terms().filter(lambda term: term != one))
     signs = st.sampled_from((1, -1))
     least = draw(st.integers(-3, 3))
     if (one.second is not None and other.second is not None) or draw(st.booleans()):
-        return Comparison(((draw(signs), one),), least)
-    return Comparison(((draw(signs), one), (draw(signs), other)), least)
+        return SumAtom(((draw(signs), one),), least)
+    return SumAtom(((draw(signs), one), (draw(signs), other)), least)
 
 
 @st.composite

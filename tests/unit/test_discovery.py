@@ -20,7 +20,7 @@ from streamproof.symbolic.discovery.samples import Samples
 from streamproof.symbolic.discovery.wording import wording
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import goals
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import (
     BOOL,
     Action,
@@ -139,8 +139,8 @@ def test_sums_that_one_transition_breaks_are_bounded_by_what_they_were() -> None
     assert books["left + wire + got"] == ("left + wire + got <= 3", "left + wire + got >= 3")
     encoding = Encoding(scalarise(net), integers=True)
     candidates = [condition for law in Books(net).drifting() for condition in law.bounds]
-    assert "left + wire + got <= 3" in [wording(c) for c in inductive(encoding, candidates, Budget())]
-    assert "left + wire + got >= 3" not in [wording(c) for c in inductive(encoding, candidates, Budget())]
+    assert "left + wire + got <= 3" in [wording(c) for c in inductive(encoding, candidates, SolverBudget())]
+    assert "left + wire + got >= 3" not in [wording(c) for c in inductive(encoding, candidates, SolverBudget())]
 
 
 def test_what_is_known_helps_candidates() -> None:
@@ -153,8 +153,8 @@ def test_what_is_known_helps_candidates() -> None:
     )
     encoding = Encoding(scalarise(system), integers=True)
     low, lower = b.less_eq(x, b.num(3)), b.less_eq(y, b.num(3))
-    assert inductive(encoding, [lower], Budget()) == ()
-    assert inductive(encoding, [lower], Budget(), [low]) == (lower,)
+    assert inductive(encoding, [lower], SolverBudget()) == ()
+    assert inductive(encoding, [lower], SolverBudget(), [low]) == (lower,)
 
 
 def test_laws_count_flags_values_and_conditional_updates() -> None:
@@ -260,8 +260,8 @@ def test_houdini_keeps_only_what_is_inductive() -> None:
     false_later = b.eq(laps, b.num(0))
     false_at_first = at[2]
     encoding = Encoding(scalarise(system))
-    assert inductive(encoding, [alone, few, false_later, false_at_first], Budget()) == (few,)
-    assert inductive(encoding, [alone, few, false_later, whole], Budget()) == (alone, few, whole)
+    assert inductive(encoding, [alone, few, false_later, false_at_first], SolverBudget()) == (few,)
+    assert inductive(encoding, [alone, few, false_later, whole], SolverBudget()) == (alone, few, whole)
 
 
 @pytest.mark.parametrize("integers", [False, True])
@@ -270,7 +270,7 @@ def test_houdini_agrees_with_taking_every_step(integers: bool) -> None:
     system = ring()
     samples = Samples(system, reachable(system))
     candidates = [c for group in mined(samples) for c in group]
-    kept = inductive(Encoding(scalarise(system), integers=integers), candidates, Budget())
+    kept = inductive(Encoding(scalarise(system), integers=integers), candidates, SolverBudget())
     interpreter = Interpreter(system)
     every = [(x, y, z, n) for x in (False, True) for y in (False, True) for z in (False, True) for n in range(10)]
     alive = [c for c in candidates if interpreter.value(c, (True, False, False, 0))]
@@ -294,7 +294,7 @@ def test_learning_excludes_states_that_are_not_reached() -> None:
     system = ring()
     encoding = Encoding(scalarise(system))
     samples = Samples(system, reachable(system))
-    answer = learned(encoding, goals(encoding, system.properties), (), samples, Budget(), {})
+    answer = learned(encoding, goals(encoding, system.properties), (), samples, SolverBudget(), {})
     assert [p.name for p in answer.supported] == ["one"]
     assert answer.clauses
     assert all(samples.all_satisfy(c) for c in answer.clauses)
@@ -314,7 +314,7 @@ def test_learning_gives_up_claims_that_explored_states_refute() -> None:
     encoding = Encoding(scalarise(asked))
     samples = Samples(system, reachable(system))
     refuted: dict[Property, None] = {}
-    answer = learned(encoding, goals(encoding, asked.properties), (), samples, Budget(), refuted)
+    answer = learned(encoding, goals(encoding, asked.properties), (), samples, SolverBudget(), refuted)
     assert [p.name for p in answer.supported] == ["right"]
     assert [p.name for p in refuted] == ["wrong"]
 

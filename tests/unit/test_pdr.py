@@ -11,7 +11,7 @@ from streamproof.symbolic import Engine, Proof, prove
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import goals
 from streamproof.symbolic.pdr import Pdr, Reached
-from streamproof.symbolic.solver import Answer, Budget, Stopped
+from streamproof.symbolic.solver import SolverAnswer, SolverBudget, Stopped
 from streamproof.system import (
     Action,
     Check,
@@ -58,7 +58,7 @@ UP = taking("up", [b.less(N, b.num(9))], ("n", b.add(N, b.num(1))))
 def run(of: System, *, integers: bool = False, facts: Sequence[Expr] = ()) -> Reached:
     """The answer of the bare engine."""
     encoding = Encoding(scalarise(of), integers=integers)
-    return Pdr(encoding, goals(encoding, of.properties), facts, Budget(10_000, 60)).run()
+    return Pdr(encoding, goals(encoding, of.properties), facts, SolverBudget(10_000, 60)).run()
 
 
 def ask(of: System, **more: object) -> Proof:
@@ -169,9 +169,9 @@ def test_a_wrong_invariant_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> N
     """With an engine that takes every cube for excluded, true claims stay open and false ones are never called proved."""
     relative = Pdr._relative
 
-    def careless(self: Pdr, cube: object, level: int) -> Answer:
+    def careless(self: Pdr, cube: object, level: int) -> SolverAnswer:
         relative(self, cube, level)  # type: ignore[arg-type]
-        return Answer.NO
+        return SolverAnswer.NO
 
     monkeypatch.setattr(Pdr, "_relative", careless)
     monkeypatch.setattr("streamproof.symbolic.pdr._Table.kept", lambda self, cube: cube)
@@ -204,7 +204,7 @@ def test_out_of_time_is_said_with_what_was_covered() -> None:
     of = system([SKIP], always("no seven", b.not_(b.eq(N, b.num(7)))))
     encoding = Encoding(scalarise(of))
     with pytest.raises(Stopped):
-        Pdr(encoding, goals(encoding, of.properties), (), Budget(None, 0.0)).run()
+        Pdr(encoding, goals(encoding, of.properties), (), SolverBudget(None, 0.0)).run()
     (finding,) = ask(of, seconds=1e-9).findings
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert finding.because.startswith("out of time after 1e-09 s")

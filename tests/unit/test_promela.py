@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from streamproof.exchange.promela import export, promela
-from streamproof.exchange.promela_terms import Terms, declared_type
-from streamproof.exchange.spin_run import Options, Report, installed, run
+from streamproof.exchange.promela_terms import PromelaTerms, declared_type
+from streamproof.exchange.spin_run import SpinOptions, SpinReport, installed, run
 from streamproof.system import (
     Action,
     BoolSort,
@@ -146,11 +146,11 @@ def test_terms_that_grow_too_long_are_refused() -> None:
     for _ in range(60):
         term = b.mod(term, b.add(term, n))
     with pytest.raises(TooLarge, match="operators and operands in Promela"):
-        Terms({n: "n"}).text(term)
+        PromelaTerms({n: "n"}).text(term)
 
 
 needs_spin = pytest.mark.skipif(installed() is not None, reason=f"needs Spin: {installed()}")
-QUICK = Options(hash_bits=12, depth=10_000, optimise="-O0")
+QUICK = SpinOptions(hash_bits=12, depth=10_000, optimise="-O0")
 
 
 @needs_spin
@@ -224,20 +224,20 @@ def test_without_spin_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
     """A missing program is one sentence and a remedy."""
     monkeypatch.setattr("streamproof.exchange.spin_run.shutil.which", lambda program: None)
     with pytest.raises(SystemFailure, match="no program 'spin'\n  install Spin and a C compiler"):
-        run(export(system(Variable("n", SMALL, (0,)))), Options())
+        run(export(system(Variable("n", SMALL, (0,)))), SpinOptions())
 
 
 @needs_spin
 def test_a_search_that_takes_too_long_is_ended() -> None:
     """The limit on time is an error, never an answer."""
     with pytest.raises(SystemFailure, match=r"did not finish within 0\.001 s"):
-        run(export(system(Variable("n", SMALL, (0,)))), Options(seconds=0.001))
+        run(export(system(Variable("n", SMALL, (0,)))), SpinOptions(seconds=0.001))
 
 
 @needs_spin
 def test_where_the_time_went_is_told() -> None:
     """Translation, compilation and search are measured one by one."""
-    report: Report = run(export(system(Variable("n", SMALL, (0,)))), QUICK)
+    report: SpinReport = run(export(system(Variable("n", SMALL, (0,)))), QUICK)
     assert 0 < report.seconds.spin < report.seconds.cc < report.seconds.total
     assert [command.split()[0] for command in report.commands] == ["spin", "cc", "./pan"]
     assert report.megabytes > 0

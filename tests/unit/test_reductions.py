@@ -30,7 +30,7 @@ from streamproof import (
 from streamproof.explicit import explore
 from streamproof.explicit.reductions import automorphism
 from streamproof.explicit.reductions.conditions import Atoms, Every, holds, necessary
-from streamproof.explicit.reductions.equivalence import Effort, Equivalence, Forms, Undecided
+from streamproof.explicit.reductions.equivalence import EffortSpent, Equivalence, Forms, TermEffort
 from streamproof.explicit.reductions.images import images, liveness
 from streamproof.explicit.reductions.independence import Independence
 from streamproof.explicit.reductions.renaming import renamed, symmetric_sorts
@@ -106,8 +106,8 @@ def test_cases_decide_what_forms_do_not() -> None:
     assert Equivalence().difference([(around, right)]) is None
     assert Equivalence().difference([(around, wrong)]) == {"x": 4}
     assert Equivalence().difference([(around, wrong)], b.less(X, b.num(4))) is None
-    with pytest.raises(Undecided):
-        Equivalence().difference([(around, right)], effort=Effort(3))
+    with pytest.raises(EffortSpent):
+        Equivalence().difference([(around, right)], effort=TermEffort(3))
 
 
 # --- renamings

@@ -24,7 +24,7 @@ from streamproof.system import (
     Variable,
 )
 from streamproof.system import build as b
-from streamproof.traces.lines import Span, line, text, wrap
+from streamproof.traces.lines import StyledText, line, text, wrap
 from streamproof.traces.render import About, counterexample, render_text, source
 from streamproof.traces.replay import replay_labels
 
@@ -224,10 +224,10 @@ def test_no_line_is_wider_than_asked(relay: System, stuck: Trace, width: int) ->
 
 def test_wrapping_keeps_styles_and_indents() -> None:
     """Continuations stand at the hanging indent; a span that is broken keeps its style on both lines."""
-    rows = list(wrap([line("name: ", Span("one two three four", "new"), indent=2, hang=6)], 20))
+    rows = list(wrap([line("name: ", StyledText("one two three four", "new"), indent=2, hang=6)], 20))
     assert rows == [
-        (Span("  "), Span("name: "), Span("one two", "new")),
-        (Span("      "), Span("three four", "new")),
+        (StyledText("  "), StyledText("name: "), StyledText("one two", "new")),
+        (StyledText("      "), StyledText("three four", "new")),
     ]
 
 

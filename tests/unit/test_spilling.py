@@ -21,7 +21,7 @@ from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import explore
 from streamproof.explicit.compiled import layout, runs, spill, table, worker
 from streamproof.explicit.compiled.collect import Sizes
-from streamproof.explicit.compiled.runs import Part, Run, key_kind, keys_of, merged
+from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile
 from streamproof.explicit.limits import Budget
@@ -77,7 +77,7 @@ class Spilling:
             return to_disk(search, states)
 
         monkeypatch.setattr(SpillingSearch, "_to_disk", counted)
-        monkeypatch.setattr(table.Table, "_affordable", lambda *_: False)
+        monkeypatch.setattr(table.StateTable, "_affordable", lambda *_: False)
         monkeypatch.setattr(runs, "STRIDE", 8)
 
     def after(self, states: int, *, fill: int, piece: int, merge: int) -> None:
@@ -285,7 +285,7 @@ def test_runs_tell_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         rows = draw.integers(0, 5, size=(size, words), dtype=np.uint64) << np.uint64(56)
         rows[:, -1] += draw.integers(0, 200, size=size, dtype=np.uint64)
         keys = np.unique(keys_of(rows))
-        run = Run(tmp_path, words)
+        run = SortedRun(tmp_path, words)
         for at in range(0, len(keys), 7):
             run.append(keys[at : at + 7])
         others = draw.integers(0, 5, size=(200, words), dtype=np.uint64) << np.uint64(56)
@@ -299,7 +299,7 @@ def test_runs_tell_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         for part, values in enumerate((wanted[50:], keys, wanted[:100])):
             for place, key in enumerate(values.tolist()):
                 first.setdefault(key, (part, place + (50 if part == 0 else 0)))
-        parts = [Part(file, 50, len(wanted)), Part(run, 0, run.count), Part(file, 0, 100)]
+        parts = [RunPart(file, 50, len(wanted)), RunPart(run, 0, run.count), RunPart(file, 0, 100)]
         got = [
             (key, (which, note))
             for pieces in merged(parts, 16)

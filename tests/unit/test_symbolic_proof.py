@@ -11,7 +11,7 @@ import pytest
 from streamproof.symbolic import NO_MISTAKE, Effort, Proof, ReplayFailure, prove
 from streamproof.symbolic.certificate import confirms
 from streamproof.symbolic.induction import Round
-from streamproof.symbolic.solver import STEPS, Budget, Stopped
+from streamproof.symbolic.solver import STEPS, SolverBudget, Stopped
 from streamproof.system import (
     BOOL,
     Action,
@@ -425,18 +425,18 @@ def test_the_second_opinion_refuses_a_wrong_proof() -> None:
     started, entered, odd = always("not_0", not_(0)), always("not_4", not_(4)), NOT_3
     scalarised = scalarise(evens(started, entered, odd))
     with pytest.raises(ReplayFailure, match="a claim that was proved is false near the initial states"):
-        confirms(scalarised, [Round(1, [started], safe=True, simple=False, integers=False)], Budget())
+        confirms(scalarised, [Round(1, [started], safe=True, simple=False, integers=False)], SolverBudget())
     with pytest.raises(ReplayFailure, match="a claim that was proved is not inductive of strength 1"):
-        confirms(scalarised, [Round(1, [odd], safe=True, simple=False, integers=False)], Budget())
+        confirms(scalarised, [Round(1, [odd], safe=True, simple=False, integers=False)], SolverBudget())
     with pytest.raises(ReplayFailure, match="a claim that was proved is false near the initial states"):
-        confirms(scalarised, [Round(3, [entered], safe=True, simple=True, integers=True)], Budget())
-    assert confirms(scalarised, [Round(3, [odd], safe=True, simple=True, integers=False)], Budget())
+        confirms(scalarised, [Round(3, [entered], safe=True, simple=True, integers=True)], SolverBudget())
+    assert confirms(scalarised, [Round(3, [odd], safe=True, simple=True, integers=False)], SolverBudget())
 
 
 def test_a_proof_that_never_shows_safety_is_not_confirmed() -> None:
     """Rounds none of which excludes mistakes prove nothing."""
     scalarised = scalarise(evens(EVEN))
-    assert not confirms(scalarised, [Round(1, [EVEN], safe=False, simple=False, integers=False)], Budget())
+    assert not confirms(scalarised, [Round(1, [EVEN], safe=False, simple=False, integers=False)], SolverBudget())
 
 
 def test_sums_that_bit_vectors_do_not_decide_are_left_to_integers() -> None:
@@ -466,7 +466,7 @@ def test_sums_that_bit_vectors_do_not_decide_are_left_to_integers() -> None:
 @pytest.mark.parametrize(("short", "over"), [(STEPS // 2_000, True), (STEPS // 500, False)])
 def test_a_slice_ends_the_run_where_no_query_would_be_let_through(short: int, over: bool) -> None:
     """Half a millisecond before the end of a run is its end, or an engine that is asked again goes on for ever."""
-    budget = Budget(seconds=1, reproducible=True, steps=STEPS - short)
+    budget = SolverBudget(seconds=1, reproducible=True, steps=STEPS - short)
 
     def spend() -> None:
         with budget.slice(0.0001):

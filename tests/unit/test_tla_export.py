@@ -9,7 +9,7 @@ import pytest
 
 from streamproof.exchange.tla import Means, export, module_name
 from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, listed
-from streamproof.exchange.tla_names import Names, field_name, identifier, string
+from streamproof.exchange.tla_names import TlaNames, field_name, identifier, string
 from streamproof.exchange.tla_values import belongs, initial, literal, resting, type_text
 from streamproof.system import (
     Action,
@@ -90,12 +90,12 @@ def test_identifiers_are_those_of_tla() -> None:
 @pytest.mark.parametrize("word", ["IF", "Len", "Init", "vars", "INVARIANT", "Seq", "SUBSET", "Naturals", "any", "row"])
 def test_words_that_mean_something_are_not_given(word: str) -> None:
     """A word of the language, of standard modules, of configurations or of the export itself gets a number."""
-    assert Names().new(word) == f"{word}_2"
+    assert TlaNames().new(word) == f"{word}_2"
 
 
 def test_bound_names_are_those_of_nothing_declared() -> None:
     """A parameter that is called as a variable gets another name, the same for every operator."""
-    names = Names()
+    names = TlaNames()
     assert names.new("p") == "p"
     assert (names.bound("p"), names.bound("p"), names.new("p")) == ("p_2", "p_2", "p_3")
 

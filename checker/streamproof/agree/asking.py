@@ -13,10 +13,8 @@ from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.model import Kind, System
 
 if TYPE_CHECKING:
-    from streamproof.exchange.spin import Decided as SpinDecided
-    from streamproof.exchange.spin import Options as SpinOptions
-    from streamproof.exchange.tlc import Decided as TlcDecided
-    from streamproof.exchange.tlc import Options as TlcOptions
+    from streamproof.exchange.spin import SpinDecided, SpinOptions
+    from streamproof.exchange.tlc import TlcDecided, TlcOptions
 
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 
@@ -95,7 +93,7 @@ def spun(system: System, options: SpinOptions | None = None, *, seconds: float |
     from streamproof.exchange import spin
 
     name, begun = "Spin", time.perf_counter()
-    chosen = spin.Options() if options is None else options
+    chosen = spin.SpinOptions() if options is None else options
     missing = spin.installed()
     if missing is not None:
         return silent(name, missing)
@@ -127,7 +125,7 @@ def checked_by_tlc(system: System, options: TlcOptions | None = None, *, seconds
     missing = tlc.installed()
     if missing is not None:
         return silent(name, missing)
-    chosen = tlc.Options() if options is None else options
+    chosen = tlc.TlcOptions() if options is None else options
     try:
         counted = tlc.count(system, chosen if seconds is None else replace(chosen, seconds=seconds))
         answers, why = _decided(tlc.decide, system, chosen, begun, seconds)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from streamproof.agree.opinion import Answer, Difference, Expected, Opinion
+from streamproof.agree.opinion import Answer, Expected, Opinion, OpinionDifference
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.sorts import show
 from streamproof.system.verdict import Verdict
@@ -19,14 +19,14 @@ from streamproof.system.verdict import Verdict
 
 def differences(
     system: System, opinions: Sequence[Opinion], expected: Mapping[str, Expected] | None = None
-) -> Iterator[Difference]:
+) -> Iterator[OpinionDifference]:
     """All differences between the opinions, each between the first that tells a figure and another.
 
     `expected`: what the interpreter allows whatever the order of search, where it was asked; the first opinion is then its.
     """
     for opinion in opinions:
         if opinion.unconfirmed is not None:
-            yield Difference("a behaviour", opinion.engine, opinion.unconfirmed, "the interpreter", "it is none")
+            yield OpinionDifference("a behaviour", opinion.engine, opinion.unconfirmed, "the interpreter", "it is none")
     tellers = [o for o in opinions if o.tells_mistakes]
     for other in tellers[1:]:
         if other.mistake != tellers[0].mistake:
@@ -43,14 +43,14 @@ def _at(opinion: Opinion) -> str:
 
 def _difference(
     what: str, one: Opinion, one_says: object, other: Opinion, other_says: object, more: str = ""
-) -> Difference:
-    return Difference(what, one.engine, str(one_says), other.engine, str(other_says), more)
+) -> OpinionDifference:
+    return OpinionDifference(what, one.engine, str(one_says), other.engine, str(other_says), more)
 
 
 # --- counts and states ----------------------------------------------------------------------------------------------
 
 
-def _counts(system: System, opinions: Sequence[Opinion]) -> Iterator[Difference]:
+def _counts(system: System, opinions: Sequence[Opinion]) -> Iterator[OpinionDifference]:
     for what in ("distinct", "generated", "depth"):
         tellers = [o for o in opinions if getattr(o, what) is not None]
         for other in tellers[1:]:
@@ -67,7 +67,7 @@ def _counts(system: System, opinions: Sequence[Opinion]) -> Iterator[Difference]
             yield _difference("the order of states", ordered[0], one.ordered, other, two.ordered)
 
 
-def _levels(system: System, one: Opinion, other: Opinion) -> Iterator[Difference]:
+def _levels(system: System, one: Opinion, other: Opinion) -> Iterator[OpinionDifference]:
     """The first level on which two engines have other states, or another number of them."""
     assert one.levels is not None
     assert other.levels is not None
@@ -113,7 +113,7 @@ def _level(opinion: Opinion, level: int) -> set[State]:
 
 def _of_property(
     prop: Property, opinions: Sequence[Opinion], expected: Mapping[str, Expected] | None
-) -> Iterator[Difference]:
+) -> Iterator[OpinionDifference]:
     answering = [o for o in opinions if prop.name in o.answers]
     base = next((o for o in answering if o.horizon is None and _decided(o.answers[prop.name])), None)
     base = base or next((o for o in answering if _decided(o.answers[prop.name])), None)

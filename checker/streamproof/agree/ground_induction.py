@@ -13,7 +13,7 @@ from typing import Any
 
 from streamproof import interrupts
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.parametric.claims import Claim, inside
+from streamproof.symbolic.parametric.claims import ParametricClaim, inside
 from streamproof.symbolic.parametric.steps import SAFE
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -56,7 +56,7 @@ class _Broken:
 
 def check_induction(
     parametric: Parametric,
-    claims: Sequence[Claim],
+    claims: Sequence[ParametricClaim],
     candidates: Sequence[Mapping[str, int]],
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Mapping[str, int], ...]:
@@ -95,7 +95,7 @@ def _lightest(
 
 
 def _obligations(
-    parametric: Parametric, claims: Sequence[Claim], values: Mapping[str, int]
+    parametric: Parametric, claims: Sequence[ParametricClaim], values: Mapping[str, int]
 ) -> tuple[System, list[_Broken]]:
     """The system at these values, and all that must not happen."""
     system = ground(parametric, values)
@@ -111,7 +111,7 @@ def _obligations(
     return system, [one for one in (*first, *rules) if one.condition is not b.FALSE]
 
 
-def _breaking(system: System, instance: Instance, claims: Sequence[Claim]) -> Iterator[_Broken]:
+def _breaking(system: System, instance: Instance, claims: Sequence[ParametricClaim]) -> Iterator[_Broken]:
     """What one rule may break."""
     guard = b.and_(c.expr for c in instance.guard)
     label = f"after {instance.label}"

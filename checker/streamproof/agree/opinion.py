@@ -82,7 +82,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class OpinionDifference:
     """Two engines that do not agree: in `what`, what each says, and where that shows."""
 
     what: str

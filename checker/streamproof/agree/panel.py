@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from streamproof.agree.asking import bounded, checked_by_tlc, explored, proved, spun
 from streamproof.agree.comparing import differences
-from streamproof.agree.opinion import Answer, Difference, Expected, Opinion, silent
+from streamproof.agree.opinion import Answer, Expected, Opinion, OpinionDifference, silent
 from streamproof.agree.referee import NAME as INTERPRETER
 from streamproof.agree.referee import referee
 from streamproof.system.model import System
@@ -20,7 +20,7 @@ TLC_JAR = "TLA2TOOLS_JAR"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PanelLimits:
     """Up to how many states an engine is asked, how many steps bmc looks ahead, and how long each engine may take."""
 
     interpreter: int = 20_000
@@ -41,7 +41,7 @@ class Agreement:
 
     system: System
     opinions: tuple[Opinion, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[OpinionDifference, ...]
 
     def answer(self, name: str) -> Answer:
         """What the first engine that decided a property says of it; inconclusive when none did."""
@@ -55,7 +55,7 @@ class Agreement:
 
 def agree(
     system: System,
-    limits: Limits,
+    limits: PanelLimits,
     tell: Callable[[str], None] = lambda _: None,
     answered: Callable[[Opinion], None] = lambda _: None,
 ) -> Agreement:

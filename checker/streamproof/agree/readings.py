@@ -64,7 +64,7 @@ class ReadingsDiffer(StreamproofError):
 
 
 @dataclass(frozen=True, slots=True)
-class Grounding:
+class GroundingReport:
     """What was compared: at which values, and on how many runs of plain Python. `left_out`: values that are too large."""
 
     values: tuple[Mapping[str, int], ...]
@@ -121,7 +121,7 @@ def compare_readings(
     given: Mapping[str, Any],
     parametric: Parametric,
     on_progress: Callable[[str], None] = lambda _: None,
-) -> Grounding:
+) -> GroundingReport:
     """Compare the readings of a model. Raises `ReadingsDiffer` at the first rule or property that is not the same."""
     left_out: list[Mapping[str, int]] = []
     compared: list[Mapping[str, int]] = []
@@ -144,7 +144,7 @@ def compare_readings(
             one.run()
             runs += one.runs
         (compared if one.possible else refused).append(values)
-    return Grounding(tuple(compared), runs, tuple(left_out), tuple(refused))
+    return GroundingReport(tuple(compared), runs, tuple(left_out), tuple(refused))
 
 
 class _Comparison:

@@ -10,7 +10,7 @@ from streamproof.agree.panel import Agreement
 from streamproof.exchange.itf import plain
 from streamproof.system.model import Property, System
 from streamproof.system.verdict import Verdict
-from streamproof.traces.lines import BLANK, Line, Span, Style, line
+from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
 from streamproof.traces.render import parameters_text
 from streamproof.version import VERSION
 
@@ -33,7 +33,7 @@ WIDTHS = (19, 10, 11, 5, 14, 7)
 
 def heading_lines(system: System) -> Iterator[Line]:
     """What engines are asked about, and the head of the table of their figures."""
-    yield line(Span(f"{system.name}{f', variant {system.variant}' if system.variant else ''}", "title"))
+    yield line(StyledText(f"{system.name}{f', variant {system.variant}' if system.variant else ''}", "title"))
     if system.parameters:
         yield line(parameters_text(system.parameters), indent=2)
     yield BLANK
@@ -50,7 +50,7 @@ def opinion_line(opinion: Opinion) -> Line:
 
 def _row(row: tuple[str, ...], style: Style) -> Line:
     figures = "  ".join(f"{text:>{size}}" for text, size in zip(row[1:], WIDTHS[1:], strict=True))
-    return line(Span(f"{row[0]:<{WIDTHS[0]}}  {figures}", style), indent=2)
+    return line(StyledText(f"{row[0]:<{WIDTHS[0]}}  {figures}", style), indent=2)
 
 
 def agreement_lines(agreement: Agreement) -> Iterator[Line]:
@@ -68,9 +68,9 @@ def agreement_lines(agreement: Agreement) -> Iterator[Line]:
             yield line(f"-  {opinion.engine}{'' if what == 'all' else f', {what}'}: {why}", hang=3)
     if not agreement.differences:
         asked = sum(1 for o in agreement.opinions if o.answers or o.distinct is not None)
-        yield line(Span("they agree", "good"), f": {asked} engines")
+        yield line(StyledText("they agree", "good"), f": {asked} engines")
     for difference in agreement.differences:
-        yield line(Span("they differ", "failed"), f" in {difference}", hang=2)
+        yield line(StyledText("they differ", "failed"), f" in {difference}", hang=2)
 
 
 def _answers(prop: Property, agreement: Agreement) -> Iterator[Line]:
@@ -82,11 +82,11 @@ def _answers(prop: Property, agreement: Agreement) -> Iterator[Line]:
     silent = [
         o.engine for o in agreement.opinions if prop.name not in o.answers and (o.answers or o.distinct is not None)
     ]
-    yield line(Span(prop.name, "title"), Span(f"  {prop.kind.value}", "faint"), indent=2)
+    yield line(StyledText(prop.name, "title"), StyledText(f"  {prop.kind.value}", "faint"), indent=2)
     for answer, engines in given.items():
-        yield line(Span(str(answer), _STYLES[answer.verdict]), f": {'; '.join(engines)}", indent=6, hang=2)
+        yield line(StyledText(str(answer), _STYLES[answer.verdict]), f": {'; '.join(engines)}", indent=6, hang=2)
     if silent:
-        yield line(Span("-", "faint"), f": {'; '.join(silent)}", indent=6, hang=2)
+        yield line(StyledText("-", "faint"), f": {'; '.join(silent)}", indent=6, hang=2)
 
 
 def agreement_json(agreement: Agreement) -> dict[str, Any]:

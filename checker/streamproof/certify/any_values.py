@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from streamproof.certify.obligations import SAFE, Obligation, formed
-from streamproof.certify.smt_script import Shape, Term
+from streamproof.certify.obligations import SAFE, ProofObligation, formed
+from streamproof.certify.smt_script import Shape, SmtTerm
 from streamproof.certify.smt_terms import field_position
 from streamproof.system import expr as e
 from streamproof.system.records import dataclass
@@ -122,7 +122,7 @@ def _element(sort: Any, whole: Any, index: Value, *stored: Value) -> Value:
     return whole if at is None else (*whole[:at], stored[0], *whole[at + 1 :])
 
 
-def refuted(parametric: Parametric, obligation: Obligation) -> str | None:
+def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
     """The parameters at which plain values refute an obligation, if the solver finds some at a small size.
 
     Then what was called proved is not inductive. None: what refutes the script may lack an instance of what is assumed.
@@ -141,7 +141,7 @@ def refuted(parametric: Parametric, obligation: Obligation) -> str | None:
         return None
     model = solver.model()
 
-    def value(term: Term, at: int | None) -> Any:
+    def value(term: SmtTerm, at: int | None) -> Any:
         """The model's value of a constant, or of its element; any value for one that does not occur."""
         if term.text not in constants:
             return 0
@@ -162,7 +162,7 @@ def refuted(parametric: Parametric, obligation: Obligation) -> str | None:
     return ", ".join(f"{f.name}={names[f.name]}" for f in parametric.free) or "any size" if broken else None
 
 
-def breaks(parametric: Parametric, obligation: Obligation, names: Mapping[str, Any]) -> bool:
+def breaks(parametric: Parametric, obligation: ProofObligation, names: Mapping[str, Any]) -> bool:
     """Whether plain values satisfy all that an obligation assumes, and break its claim. Raises `NoValue`."""
     before, instance, goal = Values(names), obligation.instance, obligation.goal
     whole = formed(parametric)
@@ -199,7 +199,7 @@ def _constants(root: Any) -> Iterator[Any]:
                 yield term
 
 
-def _plain(given: Values, sort: Sort, shape: Shape, value: Callable[[Term, int | None], Any], at: int | None) -> Any:
+def _plain(given: Values, sort: Sort, shape: Shape, value: Callable[[SmtTerm, int | None], Any], at: int | None) -> Any:
     """The plain value of a shape, or of its element at an index. Raises `NoValue` where it is none of the sort."""
     match sort:
         case ArraySort(index=TermRange() as index, element=element):

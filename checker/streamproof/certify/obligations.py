@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from streamproof.certify.smt_conditions import Conditions
-from streamproof.certify.smt_script import TRUTH, Outside, Script, Term, number
+from streamproof.certify.smt_script import TRUTH, Script, SmtTerm, Untranslatable, number
 from streamproof.certify.smt_sums import Sums
-from streamproof.certify.smt_terms import View, constant
+from streamproof.certify.smt_terms import SmtView, constant
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.model import Instance, Kind, Property
@@ -37,7 +37,7 @@ ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CertifiedClaim:
     """`condition` holds in every reachable state, or of every step if `step`."""
 
     name: str
@@ -45,12 +45,12 @@ class Claim:
     step: bool = False
 
 
-SAFE = Claim("no evaluation error", b.TRUE)
-"""That no evaluation error occurs and every variable has a value of its sort; `Obligation` knows what it says."""
+SAFE = CertifiedClaim("no evaluation error", b.TRUE)
+"""That no evaluation error occurs and every variable has a value of its sort; `ProofObligation` knows what it says."""
 
 
-def claim_of(parametric: Parametric, prop: Property) -> Claim:
-    """What a property or lemma says, that its evaluation is no error included. Raises `Outside` for other kinds."""
+def claim_of(parametric: Parametric, prop: Property) -> CertifiedClaim:
+    """What a property or lemma says, that its evaluation is no error included. Raises `Untranslatable` for other kinds."""
     sound = [b.not_(check.condition) for check in prop.checks]
     if prop.kind is Kind.DEADLOCK:
         system = parametric.system
@@ -60,10 +60,10 @@ def claim_of(parametric: Parametric, prop: Property) -> Claim:
             for parameter in parameters(instance):
                 enabled = exists(parameter, enabled)
             going.append(enabled)
-        return Claim(prop.name, b.and_([b.or_(going), *sound]))
+        return CertifiedClaim(prop.name, b.and_([b.or_(going), *sound]))
     if prop.kind not in (Kind.INVARIANT, Kind.STEP):
-        raise Outside(f"{prop.name} is of kind {prop.kind.value}, which has no proof for every size")
-    return Claim(prop.name, b.and_([prop.expr, *sound]), prop.kind is Kind.STEP)
+        raise Untranslatable(f"{prop.name} is of kind {prop.kind.value}, which has no proof for every size")
+    return CertifiedClaim(prop.name, b.and_([prop.expr, *sound]), prop.kind is Kind.STEP)
 
 
 def parameters(instance: Instance) -> list[e.Var]:
@@ -71,9 +71,9 @@ def parameters(instance: Instance) -> list[e.Var]:
     return [value for _, value in instance.args if isinstance(value, e.Var)]
 
 
-def expected(parametric: Parametric, claims: Sequence[Claim]) -> list[tuple[Claim, int | None]]:
+def expected(parametric: Parametric, claims: Sequence[CertifiedClaim]) -> list[tuple[CertifiedClaim, int | None]]:
     """Every obligation: a claim with the number of a rule, or None for the initial states."""
-    found: list[tuple[Claim, int | None]] = []
+    found: list[tuple[CertifiedClaim, int | None]] = []
     for claim in claims:
         found += [] if claim.step else [(claim, None)]
         for at, instance in enumerate(parametric.system.instances):
@@ -83,8 +83,8 @@ def expected(parametric: Parametric, claims: Sequence[Claim]) -> list[tuple[Clai
     return found
 
 
-def expect_distinct_names(parametric: Parametric, claims: Sequence[Claim]) -> None:
-    """Raise `Outside` where one name stands for two things in the system or the claims, or for nothing.
+def expect_distinct_names(parametric: Parametric, claims: Sequence[CertifiedClaim]) -> None:
+    """Raise `Untranslatable` where one name stands for two things in the system or the claims, or for nothing.
 
     A claim may bind the parameters of rules, which it cannot read otherwise: freedom from deadlock does.
     """
@@ -97,24 +97,26 @@ def expect_distinct_names(parametric: Parametric, claims: Sequence[Claim]) -> No
         rules += [check.condition for check in (*instance.guard_checks, *instance.effect_checks)]
         rules += [term for _, term in instance.updates]
     if len(known) < len(system.variables) + len(parametric.free) or known.keys() & arguments:
-        raise Outside("two variables or parameters have one name")
+        raise Untranslatable("two variables or parameters have one name")
     for terms, others in [(rules, arguments), *(([claim.condition], set[str]()) for claim in claims)]:
         every = list(e.subterms(*terms))
         binding: list[Any] = [t for t in every if isinstance(t, Forall | Total)]
         bound = {t.bound.name for t in binding}
         if bound & (known.keys() | others):
-            raise Outside("an index has the name of a variable or parameter")
+            raise Untranslatable("an index has the name of a variable or parameter")
         for term in every:
             if isinstance(term, e.Var | e.Next) and known.get(term.name, term.sort) != term.sort:
-                raise Outside(f"{term.name} has another sort in a term")
+                raise Untranslatable(f"{term.name} has another sort in a term")
             if isinstance(term, e.Var | e.Next) and term.name not in known.keys() | others | bound:
-                raise Outside(f"{term.name} is no variable or parameter")
+                raise Untranslatable(f"{term.name} is no variable or parameter")
 
 
-class Obligation:
+class ProofObligation:
     """One obligation: that a rule (None: the initial states) cannot make `goal` false where `assumed` is true before."""
 
-    def __init__(self, parametric: Parametric, goal: Claim, rule: int | None, assumed: Sequence[Claim]) -> None:
+    def __init__(
+        self, parametric: Parametric, goal: CertifiedClaim, rule: int | None, assumed: Sequence[CertifiedClaim]
+    ) -> None:
         self.parametric, self.goal, self.assumed = parametric, goal, assumed
         self.instance = None if rule is None else parametric.system.instances[rule]
         self.script = s = Script()
@@ -124,10 +126,10 @@ class Obligation:
         names = {v.name: constant(s, v.sort) for v in parametric.system.variables}
         names |= {f.name: constant(s, f.sort) for f in parametric.free}
         names |= {v.name: constant(s, v.sort) for v in self.arguments}
-        self.before = self.after = View(s, names)
+        self.before = self.after = SmtView(s, names)
         if self.instance is not None:
             changed = {name: self.before.value(term) for name, term in self.instance.updates}
-            self.after = View(s, {**names, **changed})
+            self.after = SmtView(s, {**names, **changed})
             self.before.following = self.after
         self._mention()
         for _ in range(ROUNDS):
@@ -157,7 +159,7 @@ class Obligation:
             self.conditions.mention_in(self.before, *terms, *(term for _, term in self.instance.updates))
         self.conditions.mention_in(self.before if self.goal.step else self.after, self.goal.condition)
 
-    def _parts(self) -> Iterator[tuple[str | None, Term]]:
+    def _parts(self) -> Iterator[tuple[str | None, SmtTerm]]:
         """What is asserted, each with the name of the claim that it follows from, if it follows from one."""
         s, before, after, of = self.script, self.before, self.after, self.conditions
         for free in self.parametric.free:
@@ -183,7 +185,7 @@ class Obligation:
         for view in dict.fromkeys((before, after)):
             yield from ((None, axiom) for axiom in self.sums.empty(view))
 
-    def _broken(self) -> Term:
+    def _broken(self) -> SmtTerm:
         """That the goal is false at first, after the step, or of the step."""
         s, of, instance = self.script, self.conditions, self.instance
         if instance is None:

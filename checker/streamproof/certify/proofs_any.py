@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 from streamproof.certify.any_values import refuted
 from streamproof.certify.evidence import Written
 from streamproof.certify.formulas import NoFormula, condition_data, condition_of, simplified
-from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
-from streamproof.certify.smt_script import Outside
-from streamproof.certify.verifier_any import Disagreement, named, system_fingerprint
+from streamproof.certify.obligations import (
+    SAFE,
+    CertifiedClaim,
+    ProofObligation,
+    claim_of,
+    expect_distinct_names,
+    expected,
+)
+from streamproof.certify.smt_script import Untranslatable
+from streamproof.certify.verifier_any import SolversDisagree, named, system_fingerprint
 from streamproof.certify.writing import packed
 from streamproof.system.errors import ModelError
 from streamproof.system.files import CERTIFICATE, write
@@ -32,9 +39,9 @@ UNSAT, SAT, UNKNOWN = "unsat", "sat", "unknown"
 class Made:
     """An obligation that Z3 discharges from the claims with the numbers `needs`."""
 
-    claim: Claim
+    claim: CertifiedClaim
     rule: int | None
-    needs: tuple[Claim, ...]
+    needs: tuple[CertifiedClaim, ...]
     terms: list[str]
     text: str
 
@@ -49,7 +56,7 @@ def certify_any(
 ) -> tuple[Written | None, dict[str, str]]:
     """Write what a proof shows, and why it does not show other properties that were proved.
 
-    None, and no file, where the verifier's translation shows nothing. Raises `SystemFailure`, and `Disagreement` where a
+    None, and no file, where the verifier's translation shows nothing. Raises `SystemFailure`, and `SolversDisagree` where a
     claim of the proof is not inductive.
     """
     header, evidence, without = contents_any(parametric, model, options, proof, tell)
@@ -68,12 +75,12 @@ def contents_any(
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """Header and evidence of a certificate, and for each property proved that it does not claim, why."""
-    claims, discovered = list[Claim](), dict[str, Any]()
+    claims, discovered = list[CertifiedClaim](), dict[str, Any]()
     try:
         if proof.proved:
             claims, discovered = _claims(parametric, proof)
         made, failed = _supported(parametric, claims, tell)
-    except (Outside, NoFormula, ModelError) as error:
+    except (Untranslatable, NoFormula, ModelError) as error:
         claims, made, failed, discovered = [], {}, {SAFE.name: error.message}, {}
     reached = _reached([SAFE, *(c for c in claims if c.name in proof.proved and c.name not in failed)], made)
     kept = [claim for claim in claims if claim in reached and claim.name not in failed]
@@ -104,14 +111,14 @@ def contents_any(
     return header, evidence, {n: failed.get(n, why) for n in proof.proved if n not in header["claims"]}
 
 
-def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[Claim], dict[str, Any]]:
+def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[CertifiedClaim], dict[str, Any]]:
     """The claims of a proof as the verifier makes them, and the data of those that were discovered."""
     written = {p.name: p for p in (*parametric.system.properties, *parametric.system.lemmas)}
     claims, discovered = [SAFE], {}
     for claim in proof.claims:
         if claim.found:
             discovered[claim.name] = condition_data(simplified(parametric, condition_data(claim.condition)))
-            claims.append(Claim(claim.name, condition_of(parametric, discovered[claim.name])))
+            claims.append(CertifiedClaim(claim.name, condition_of(parametric, discovered[claim.name])))
         else:
             claims.append(claim_of(parametric, written[claim.name]))
     expect_distinct_names(parametric, claims)
@@ -119,13 +126,13 @@ def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[Claim], dict[s
 
 
 def _supported(
-    parametric: Parametric, claims: Sequence[Claim], tell: Callable[[str], None]
-) -> tuple[dict[tuple[Claim, int | None], Made], dict[str, str]]:
+    parametric: Parametric, claims: Sequence[CertifiedClaim], tell: Callable[[str], None]
+) -> tuple[dict[tuple[CertifiedClaim, int | None], Made], dict[str, str]]:
     """The obligations of claims that support each other, and why others are left out."""
     failed: dict[str, str] = {}
     while True:
         alive = [claim for claim in claims if claim.name not in failed]
-        made: dict[tuple[Claim, int | None], Made] = {}
+        made: dict[tuple[CertifiedClaim, int | None], Made] = {}
         before = len(failed)
         wanted = expected(parametric, alive)
         for number, (goal, rule) in enumerate(wanted, start=1):
@@ -141,12 +148,14 @@ def _supported(
             return made, failed
 
 
-def _discharged(parametric: Parametric, goal: Claim, rule: int | None, known: Sequence[Claim]) -> Made | str:
-    """An obligation with as few assumptions as Z3 needs, or why there is none. Raises `Disagreement`."""
-    whole = Obligation(parametric, goal, rule, known)
+def _discharged(
+    parametric: Parametric, goal: CertifiedClaim, rule: int | None, known: Sequence[CertifiedClaim]
+) -> Made | str:
+    """An obligation with as few assumptions as Z3 needs, or why there is none. Raises `SolversDisagree`."""
+    whole = ProofObligation(parametric, goal, rule, known)
     answer, needed = _core(whole)
     if answer == SAT and (at := refuted(parametric, whole)) is not None:
-        raise Disagreement(
+        raise SolversDisagree(
             f"{named(parametric, goal, rule)} was proved for every size, and plain values refute it at {at}",
             remedy="this is a defect of streamproof; please report it with the model",
         )
@@ -156,15 +165,15 @@ def _discharged(parametric: Parametric, goal: Claim, rule: int | None, known: Se
     needs = [claim for claim in known if claim.name in needed]
     for claim in list(needs):
         fewer = [other for other in needs if other is not claim]
-        if _core(Obligation(parametric, goal, rule, fewer))[0] == UNSAT:
+        if _core(ProofObligation(parametric, goal, rule, fewer))[0] == UNSAT:
             needs = fewer
-    small = Obligation(parametric, goal, rule, needs)
+    small = ProofObligation(parametric, goal, rule, needs)
     if len(needs) < len(known) and _core(small)[0] != UNSAT:
         needs, small = list(known), whole
     return Made(goal, rule, tuple(needs), small.terms, small.text)
 
 
-def _core(obligation: Obligation) -> tuple[str, set[str]]:
+def _core(obligation: ProofObligation) -> tuple[str, set[str]]:
     """Z3's answer, and where it is ``unsat`` the claims in the core."""
     import z3
 
@@ -184,7 +193,9 @@ def _core(obligation: Obligation) -> tuple[str, set[str]]:
     return str(answer), core
 
 
-def _reached(start: Sequence[Claim], made: dict[tuple[Claim, int | None], Made]) -> list[Claim]:
+def _reached(
+    start: Sequence[CertifiedClaim], made: dict[tuple[CertifiedClaim, int | None], Made]
+) -> list[CertifiedClaim]:
     """The claims that some claims rest on, themselves included."""
     found = list(dict.fromkeys(start))
     for claim in found:  # which grows

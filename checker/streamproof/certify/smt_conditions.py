@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
 
-from streamproof.certify.smt_script import INT, TRUTH, Outside, Script, Term, number
-from streamproof.certify.smt_terms import View
+from streamproof.certify.smt_script import INT, TRUTH, Script, SmtTerm, Untranslatable, number
+from streamproof.certify.smt_terms import SmtView
 from streamproof.system import expr as e
 from streamproof.system.sorts import BOOL, RangeSort, TermRange
 from streamproof.system.unbounded import Forall, Total
@@ -28,19 +28,19 @@ class Conditions:
 
     def __init__(self, script: Script, free: frozenset[str]) -> None:
         self.script, self.free = script, free
-        self.indices: list[Term] = []
+        self.indices: list[SmtTerm] = []
         """Where conditions are instantiated: grows at its end only, so positions name indices."""
-        self.instantiated: Sequence[Term] = ()
+        self.instantiated: Sequence[SmtTerm] = ()
         """The indices used in this round."""
-        self._witnesses: dict[Path, Term] = {}
+        self._witnesses: dict[Path, SmtTerm] = {}
         self._quantified: dict[e.Expr, bool] = {}
 
-    def mention(self, index: Term) -> None:
+    def mention(self, index: SmtTerm) -> None:
         """Instantiate at this index from the next round on."""
         if index not in self.indices:
             self.indices.append(index)
 
-    def mention_in(self, view: View, *roots: e.Expr) -> None:
+    def mention_in(self, view: SmtView, *roots: e.Expr) -> None:
         """The indices at which `roots` read and write arrays of any length, those that a quantifier or sum binds excepted."""
         for term in e.subterms(*roots):
             if isinstance(term, e.Select | e.Store) and e.variables(term.index) <= view.names.keys():
@@ -48,22 +48,22 @@ class Conditions:
                 if any_length:
                     self.mention(view.scalar(term.index))
 
-    def in_range(self, view: View, sort: Any, index: Term) -> Term:
-        """That an index lies in its range. Raises `Outside` for a range that may differ between states."""
+    def in_range(self, view: SmtView, sort: Any, index: SmtTerm) -> SmtTerm:
+        """That an index lies in its range. Raises `Untranslatable` for a range that may differ between states."""
         least, most = self.ends(view, sort)
         s = self.script
         return s.all_of([s.op("<=", TRUTH, least, index), s.op("<=", TRUTH, index, most)])
 
-    def ends(self, view: View, sort: Any) -> tuple[Term, Term]:
+    def ends(self, view: SmtView, sort: Any) -> tuple[SmtTerm, SmtTerm]:
         """The first and the last index of a range, which are terms of the free parameters."""
         if isinstance(sort, TermRange):
             if not e.variables(sort.least, sort.most) <= self.free:
-                raise Outside(f"the verifier has no range of indices that depends on the state: {sort}")
+                raise Untranslatable(f"the verifier has no range of indices that depends on the state: {sort}")
             return view.scalar(sort.least), view.scalar(sort.most)
         assert type(sort) is RangeSort
         return number(sort.lo), number(sort.hi)
 
-    def formula(self, view: View, term: Any, positive: bool, path: Path) -> Term:
+    def formula(self, view: SmtView, term: Any, positive: bool, path: Path) -> SmtTerm:
         """What follows from `term`, or from its negation if not `positive`."""
         s = self.script
         if not self.quantified(term):
@@ -101,7 +101,7 @@ class Conditions:
                 value = view.scalar(term)  # in which conditions have names: see `View.conditions`
                 return value if positive else s.negation(value)
 
-    def _join(self, view: View, parts: Sequence[tuple[e.Expr, bool]], every: bool, path: Path) -> Term:
+    def _join(self, view: SmtView, parts: Sequence[tuple[e.Expr, bool]], every: bool, path: Path) -> SmtTerm:
         """The conjunction of parts, each as it is or denied, or for not `every` their disjunction."""
         if every:
             return self.script.all_of(
@@ -109,9 +109,9 @@ class Conditions:
             )
         return self.script.any_of([self.formula(view, part, as_it_is, (*path, "or")) for part, as_it_is in parts])
 
-    def named(self, *views: View) -> list[Term]:
+    def named(self, *views: SmtView) -> list[SmtTerm]:
         """What the names mean that quantified conditions have where values depend on them (`View.conditions`)."""
-        found: list[Term] = []
+        found: list[SmtTerm] = []
         for table in {id(view.conditions): view.conditions for view in views}.values():
             done = 0
             while done < len(table):  # which grows

@@ -12,15 +12,15 @@ from streamproof.system.errors import StreamproofError
 from streamproof.system.records import dataclass
 
 Shape: TypeAlias = Any
-"""A `Term`, a tuple of shapes, or `Lanes`."""
+"""A `SmtTerm`, a tuple of shapes, or `SmtLanes`."""
 
 
-class Outside(StreamproofError):
+class Untranslatable(StreamproofError):
     """A term that the verifier's translation does not have."""
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SmtTerm:
     """The text of a scalar term and its SMT-LIB sort."""
 
     text: str
@@ -28,36 +28,36 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class SmtLanes:
     """An array of any length: the shape of an element, with an SMT-LIB array in place of every scalar."""
 
     element: Shape
 
 
 INT, TRUTH = "Int", "Bool"
-TRUE, FALSE = Term("true", TRUTH), Term("false", TRUTH)
+TRUE, FALSE = SmtTerm("true", TRUTH), SmtTerm("false", TRUTH)
 
 
-def number(value: int) -> Term:
+def number(value: int) -> SmtTerm:
     """A numeral."""
-    return Term(str(value) if value >= 0 else f"(- {-value})", INT)
+    return SmtTerm(str(value) if value >= 0 else f"(- {-value})", INT)
 
 
-def mapped(change: Callable[..., Term], *shapes: Shape) -> Shape:
+def mapped(change: Callable[..., SmtTerm], *shapes: Shape) -> Shape:
     """The shape that `change` makes of corresponding scalars."""
     first = shapes[0]
     if isinstance(first, tuple):
         return tuple(mapped(change, *parts) for parts in zip(*shapes, strict=True))
-    if isinstance(first, Lanes):
-        return Lanes(mapped(change, *(s.element for s in shapes)))
+    if isinstance(first, SmtLanes):
+        return SmtLanes(mapped(change, *(s.element for s in shapes)))
     return change(*shapes)
 
 
-def scalars(shape: Shape) -> list[Term]:
+def scalars(shape: Shape) -> list[SmtTerm]:
     """The scalar terms of a shape, from left to right."""
     if isinstance(shape, tuple):
         return [term for part in shape for term in scalars(part)]
-    return scalars(shape.element) if isinstance(shape, Lanes) else [shape]
+    return scalars(shape.element) if isinstance(shape, SmtLanes) else [shape]
 
 
 class Script:
@@ -68,26 +68,26 @@ class Script:
 
     def __init__(self) -> None:
         self._lines: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self._known: dict[str, Term] = {}
+        self._known: dict[str, SmtTerm] = {}
         self.nonlinear = False
 
-    def fresh(self, letter: str, sort: str) -> Term:
+    def fresh(self, letter: str, sort: str) -> SmtTerm:
         """A new constant."""
         name = f"{letter}{len(self._lines)}"
         self._lines[name] = (f"(declare-fun {name} () {sort})", ())
-        return Term(name, sort)
+        return SmtTerm(name, sort)
 
-    def op(self, name: str, sort: str, *args: Term) -> Term:
+    def op(self, name: str, sort: str, *args: SmtTerm) -> SmtTerm:
         """The operation `name` applied to `args`."""
         text = f"({name} {' '.join(a.text for a in args)})"
         if text not in self._known:
             used = tuple(a.text for a in args if a.text in self._lines)
             short = f"t{len(self._lines)}"
             self._lines[short] = (f"(define-fun {short} () {sort} {text})", used)
-            self._known[text] = Term(short, sort)
+            self._known[text] = SmtTerm(short, sort)
         return self._known[text]
 
-    def all_of(self, parts: Iterable[Term]) -> Term:
+    def all_of(self, parts: Iterable[SmtTerm]) -> SmtTerm:
         """Conjunction."""
         some = [p for p in dict.fromkeys(parts) if p != TRUE]
         return (
@@ -100,30 +100,30 @@ class Script:
             else self.op("and", TRUTH, *some)
         )
 
-    def any_of(self, parts: Iterable[Term]) -> Term:
+    def any_of(self, parts: Iterable[SmtTerm]) -> SmtTerm:
         """Disjunction."""
         some = [p for p in dict.fromkeys(parts) if p != FALSE]
         return (
             TRUE if TRUE in some else FALSE if not some else some[0] if len(some) == 1 else self.op("or", TRUTH, *some)
         )
 
-    def negation(self, term: Term) -> Term:
+    def negation(self, term: SmtTerm) -> SmtTerm:
         """Negation."""
         return {TRUE: FALSE, FALSE: TRUE}.get(term) or self.op("not", TRUTH, term)
 
-    def same(self, left: Term, right: Term) -> Term:
+    def same(self, left: SmtTerm, right: SmtTerm) -> SmtTerm:
         """Equality of scalars."""
         return TRUE if left == right else self.op("=", TRUTH, left, right)
 
-    def choice(self, cond: Term, left: Term, right: Term) -> Term:
+    def choice(self, cond: SmtTerm, left: SmtTerm, right: SmtTerm) -> SmtTerm:
         """`left` if `cond` else `right`."""
         return left if left == right else self.op("ite", left.sort, cond, left, right)
 
-    def minus(self, term: Term) -> Term:
+    def minus(self, term: SmtTerm) -> SmtTerm:
         """The negative of an integer."""
         return self.op("-", INT, term)
 
-    def text(self, asserted: Iterable[Term]) -> str:
+    def text(self, asserted: Iterable[SmtTerm]) -> str:
         """The commands that declare, define and assert these terms, and ask whether all can be true."""
         asserted = list(dict.fromkeys(asserted))
         needed: set[str] = set()

@@ -23,8 +23,8 @@ from itertools import combinations
 from typing import Any
 
 from streamproof.certify.smt_conditions import Conditions
-from streamproof.certify.smt_script import INT, TRUTH, Term, number
-from streamproof.certify.smt_terms import View
+from streamproof.certify.smt_script import INT, TRUTH, SmtTerm, number
+from streamproof.certify.smt_terms import SmtView
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.sorts import ArraySort, RangeSort, TermRange
@@ -39,14 +39,14 @@ class Sums:
     def __init__(self, conditions: Conditions) -> None:
         self.conditions, self.script = conditions, conditions.script
 
-    def empty(self, view: View) -> Iterator[Term]:
+    def empty(self, view: SmtView) -> Iterator[SmtTerm]:
         """No parts, no sum."""
         for total, value in list(view.totals.items()):
             least, most = self.conditions.ends(view, total.bound.sort)
             some = self.script.op("<=", TRUTH, least, most)
             yield self.script.any_of([some, self.script.same(value, number(0))])
 
-    def parts(self, view: View) -> Iterator[Term]:
+    def parts(self, view: SmtView) -> Iterator[SmtTerm]:
         """Sums of parts that are not negative, in a state where every value is of its sort."""
         s = self.script
         for total, value in list(view.totals.items()):
@@ -63,7 +63,7 @@ class Sums:
                 both = s.op("<=", TRUTH, s.op("+", INT, i_part, j_part), value)
                 yield s.any_of([i_out, j_out, s.same(i, j), both])
 
-    def change(self, before: View, after: View, updates: Iterable[tuple[str, e.Expr]]) -> Iterator[Term]:
+    def change(self, before: SmtView, after: SmtView, updates: Iterable[tuple[str, e.Expr]]) -> Iterator[SmtTerm]:
         """What a rule does to sums."""
         s = self.script
         updates = tuple(updates)
@@ -84,7 +84,7 @@ class Sums:
                     differences.append(s.choice(counted, difference, number(0)))
                 yield s.same(after.total(total), s.op("+", INT, before.total(total), *differences))
 
-    def next(self, before: View, after: View, variables: Collection[str]) -> Iterator[Term]:
+    def next(self, before: SmtView, after: SmtView, variables: Collection[str]) -> Iterator[SmtTerm]:
         """Sums of the next state."""
         for total, value in list(before.totals.items()):
             terms = list(e.subterms(total.body))
@@ -94,7 +94,7 @@ class Sums:
             if now:
                 yield self.script.same(value, after.scalar(sum_of(total.bound, Substitution(now)(total.body))))
 
-    def first(self, view: View, initial: e.Expr) -> Iterator[Term]:
+    def first(self, view: SmtView, initial: e.Expr) -> Iterator[SmtTerm]:
         """Sums of equal parts, in an initial state."""
         s = self.script
         starts = _equal_terms(initial)
@@ -118,7 +118,7 @@ class Sums:
                     s.nonlinear |= not isinstance(body, e.Const)
                     yield s.same(value, s.op("*", INT, many, part))
 
-    def part(self, view: View, total: Total, index: Term) -> Term:
+    def part(self, view: SmtView, total: Total, index: SmtTerm) -> SmtTerm:
         """What one index contributes to a sum."""
         assert isinstance(total.bound, e.Var)
         return view.bound(total.bound.name, index).scalar(total.body)
@@ -154,9 +154,9 @@ def _local(total: Total, written: Collection[str]) -> bool:
     return not any(isinstance(child, e.Var) and child.name in written for child in others)
 
 
-def _written_indices(view: View, updates: Iterable[tuple[str, e.Expr]]) -> list[Term] | None:
+def _written_indices(view: SmtView, updates: Iterable[tuple[str, e.Expr]]) -> list[SmtTerm] | None:
     """Every index at which an array of any length may be written; None where an array is replaced as a whole."""
-    found: list[Term] = []
+    found: list[SmtTerm] = []
     for name, update in updates:
         if not isinstance(update.sort, ArraySort) or not isinstance(update.sort.index, TermRange):
             continue

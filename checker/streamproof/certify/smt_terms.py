@@ -1,8 +1,8 @@
 """Terms of a parametric system as SMT-LIB text: the verifier's own translation of the union of expressions.
 
 An integer is an Int, a member of an Enum its position, a truth value a Bool. Composite values are Python tuples of such
-terms. An array of any length is an SMT-LIB array for each scalar of its elements (`Lanes`). Outside its index range such an
-array has values of its own, which no state of the system has: what is proved for all of them is proved for each.
+terms. An array of any length is an SMT-LIB array for each scalar of its elements (`SmtLanes`). Outside its index range such
+an array has values of its own, which no state of the system has: what is proved for all of them is proved for each.
 """
 
 from __future__ import annotations
@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.certify.smt_script import FALSE, INT, TRUE, TRUTH, Lanes, Outside, Script, Shape, Term, mapped, number
+from streamproof.certify.smt_script import (
+    FALSE,
+    INT,
+    TRUE,
+    TRUTH,
+    Script,
+    Shape,
+    SmtLanes,
+    SmtTerm,
+    Untranslatable,
+    mapped,
+    number,
+)
 from streamproof.system import expr as e
 from streamproof.system.sorts import (
     BOOL,
@@ -29,7 +41,7 @@ from streamproof.system.sorts import (
 from streamproof.system.unbounded import Forall, Total
 
 
-class View:
+class SmtView:
     """What terms mean in one state: `names` gives the shapes of variables, parameters and bound indices.
 
     `following` is the view of the state after the step, which `Next` reads. `totals` has a constant for each sum over
@@ -37,21 +49,21 @@ class View:
     dictionaries are those of the state, shared with the views that `bound` makes.
     """
 
-    def __init__(self, script: Script, names: Mapping[str, Shape], following: View | None = None) -> None:
+    def __init__(self, script: Script, names: Mapping[str, Shape], following: SmtView | None = None) -> None:
         self.script, self.names, self.following = script, names, following
-        self.totals: dict[Total, Term] = {}
-        self.conditions: dict[tuple[Any, ...], tuple[View, Forall, Term]] = {}
-        self.inner: dict[str, Term] = {}
+        self.totals: dict[Total, SmtTerm] = {}
+        self.conditions: dict[tuple[Any, ...], tuple[SmtView, Forall, SmtTerm]] = {}
+        self.inner: dict[str, SmtTerm] = {}
         self._known: dict[e.Expr, Shape] = {}
 
-    def bound(self, name: str, value: Term) -> View:
+    def bound(self, name: str, value: SmtTerm) -> SmtView:
         """The same state, with a value for a bound index."""
-        view = View(self.script, {**self.names, name: value}, self.following)
+        view = SmtView(self.script, {**self.names, name: value}, self.following)
         view.totals, view.conditions, view.inner = self.totals, self.conditions, {**self.inner, name: value}
         return view
 
     def value(self, root: e.Expr) -> Shape:
-        """The shape of a term. Raises `Outside`."""
+        """The shape of a term. Raises `Untranslatable`."""
         stack = [root]
         while stack:
             top: Any = stack[-1]
@@ -66,10 +78,10 @@ class View:
             stack += missing
         return self._known[root]
 
-    def scalar(self, root: e.Expr) -> Term:
+    def scalar(self, root: e.Expr) -> SmtTerm:
         """The term of an expression of a scalar sort."""
         found = self.value(root)
-        assert isinstance(found, Term)
+        assert isinstance(found, SmtTerm)
         return found
 
     def _translate(self, term: Any) -> Shape:
@@ -127,9 +139,11 @@ class View:
             case Forall():
                 return self._condition(term)
             case _:
-                raise Outside(f"the verifier has no {type(term).__name__} in proofs for every size", loc=term.loc)
+                raise Untranslatable(
+                    f"the verifier has no {type(term).__name__} in proofs for every size", loc=term.loc
+                )
 
-    def _divided(self, left: Term, right: Term, rest: bool) -> Term:
+    def _divided(self, left: SmtTerm, right: SmtTerm, rest: bool) -> SmtTerm:
         """Quotient or remainder with Python's rounding, 0 for a divisor of 0; SMT-LIB rounds down for positive divisors."""
         s = self.script
         if rest:
@@ -140,7 +154,7 @@ class View:
         other = s.choice(s.op("<", TRUTH, right, zero), turned, plain)
         return s.choice(s.same(right, zero), zero, other)
 
-    def _equal(self, sort: Sort, left: Shape, right: Shape) -> Term:
+    def _equal(self, sort: Sort, left: Shape, right: Shape) -> SmtTerm:
         s = self.script
         match sort:
             case OptionSort(element):
@@ -150,15 +164,15 @@ class View:
                 parts = zip(fields, left, right, strict=True)
                 return s.all_of([self._equal(field, x, y) for (_, field), x, y in parts])
             case ArraySort(index=TermRange()):
-                raise Outside("the verifier does not compare arrays of any length")
+                raise Untranslatable("the verifier does not compare arrays of any length")
             case ArraySort(_, element):
                 return s.all_of([self._equal(element, x, y) for x, y in zip(left, right, strict=True)])
             case _:
                 return s.same(left, right)
 
-    def _selected(self, sort: Any, whole: Shape, index: Term) -> Shape:
+    def _selected(self, sort: Any, whole: Shape, index: SmtTerm) -> Shape:
         s = self.script
-        if isinstance(whole, Lanes):
+        if isinstance(whole, SmtLanes):
             return mapped(lambda lane: s.op("select", _element(lane), lane, index), whole.element)
         chosen = literal(sort.element, default(sort.element))
         for key, part in zip(reversed(list(values(sort.index))), reversed(whole), strict=True):
@@ -166,24 +180,24 @@ class View:
             chosen = mapped(lambda x, y, here=here: s.choice(here, x, y), part, chosen)
         return chosen
 
-    def _stored(self, sort: Any, whole: Shape, index: Term, value: Shape) -> Shape:
+    def _stored(self, sort: Any, whole: Shape, index: SmtTerm, value: Shape) -> Shape:
         s = self.script
-        if isinstance(whole, Lanes):
-            return Lanes(mapped(lambda lane, x: s.op("store", lane.sort, lane, index, x), whole.element, value))
+        if isinstance(whole, SmtLanes):
+            return SmtLanes(mapped(lambda lane, x: s.op("store", lane.sort, lane, index, x), whole.element, value))
         keys = [s.same(index, literal(sort.index, key)) for key in values(sort.index)]
         pairs = zip(keys, whole, strict=True)
         return tuple(mapped(lambda x, y, here=here: s.choice(here, x, y), value, old) for here, old in pairs)
 
-    def total(self, total: Total) -> Term:
-        """The constant of a sum in this state. Raises `Outside` for one that depends on another bound index."""
+    def total(self, total: Total) -> SmtTerm:
+        """The constant of a sum in this state. Raises `Untranslatable` for one that depends on another bound index."""
         assert isinstance(total.bound, e.Var)
         if e.variables(total.body) - {total.bound.name} & self.inner.keys():
-            raise Outside("a sum over any number of indices depends on another index", loc=total.loc)
+            raise Untranslatable("a sum over any number of indices depends on another index", loc=total.loc)
         if total not in self.totals:
             self.totals[total] = self.script.fresh("s", INT)
         return self.totals[total]
 
-    def _condition(self, condition: Forall) -> Term:
+    def _condition(self, condition: Forall) -> SmtTerm:
         key = (condition, *sorted((name, term.text) for name, term in self.inner.items()))
         if key not in self.conditions:
             self.conditions[key] = (self, condition, self.script.fresh("q", TRUTH))
@@ -214,11 +228,11 @@ def literal(sort: Sort, value: Value) -> Shape:
             )
         case ArraySort(_, element):
             return tuple(literal(element, v) for v in value)
-    raise Outside(f"the verifier has no {sort} in proofs for every size")
+    raise Untranslatable(f"the verifier has no {sort} in proofs for every size")
 
 
 def constant(script: Script, sort: Sort, *, lane: bool = False) -> Shape:
-    """New constants for a value of `sort`. Raises `Outside` for a sort that has no shape."""
+    """New constants for a value of `sort`. Raises `Untranslatable` for a sort that has no shape."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             scalar = TRUTH if sort == BOOL else INT
@@ -228,11 +242,11 @@ def constant(script: Script, sort: Sort, *, lane: bool = False) -> Shape:
         case OptionSort(element):
             return (constant(script, BOOL, lane=lane), constant(script, element, lane=lane))
         case ArraySort(index=TermRange(), element=element) if not lane:
-            return Lanes(constant(script, element, lane=True))
+            return SmtLanes(constant(script, element, lane=True))
         case ArraySort(index, element) if not isinstance(index, TermRange):
             return tuple(constant(script, element, lane=lane) for _ in values(index))
-    raise Outside(f"the verifier has no {sort} in proofs for every size")
+    raise Untranslatable(f"the verifier has no {sort} in proofs for every size")
 
 
-def _element(lane: Term) -> str:
+def _element(lane: SmtTerm) -> str:
     return lane.sort.removeprefix("(Array Int ").removesuffix(")")

@@ -23,7 +23,7 @@ from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import decode
 from streamproof.system.model import Fairness, Instance, Kind, Property, State, System
-from streamproof.system.reference_temporal import Tableau
+from streamproof.system.reference_temporal import ReferenceTableau
 from streamproof.system.sorts import Sort, Value, contains, show
 from streamproof.system.temporal import fairness_of, obligations, true_of
 from streamproof.system.verdict import Trace, Verdict
@@ -104,9 +104,9 @@ class Verifier:
                     if any(ranks[prop.name][to] >= ranks[prop.name][at] for to in followers):
                         reject(f"the rank for {prop.name} does not fall from {self.shown(at)}")
         for proof in proofs:
-            from streamproof.certify.verifier_induction import Induction  # Z3 takes long to load
+            from streamproof.certify.verifier_induction import CheckedInduction  # Z3 takes long to load
 
-            Induction(self.system, proof).run()
+            CheckedInduction(self.system, proof).run()
 
     def shown(self, at: int) -> str:
         """A state as a message names it."""
@@ -212,7 +212,7 @@ class Endless:
     """
 
     def __init__(self, verifier: Verifier, name: str, formula: Formula) -> None:
-        self.verifier, self.name, self.tableau = verifier, name, Tableau(verifier.system, formula)
+        self.verifier, self.name, self.tableau = verifier, name, ReferenceTableau(verifier.system, formula)
         self.edges: dict[Node, list[tuple[Node, int]]] = {}
         self.enabled = [reduce(or_, followers.values(), 0) for followers in verifier.follow]
 

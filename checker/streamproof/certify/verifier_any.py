@@ -14,7 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from streamproof.certify.formulas import condition_of, readable
-from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of, expect_distinct_names, expected
+from streamproof.certify.obligations import (
+    SAFE,
+    CertifiedClaim,
+    ProofObligation,
+    claim_of,
+    expect_distinct_names,
+    expected,
+)
 from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, ask, present
 from streamproof.certify.verifier import parse
 from streamproof.system.bounded import MOST, malformed
@@ -28,7 +35,7 @@ EVIDENCE = {"free", "lemmas", "discovered", "obligations"}
 PARTS = {"claim", "rule", "needs", "terms", "text"}
 
 
-class Disagreement(StreamproofError):
+class SolversDisagree(StreamproofError):
     """Two solvers, or a proof and its certificate, contradict each other."""
 
     exit_code = Exit.DISAGREE
@@ -83,7 +90,7 @@ def verify_any(
 ) -> Shown:
     """What a certificate shows. A solver of `solvers` that is not installed is not asked.
 
-    Raises `Rejected`, and `Disagreement` where one solver finds a script satisfiable and another one does not.
+    Raises `Rejected`, and `SolversDisagree` where one solver finds a script satisfiable and another one does not.
     """
     try:
         header, evidence = parse(data, EVIDENCE, most)
@@ -105,7 +112,7 @@ def verify_any(
     return Shown(header, free, lemmas, done, {by.solver: by.version for by in asked})
 
 
-def stated(parametric: Parametric, header: Any, evidence: Any) -> list[Claim]:
+def stated(parametric: Parametric, header: Any, evidence: Any) -> list[CertifiedClaim]:
     """The claims of a certificate, in their order. Raises `Rejected`."""
     if header["counts"] is not None or not header["claims"] or {*header["claims"].values()} != {Verdict.HOLDS.value}:
         reject("it claims something else than that properties hold")
@@ -115,7 +122,7 @@ def stated(parametric: Parametric, header: Any, evidence: Any) -> list[Claim]:
     props = [*map(parametric.system.property, header["claims"]), *(offered[name] for name in evidence["lemmas"])]
     claims = [SAFE, *(claim_of(parametric, prop) for prop in props)]
     for number, formula in enumerate(evidence["discovered"], start=1):
-        claims.append(Claim(f"discovered {number}", condition_of(parametric, formula)))
+        claims.append(CertifiedClaim(f"discovered {number}", condition_of(parametric, formula)))
     if len({claim.name for claim in claims}) < len(claims):
         reject("it names a claim twice")
     expect_distinct_names(parametric, claims)
@@ -123,7 +130,7 @@ def stated(parametric: Parametric, header: Any, evidence: Any) -> list[Claim]:
 
 
 def remade(
-    parametric: Parametric, claims: Sequence[Claim], told: Sequence[Any], tell: Callable[[str], None]
+    parametric: Parametric, claims: Sequence[CertifiedClaim], told: Sequence[Any], tell: Callable[[str], None]
 ) -> list[Discharged]:
     """Every obligation of the claims, made again from what it assumes. Raises `Rejected` unless the file has the same."""
     wanted = expected(parametric, claims)
@@ -137,7 +144,7 @@ def remade(
         needs = [claims[range(len(claims))[n]] for n in one["needs"]]
         if any(claim.step for claim in needs) or (rule is None and needs):
             reject(f"obligation {number} assumes what is not known of the state before")
-        made = Obligation(parametric, goal, rule, needs)
+        made = ProofObligation(parametric, goal, rule, needs)
         if (one["terms"], one["text"]) != (made.terms, made.text):
             reject(f"obligation {number} is not what the model and the lemmas say: {named(parametric, goal, rule)}")
         label = None if rule is None else rule_label(parametric, rule)
@@ -147,13 +154,13 @@ def remade(
 
 
 def decide(obligations: Sequence[Discharged], asked: Sequence[Answers]) -> None:
-    """Raise `Rejected`, or `Disagreement`, unless every obligation is discharged by a solver, and refuted by none."""
+    """Raise `Rejected`, or `SolversDisagree`, unless every obligation is discharged by a solver, and refuted by none."""
     for number, one in enumerate(obligations, start=1):
         said = {*one.answers.values()}
         where = f"obligation {number}, {one.claim} {'initially' if one.rule is None else f'after {one.rule}'}"
         who = ", ".join(f"{solver} answers {answer}" for solver, answer in one.answers.items())
         if {SAT, UNSAT} <= said:
-            raise Disagreement(
+            raise SolversDisagree(
                 f"solvers disagree on {where}: {who}", remedy="write the scripts with --smt DIR and ask a third"
             )
         if SAT in said:
@@ -173,6 +180,6 @@ def rule_label(parametric: Parametric, rule: int) -> str:
     return text + (f"[{', '.join(picks)}]" if picks else "")
 
 
-def named(parametric: Parametric, goal: Claim, rule: int | None) -> str:
+def named(parametric: Parametric, goal: CertifiedClaim, rule: int | None) -> str:
     """An obligation as a reader names it."""
     return f"{goal.name} {'initially' if rule is None else f'after {rule_label(parametric, rule)}'}"

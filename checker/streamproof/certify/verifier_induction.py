@@ -39,7 +39,7 @@ def within(sort: Sort, term: Any) -> Any:
     return z3.BoolVal(True) if sort == BOOL else z3.And(lo <= term, term <= hi)
 
 
-class Induction:
+class CheckedInduction:
     """A proof under examination: its strength ``k``, ``distinct``, the names of ``lemmas``, ``formulas`` on the leaves."""
 
     def __init__(self, system: System, proof: Any) -> None:

@@ -17,7 +17,7 @@ from streamproof.system.verdict import Finding
 
 if TYPE_CHECKING:
     from streamproof.agree.opinion import Opinion
-    from streamproof.agree.panel import Agreement, Limits
+    from streamproof.agree.panel import Agreement, PanelLimits
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,9 +38,9 @@ def agree_options(function: F) -> F:
     return function
 
 
-def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) -> Limits:
+def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) -> PanelLimits:
     """The limits that a command line sets. Raises `UsageError`."""
-    from streamproof.agree.panel import LIMITED, Limits
+    from streamproof.agree.panel import LIMITED, PanelLimits
 
     given: dict[str, int] = {}
     for text in texts:
@@ -51,13 +51,13 @@ def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) ->
                 remedy=f"write ENGINE=N, with one of {', '.join(LIMITED)}",
             )
         given[engine] = int(number)
-    limits = replace(Limits(), **given)
+    limits = replace(PanelLimits(), **given)
     if depth is not None:
         limits = replace(limits, depth=depth)
     return limits if seconds is None else replace(limits, seconds=seconds)
 
 
-def run_agree(selection: Selection, limits: Limits, json_to: str | None, *, quiet: bool) -> Exit:
+def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *, quiet: bool) -> Exit:
     """Ask, compare, tell; the exit code is 162 when engines differ, else that of the verdicts."""
     from streamproof.agree.panel import agree
     from streamproof.agree.telling import agreement_json, agreement_lines, heading_lines, opinion_line

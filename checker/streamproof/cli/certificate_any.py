@@ -45,7 +45,7 @@ def certify_proved_any(
 ) -> tuple[Written | None, dict[str, str]]:
     """Write the certificate of a proof for every size, and say why there is none of other verdicts.
 
-    None, and no file, where it shows nothing. Raises `SystemFailure`, and `Disagreement` where the proof is found wrong.
+    None, and no file, where it shows nothing. Raises `SystemFailure`, and `SolversDisagree` where the proof is found wrong.
     """
     from streamproof.certify.proofs_any import certify_any
 
@@ -107,7 +107,7 @@ def verify_for_any(
 ) -> Callable[[], int]:
     """Verify a certificate, write its JSON and scripts; what is returned prints the outcome. Raises `StreamproofError`."""
     from streamproof.certify.solvers import PATIENCE
-    from streamproof.certify.verifier_any import Disagreement, verify_any
+    from streamproof.certify.verifier_any import SolversDisagree, verify_any
     from streamproof.system.errors import Rejected
 
     begun = time.perf_counter()
@@ -119,7 +119,7 @@ def verify_for_any(
             seconds=PATIENCE if seconds is None else seconds,
             most=most,
         )
-    except (Rejected, Disagreement) as error:
+    except (Rejected, SolversDisagree) as error:
         if json_to is not None:
             write_json(_document(path, data, None, error, begun), json_to)
         raise

@@ -19,7 +19,7 @@ from streamproof.cli.certificate import (
     certify,
     tell_certificate,
 )
-from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, Limits, Outcome, run_engine
+from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, EngineLimits, Outcome, run_engine
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.resources import Resources, resource_options
 from streamproof.cli.selection import (
@@ -126,7 +126,7 @@ def command(
     if first and max_violations is not None:
         raise UsageError("--first is --max-violations 1", remedy="leave out one of the two")
     most = 1 if first else max_violations
-    limits = Limits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources, most)
+    limits = EngineLimits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources, most)
     expect_json_writable(json_to, "streamproof.check/1")
     if dot is not None and engine == BMC:
         raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import Limits, run_engine
+from streamproof.cli.engines import EngineLimits, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
@@ -97,7 +97,7 @@ def command(out: Path, checking: bool, json_to: str | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PromisedViolation:
     """One violation that a specification promises, found now."""
 
     protocol: str
@@ -151,7 +151,7 @@ class Entry:
             yield f"{text}: differs from the text of the trace beside it; run streamproof counterexamples again"
 
 
-def _entries(status: Status, problems: list[str]) -> Iterator[Entry]:
+def _entries(status: Status, problems: list[str]) -> Iterator[PromisedViolation]:
     """Every promised violation that can be shown by a trace; those that are not found are added to `problems`."""
     for name in bundled():
         if name.startswith(REFERENCE):
@@ -166,10 +166,10 @@ def _entries(status: Status, problems: list[str]) -> Iterator[Entry]:
                 yield from _violations(Selection(target, variant, {}, promised), problems)
 
 
-def _violations(selection: Selection, problems: list[str]) -> Iterator[Entry]:
+def _violations(selection: Selection, problems: list[str]) -> Iterator[PromisedViolation]:
     system = selection.system()
     again = Selection(selection.target, selection.variant, options=_variant_words(selection.variant))
-    outcome = run_engine(Limits(), system, selection.properties)
+    outcome = run_engine(EngineLimits(), system, selection.properties)
     if outcome.interrupted:
         raise KeyboardInterrupt
     for finding in outcome.findings:
@@ -180,7 +180,7 @@ def _violations(selection: Selection, problems: list[str]) -> Iterator[Entry]:
         evidence = confirm(system, finding, "explicit", reproduce)
         # That something is never reached is violated without a trace to show for it.
         if evidence is not None:
-            yield Entry(selection.target.text, selection.variant, system, evidence)
+            yield PromisedViolation(selection.target.text, selection.variant, system, evidence)
 
 
 def _variant_words(variant: str | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import click
 
 from streamproof.system.errors import StreamproofError
 from streamproof.system.model import State, System
-from streamproof.traces.lines import BLANK, Line, Span, line
+from streamproof.traces.lines import BLANK, Line, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.symbolic import Proof
@@ -37,7 +37,7 @@ def engine_option(function: F) -> F:
     )(function)
 
 
-class Evidence:
+class ExploredStates:
     """States of a system for discovery to look at, when it does: all, or the first so many."""
 
     def __init__(self, system: System) -> None:
@@ -60,18 +60,18 @@ class Evidence:
         return found.states()
 
 
-def explored(system: System) -> Evidence:
+def explored(system: System) -> ExploredStates:
     """States of the system as evidence."""
-    return Evidence(system)
+    return ExploredStates(system)
 
 
 def discovered_lines(proof: Proof) -> Iterator[Line]:
     """The lemmas that were discovered and that the proof rests on."""
     if not proof.discovered:
         return
-    yield line(Span("Discovered, proved and used:", "title"))
+    yield line(StyledText("Discovered, proved and used:", "title"))
     for lemma in proof.discovered[:MOST_LEMMAS]:
-        yield line(Span(lemma.name, "place"), "  ", lemma.text, indent=2, hang=4)
+        yield line(StyledText(lemma.name, "place"), "  ", lemma.text, indent=2, hang=4)
     left = len(proof.discovered) - MOST_LEMMAS
     if left > 0:
         yield line(f"and {left:,} more; --json FILE has them all.", indent=2)

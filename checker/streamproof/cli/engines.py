@@ -25,7 +25,7 @@ DEFAULT_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EngineLimits:
     """Where an engine stops. Raises `UsageError` for a limit that the engine does not have."""
 
     engine: str = EXPLICIT
@@ -99,7 +99,7 @@ class Outcome:
 
 
 def run_engine(
-    limits: Limits,
+    limits: EngineLimits,
     system: System,
     properties: tuple[str, ...] | None,
     *,
@@ -119,7 +119,7 @@ def run_engine(
 
 
 def _explicit(
-    limits: Limits,
+    limits: EngineLimits,
     system: System,
     properties: tuple[str, ...] | None,
     quiet: bool,
@@ -178,7 +178,7 @@ def _explicit(
     )
 
 
-def _bmc(limits: Limits, system: System, properties: tuple[str, ...] | None, *, quiet: bool) -> Outcome:
+def _bmc(limits: EngineLimits, system: System, properties: tuple[str, ...] | None, *, quiet: bool) -> Outcome:
     from streamproof.symbolic import bmc
 
     if properties is None:

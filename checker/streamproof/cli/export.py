@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import Limits, run_engine
+from streamproof.cli.engines import EngineLimits, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
 from streamproof.cli.selection import Selection, json_option, model_options, property_option, select, timeout_option
@@ -113,7 +113,7 @@ def command(
             f"--format {form} writes the whole model and searches nothing", remedy=f"leave out {rest} and --timeout"
         )
     expect_json_writable(json_to, SCHEMA)
-    place = Place(out, FORMS[form], svg)
+    place = ExportPlace(out, FORMS[form], svg)
     if form == "tla" and place.single:
         raise UsageError(f"{out} is one file, and --format tla writes several", remedy="name a folder")
     place.expect_writable()
@@ -121,7 +121,7 @@ def command(
         raise UsageError("--out - and --json - write to the same place", remedy="name a file for one of them")
     system = selection.system()
     module: Tla | None = None
-    limits = Limits(max_states=max_states, time_limit=time_limit)
+    limits = EngineLimits(max_states=max_states, time_limit=time_limit)
     documents: list[tuple[str, str]]
     left_out: dict[str, str] = {}
     if form == "promela":
@@ -178,7 +178,7 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExportPlace:
     """Where documents go: one file when the name has a suffix, otherwise a folder of files."""
 
     out: Path
@@ -294,7 +294,7 @@ def _clauses(system: System, properties: Sequence[str]) -> list[tuple[str, str]]
     return [(_file_name(name), text) for name, text in clauses.texts.items() if not properties or name in properties]
 
 
-def _graph(system: System, limits: Limits, limit: int) -> str:
+def _graph(system: System, limits: EngineLimits, limit: int) -> str:
     """The graph of reachable states. Raises `TooLarge` when it has more than `limit`, after visiting one more."""
     most = limit + 1 if limits.max_states is None else min(limits.max_states, limit + 1)
     outcome = run_engine(replace(limits, max_states=most), system, None)
@@ -302,7 +302,7 @@ def _graph(system: System, limits: Limits, limit: int) -> str:
     return outcome.graph(limit)
 
 
-def _traces(selection: Selection, system: System, limits: Limits) -> list[Evidence]:
+def _traces(selection: Selection, system: System, limits: EngineLimits) -> list[Evidence]:
     """The confirmed traces of the chosen properties. Raises `NoTrace` when there is none."""
     outcome = run_engine(limits, system, selection.properties)
     if outcome.interrupted:

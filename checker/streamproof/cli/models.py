@@ -83,11 +83,11 @@ def described(target: Target) -> dict[str, Any]:
 
 
 def _overview(targets: Iterable[Target]) -> Iterator[Any]:
-    from streamproof.traces.lines import BLANK, Span, line
+    from streamproof.traces.lines import BLANK, StyledText, line
 
     for target in targets:
         model = target.spec.model
-        yield line(Span(target.text, "title"), f"  {first_line(model.__doc__)}")
+        yield line(StyledText(target.text, "title"), f"  {first_line(model.__doc__)}")
         for name, value in (
             ("parameters", ", ".join(f"{n}={v}" for n, v in target.defaults(None).items())),
             ("sizes", ", ".join(model.sizes)),
@@ -95,14 +95,14 @@ def _overview(targets: Iterable[Target]) -> Iterator[Any]:
             ("properties", ", ".join(p.name for p in target.properties())),
         ):
             if value:
-                yield line(Span(f"{name:<12}", "faint"), value, indent=4, hang=16)
+                yield line(StyledText(f"{name:<12}", "faint"), value, indent=4, hang=16)
         yield BLANK
     yield line("Describe one: streamproof models NAME. Check one: streamproof check NAME.")
 
 
 def _detail(target: Target) -> Iterator[Any]:
     from streamproof.cli.documented import parameter_docs
-    from streamproof.traces.lines import BLANK, Line, Span, line
+    from streamproof.traces.lines import BLANK, Line, StyledText, line
 
     model = target.spec.model
 
@@ -110,15 +110,19 @@ def _detail(target: Target) -> Iterator[Any]:
         if not rows:
             return
         yield BLANK
-        yield line(Span(title, "title"))
+        yield line(StyledText(title, "title"))
         first, second = (max(len(row[at]) for row in rows) for at in (0, 1))
         for name, fact, doc in rows:
             column = f"{name:<{first}}  " + (f"{fact:<{second}}  " if second else "")
             yield line(
-                Span(f"{name:<{first}}  "), Span(column[first + 2 :], "faint"), doc, indent=2, hang=len(column) + 2
+                StyledText(f"{name:<{first}}  "),
+                StyledText(column[first + 2 :], "faint"),
+                doc,
+                indent=2,
+                hang=len(column) + 2,
             )
 
-    yield line(Span(target.text, "title"), f"  {first_line(model.__doc__)}")
+    yield line(StyledText(target.text, "title"), f"  {first_line(model.__doc__)}")
     docs = parameter_docs(model)
     limits = {name: f"({limits_text(*ends)})" for name, ends in model.parameter_limits().items()}
     told = {n: " ".join(filter(None, (docs.get(n, ""), limits.get(n, "")))) for n in target.defaults(None)}

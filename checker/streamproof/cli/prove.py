@@ -17,7 +17,7 @@ from streamproof.cli.certificate import (
     certify_proved,
     tell_certificate,
 )
-from streamproof.cli.discovered import AUTO, Evidence, discovered_json, discovered_lines, engine_option, explored
+from streamproof.cli.discovered import AUTO, ExploredStates, discovered_json, discovered_lines, engine_option, explored
 from streamproof.cli.engines import DEFAULT_DEPTH, Outcome
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
@@ -31,7 +31,7 @@ from streamproof.cli.selection import (
     timeout_option,
 )
 from streamproof.cli.ticking import Ticking
-from streamproof.cli.verbs import Seconds, Verb
+from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, expect_writable
@@ -40,7 +40,7 @@ from streamproof.system.sorts import show
 from streamproof.system.unbounded import Unbounded
 from streamproof.system.verdict import Verdict
 from streamproof.system.wording import number_of
-from streamproof.traces.lines import BLANK, Line, Span, line
+from streamproof.traces.lines import BLANK, Line, StyledText, line
 from streamproof.traces.places import changes
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ MAX_SHOWN = 2
 )
 @click.option(
     "--query-timeout",
-    type=Seconds(),
+    type=SecondsType(),
     metavar="SECONDS",
     help=f"Stop one query to the solver after SECONDS.  [default: {QUERY_SECONDS:g}, with --any {ANY_QUERY_SECONDS:g}]",
 )
@@ -223,7 +223,7 @@ def _seconds(given: float | None, usual: float) -> float | None:
     return None if math.isinf(seconds) else seconds
 
 
-def _notes(selection: Selection, proof: Proof, states: Evidence) -> Iterator[str]:
+def _notes(selection: Selection, proof: Proof, states: ExploredStates) -> Iterator[str]:
     """What all proofs have in common; what decides the rest, where that is known."""
     proved = [f for f in proof.findings if f.property in proof.k]
     if proved:
@@ -242,7 +242,7 @@ def _attempt(
     depth: int,
     query_timeout: float | None,
     seconds: float | None,
-    states: Evidence,
+    states: ExploredStates,
     *,
     quiet: bool,
 ) -> Proof:
@@ -318,13 +318,13 @@ def _show_open(system: System, proof: Proof, selection: Selection, json_to: str 
 
 def _not_inductive(system: System, cti: Cti) -> Iterator[Line]:
     """A counterexample to induction: its first state, which may be unreachable, and the steps that break the claim."""
-    yield line(Span("Not inductive: ", "title"), Span(cti.of, "failed"), f" (k={cti.k})")
+    yield line(StyledText("Not inductive: ", "title"), StyledText(cti.of, "failed"), f" (k={cti.k})")
     yield line("From this state, in which all that is assumed holds and which may be unreachable:", indent=2)
     for variable, value in system.named(cti.trace.states[0]):
-        yield line(Span(variable.name, "place"), " = ", show(variable.sort, value), indent=6)
+        yield line(StyledText(variable.name, "place"), " = ", show(variable.sort, value), indent=6)
     for number, instance in enumerate(cti.trace.steps, start=1):
-        yield line(Span(f"{number:>4}", "faint"), "  ", Span(instance.label, "action"), hang=8)
+        yield line(StyledText(f"{number:>4}", "faint"), "  ", StyledText(instance.label, "action"), hang=8)
         for change in changes(system, cti.trace.states[number - 1], cti.trace.states[number]):
             yield line(str(change), indent=8)
-    yield line(Span(cti.because.partition("\n")[0], "failed"), indent=2, hang=2)
+    yield line(StyledText(cti.because.partition("\n")[0], "failed"), indent=2, hang=2)
     yield line("A lemma that excludes the first state, or a larger --k, may complete the proof.", indent=2, hang=2)

@@ -21,14 +21,14 @@ from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.timely import timely
 from streamproof.system.verdict import Finding, Verdict
-from streamproof.traces.lines import BLANK, Line, Span, line
+from streamproof.traces.lines import BLANK, Line, StyledText, line
 
 if TYPE_CHECKING:
-    from streamproof.agree.readings import Grounding
+    from streamproof.agree.readings import GroundingReport
     from streamproof.cli.selection import Selection
     from streamproof.symbolic.parametric import AnySize
     from streamproof.symbolic.parametric.proof import Stage
-    from streamproof.symbolic.parametric.showing import Cti
+    from streamproof.symbolic.parametric.showing import ParametricCti
     from streamproof.system.unbounded import Parametric
 
 COMPARING = "comparing the symbolic reading with concrete ones"
@@ -297,7 +297,7 @@ def _notes(proof: AnySize) -> tuple[str, ...]:
     return (f"{tried}{proof.queries} queries",)
 
 
-def _compared(same: Grounding, again: Sequence[Mapping[str, int]], small: Small) -> Iterator[str]:
+def _compared(same: GroundingReport, again: Sequence[Mapping[str, int]], small: Small) -> Iterator[str]:
     """The second opinions on a proof: concrete readings, plain Python, induction at given sizes, explicit search."""
     yield f"compared with concrete readings at {len(same.values)} values, and {same.runs:,} runs of plain Python"
     if again:
@@ -311,7 +311,7 @@ def _compared(same: Grounding, again: Sequence[Mapping[str, int]], small: Small)
 def _more(
     parametric: Parametric,
     proof: AnySize,
-    same: Grounding,
+    same: GroundingReport,
     again: Sequence[Mapping[str, int]],
     small: Small,
     left_out: Sequence[str],
@@ -354,7 +354,7 @@ def _show(proof: AnySize, small: Small, json_to: str | None) -> None:
 
     lines: list[Line] = []
     if proof.found:
-        lines.append(line(Span("Discovered, and proved with the properties:", "title")))
+        lines.append(line(StyledText("Discovered, and proved with the properties:", "title")))
         lines += [line(name, indent=2, hang=2) for name in proof.found]
         lines.append(BLANK)
     open_ones = [c for n, c in proof.ctis.items() if small.first(n, Verdict.VIOLATED) is None]
@@ -363,8 +363,8 @@ def _show(proof: AnySize, small: Small, json_to: str | None) -> None:
     print_lines(lines, people(json_to))
 
 
-def _not_inductive(cti: Cti) -> Iterator[Line]:
-    yield line(Span("Not inductive: ", "title"), Span(cti.of, "failed"))
+def _not_inductive(cti: ParametricCti) -> Iterator[Line]:
+    yield line(StyledText("Not inductive: ", "title"), StyledText(cti.of, "failed"))
     at = ", ".join(f"{name}={value}" for name, value in cti.parameters)
     if cti.step is None:
         yield line(f"In an initial state{f', at {at}' if at else ''}:", indent=2)
@@ -374,11 +374,11 @@ def _not_inductive(cti: Cti) -> Iterator[Line]:
             f"From this state{where}, in which all that is assumed holds and which may be unreachable:", indent=2
         )
     for name, value in cti.before:
-        yield line(Span(name, "place"), f" = {value}", indent=6)
+        yield line(StyledText(name, "place"), f" = {value}", indent=6)
     if cti.step is not None:
-        yield line(Span(f"{1:>4}", "faint"), "  ", Span(cti.step, "action"), hang=8)
+        yield line(StyledText(f"{1:>4}", "faint"), "  ", StyledText(cti.step, "action"), hang=8)
         before = dict(cti.before)
         for name, value in cti.after:
             if before.get(name) != value:
-                yield line(Span(name, "place"), f": {before.get(name)} -> {value}", indent=8)
-    yield line(Span(cti.because, "failed"), indent=2, hang=2)
+                yield line(StyledText(name, "place"), f": {before.get(name)} -> {value}", indent=8)
+    yield line(StyledText(cti.because, "failed"), indent=2, hang=2)

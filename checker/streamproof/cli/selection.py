@@ -14,7 +14,7 @@ import click
 
 from streamproof import interrupts
 from streamproof.cli import completing
-from streamproof.cli.verbs import Option, Seconds
+from streamproof.cli.verbs import Option, SecondsType
 from streamproof.registry import Listed, Target, find, unknown
 from streamproof.system.errors import UsageError
 from streamproof.system.measure import Measure
@@ -190,7 +190,7 @@ def timeout_option(help: str, name: str = "timeout", default: float | None = Non
         name,
         cls=Option,
         former=("--time-limit",),
-        type=Seconds(),
+        type=SecondsType(),
         default=default,
         show_default=default is not None,
         callback=_no_limit if name == "time_limit" else None,

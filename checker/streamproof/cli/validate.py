@@ -18,7 +18,7 @@ from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.system.errors import Exit, InputError, UsageError
 from streamproof.system.files import expect_writable
-from streamproof.traces.lines import BLANK, Line, Span, Style, line
+from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
 
 if TYPE_CHECKING:
     from streamproof.conformance.run_verdict import Answer, Rejection, RunVerdict
@@ -162,7 +162,7 @@ def _case(verdict: RunVerdict, *, named: bool) -> Iterator[Line]:
     if restarts:
         facts += f", {restarts} restart{'' if restarts == 1 else 's'}"
     style = _STYLES[verdict.answer]
-    yield line(Span(f"{verdict.answer:<12}", style), f"  {name}: ", Span(facts, "faint"), hang=14)
+    yield line(StyledText(f"{verdict.answer:<12}", style), f"  {name}: ", StyledText(facts, "faint"), hang=14)
     if verdict.rejection is not None:
         yield from _rejection(verdict.rejection)
     elif verdict.reason:
@@ -172,26 +172,26 @@ def _case(verdict: RunVerdict, *, named: bool) -> Iterator[Line]:
 def _states(states: Sequence[Mapping[str, str]]) -> Iterator[Line]:
     """The first state in full, of the others what differs from it; long values are cut (the JSON has all of them)."""
     for number, state in enumerate(states, 1):
-        yield line(Span(f"state {number}" + ("" if number == 1 else ", like state 1 but for"), "faint"), indent=8)
+        yield line(StyledText(f"state {number}" + ("" if number == 1 else ", like state 1 but for"), "faint"), indent=8)
         for name, value in state.items():
             if number == 1 or value != states[0].get(name):
                 cut = value if len(value) <= LONGEST else f"{value[:LONGEST]} ..."
-                yield line(Span(name, "place"), f" = {cut}", indent=10, hang=14)
+                yield line(StyledText(name, "place"), f" = {cut}", indent=10, hang=14)
 
 
 def _rejection(rejection: Rejection) -> Iterator[Line]:
     event, index, states = rejection.event, rejection.index, rejection.states
     place = f"{event.file}:{event.line}" if event and event.file and event.line else None
     at = "end of the log" if event is None else str(event)
-    yield line(*((Span(place, "source"), ": ") if place else ()), Span(at, "action"), indent=4, hang=8)
-    yield line(Span(rejection.message, "failed"), indent=6, hang=6)
+    yield line(*((StyledText(place, "source"), ": ") if place else ()), StyledText(at, "action"), indent=4, hang=8)
+    yield line(StyledText(rejection.message, "failed"), indent=6, hang=6)
     fit = f"; {states} of the model's states fit{'s' if states == 1 else ''} them" if states else ""
     yield line(f"accepted before it: {index} event{'' if index == 1 else 's'}{fit}", indent=6, hang=6)
     yield from _states(rejection.before)
     for candidate in rejection.candidates:
         if candidate.because == rejection.message:
             continue  # said above
-        yield line(Span(candidate.action, "action"), f"  is not possible: {candidate.because}", indent=6, hang=10)
+        yield line(StyledText(candidate.action, "action"), f"  is not possible: {candidate.because}", indent=6, hang=10)
     if rejection.expected:
         yield line(f"possible here: {', '.join(rejection.expected)}", indent=6, hang=10)
     if rejection.nearest:

@@ -51,7 +51,7 @@ class Option(click.Option):
             self.opts = shown
 
 
-class Seconds(click.FloatRange):
+class SecondsType(click.FloatRange):
     """A number of seconds above 0, or ``inf``."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.resources import amount
 from streamproof.cli.selection import Selection, json_option
-from streamproof.cli.verbs import Seconds, Verb
+from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.system.bounded import MOST, read_regular
 from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.files import expect_writable
@@ -45,7 +45,7 @@ from streamproof.system.model import System
 )
 @click.option(
     "--query-timeout",
-    type=Seconds(),
+    type=SecondsType(),
     metavar="SECONDS",
     help="Limit for one obligation of a proof with --any and one solver.  [default: 60]",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from streamproof.conformance.binding import Constraint, Move, Observation, StateReader, Task
-from streamproof.conformance.moves import Steps
+from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Candidate, Rejection
 from streamproof.system import EvaluationError, Instance, State, System
 from streamproof.system.records import dataclass
@@ -26,7 +26,7 @@ EXPECTED = 8
 class Refusal:
     """An observation that no state of the belief explains."""
 
-    steps: Steps
+    steps: SystemMoves
     task: Task
     observation: Observation
     belief: tuple[State, ...]
@@ -133,7 +133,7 @@ def _near(refusal: Refusal, states: Sequence[State]) -> list[str]:
     return sorted(found, key=lambda phrase: found[phrase])
 
 
-def _enabled(steps: Steps, instance: Instance, state: State) -> bool:
+def _enabled(steps: SystemMoves, instance: Instance, state: State) -> bool:
     try:
         return steps.take(instance, state) is not None
     except EvaluationError:

@@ -12,7 +12,7 @@ REMEMBERED = 200_000
 """Moves whose ends are kept."""
 
 
-class Steps:
+class SystemMoves:
     """The moves of one system, each computed once per state. Behaviours of equal machines share one."""
 
     def __init__(self, system: System, grounding: Grounding | None = None) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from streamproof.conformance.binding import Span, StateReader, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal
-from streamproof.conformance.moves import Steps
+from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked
 from streamproof.conformance.tracker import START, Path
 from streamproof.system import State
@@ -48,12 +48,12 @@ class OverlapTracker:
     task: Task
     limit: int = LIMIT
     rank: Callable[[Event], Any] | None = None
-    steps: Steps | None = None
-    _steps: Steps = field(init=False)
+    steps: SystemMoves | None = None
+    _steps: SystemMoves = field(init=False)
     _beside: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._steps = self.steps or Steps(self.task.system, self.task.grounding)
+        self._steps = self.steps or SystemMoves(self.task.system, self.task.grounding)
         self._beside = tuple(_overlaps(account) for account in self.task.spans)
 
     def run(self) -> Tracked:

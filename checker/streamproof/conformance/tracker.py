@@ -23,7 +23,7 @@ from typing import Any
 from streamproof.conformance.binding import Observation, StateReader, Stream, Task
 from streamproof.conformance.events import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal, shown_states
-from streamproof.conformance.moves import Steps
+from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked
 from streamproof.system import Instance, Kind, State
 from streamproof.system.records import dataclass
@@ -95,13 +95,13 @@ class Tracker:
     task: Task
     limit: int = BELIEF_LIMIT
     rank: Callable[[Event], Any] | None = None
-    steps: Steps | None = None
-    _steps: Steps = field(init=False)
+    steps: SystemMoves | None = None
+    _steps: SystemMoves = field(init=False)
     _hidden: tuple[Instance, ...] = field(init=False, default=())
     _readings: dict[int, tuple[Any, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._steps = self.steps or Steps(self.task.system)
+        self._steps = self.steps or SystemMoves(self.task.system)
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` if the machine itself is at fault."""

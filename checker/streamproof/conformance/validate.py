@@ -12,7 +12,7 @@ from typing import Any
 
 from streamproof.conformance.binding import Binding, Case, Plan, Task
 from streamproof.conformance.events import Event, write_ndjson, write_parquet
-from streamproof.conformance.moves import Steps
+from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked
@@ -141,11 +141,11 @@ class _Judge:
         )
 
     def _outcomes(self) -> list[Tracked]:
-        shared: dict[int, Steps] = {}
+        shared: dict[int, SystemMoves] = {}
 
         def outcome(task: Task) -> Tracked:
             if id(task.system) not in shared:
-                shared[id(task.system)] = Steps(task.system, task.grounding)
+                shared[id(task.system)] = SystemMoves(task.system, task.grounding)
             follow = OverlapTracker if task.spans else Tracker
             return follow(task, rank=self.place, steps=shared[id(task.system)]).run()
 

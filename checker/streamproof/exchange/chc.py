@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from streamproof.exchange.smt_terms import Scalar, Terms, comment, declared, meanings, remark, sort_name, symbol
+from streamproof.exchange.smt_terms import Scalar, SmtTerms, comment, declared, meanings, remark, sort_name, symbol
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, System
@@ -69,7 +69,7 @@ def _text(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> str:
 
 def _lines(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> Iterator[str]:
     """The clauses: what is initial is reached, what a step leads to is reached, and nothing bad is."""
-    terms = Terms(symbol, lambda name: symbol(f"{name}'"))
+    terms = SmtTerms(symbol, lambda name: symbol(f"{name}'"))
     bound = declared([(symbol(v.name), v.sort) for v in scalar.variables])
     here = f"(reach {' '.join(symbol(v.name) for v in scalar.variables)})"
     yield remark(f"{name}: sat, nothing bad is reached; unsat, something is")

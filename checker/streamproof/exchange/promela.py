@@ -16,7 +16,7 @@ from itertools import islice
 
 from streamproof.exchange.promela_claims import Claims
 from streamproof.exchange.promela_steps import Assignments, Temporaries
-from streamproof.exchange.promela_terms import Names, Terms, declared_type, literal, meaning
+from streamproof.exchange.promela_terms import PromelaNames, PromelaTerms, declared_type, literal, meaning
 from streamproof.system import build as b
 from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
@@ -50,7 +50,7 @@ CHOICES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SpinQuery:
     """How Spin is asked for a property, and what it says."""
 
     kind: Kind
@@ -67,7 +67,7 @@ class Promela:
     """A model for Spin and what is needed to read its answers."""
 
     text: str
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, SpinQuery]
     """Each property that Spin can decide, by name."""
     opening: int
     """Spin's steps before an initial state of the system: 0 for a single one, which is Spin's own; otherwise it is chosen,
@@ -109,7 +109,7 @@ class _Export:
     opening: int = 0
 
     def __post_init__(self) -> None:
-        names = Names()
+        names = PromelaNames()
         scalarised = scalarise(self.original)
         self.system = simplify(scalarised.system)
         self.rewriter = Rewriter()
@@ -118,10 +118,10 @@ class _Export:
         self.sorts = {v.name: v.sort for v in self.system.variables}
         self.undeclared = {v.name for v in self.system.variables if len(v.initial) > 1}
         """Variables whose first value is no part of their declaration."""
-        self.terms = Terms({b.var(v.name, v.sort): self.names[v.name] for v in self.system.variables})
+        self.terms = PromelaTerms({b.var(v.name, v.sort): self.names[v.name] for v in self.system.variables})
         self.temporaries = Temporaries()
         self.asked = {
-            p.name: Asked(p.kind, f"CHECK{name}", f"found{name}", f"error{name}")
+            p.name: SpinQuery(p.kind, f"CHECK{name}", f"found{name}", f"error{name}")
             for p in self.system.properties
             if p.kind in _DECIDABLE
             for name in (names.new("", p.name),)
@@ -336,7 +336,7 @@ class _Export:
                 yield f":: d_step {{ {self.terms.text(self.system.terminal)} -> skip }}  /* a legal end is never stuck */"
                 yield "#endif"
 
-    def _of_state(self, prop: Property, asked: Asked) -> Iterator[str]:
+    def _of_state(self, prop: Property, asked: SpinQuery) -> Iterator[str]:
         wrong = _fires(prop.checks)
         wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
         yield f"#ifdef {asked.macro}"

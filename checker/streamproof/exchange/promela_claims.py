@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from streamproof.exchange.promela_terms import Terms
+from streamproof.exchange.promela_terms import PromelaTerms
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import TooLarge
@@ -36,7 +36,7 @@ class Claims:
     `started`: the bit that is set once the behaviour has begun; None where it begins at once.
     """
 
-    def __init__(self, terms: Terms, started: str | None = None) -> None:
+    def __init__(self, terms: PromelaTerms, started: str | None = None) -> None:
         self._terms = terms
         self._started = started
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from streamproof.exchange.promela_terms import Terms, declared_type
+from streamproof.exchange.promela_terms import PromelaTerms, declared_type
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
@@ -44,7 +44,7 @@ class Temporaries:
 class Assignments:
     """Writes simultaneous updates, from variables to terms over the old values, as statements one after the other."""
 
-    def __init__(self, terms: Terms, temporaries: Temporaries) -> None:
+    def __init__(self, terms: PromelaTerms, temporaries: Temporaries) -> None:
         self._terms = terms
         self._temporaries = temporaries
 
@@ -78,7 +78,7 @@ def _common_question(terms: Iterable[Expr]) -> Expr | None:
 class _Sequence:
     """Assignments in an order in which no old value is lost."""
 
-    def __init__(self, terms: Terms, temporaries: Temporaries) -> None:
+    def __init__(self, terms: PromelaTerms, temporaries: Temporaries) -> None:
         self._variables = terms
         self._terms = terms
         self._temporaries = temporaries

@@ -20,7 +20,7 @@ WEIGHT_LIMIT = 200_000
 """Operators and operands of one expression as it is written, repeated parts counted again."""
 
 
-class Names:
+class PromelaNames:
     """Identifiers: letters, digits and underscores, each given once. A prefix keeps them off Spin's own names."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ def meaning(sort: Sort) -> str:
             raise AssertionError(f"{sort} is not a scalar sort")
 
 
-class Terms:
+class PromelaTerms:
     """Writes terms as Promela expressions; `known` maps terms to what already holds their value."""
 
     def __init__(self, known: Mapping[Expr, str]) -> None:
@@ -107,9 +107,9 @@ class Terms:
             texts[part] = self._known.get(part) or _text(part, texts)
         return texts[term]
 
-    def holding(self, held: Mapping[Expr, str]) -> Terms:
+    def holding(self, held: Mapping[Expr, str]) -> PromelaTerms:
         """The same where variables hold the values of some more terms."""
-        return Terms({**self._known, **held})
+        return PromelaTerms({**self._known, **held})
 
     def mentioned(self, term: Expr) -> Iterator[Expr]:
         """The known terms that the text of `term` mentions."""

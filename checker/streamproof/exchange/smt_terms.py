@@ -44,7 +44,7 @@ def number(value: int) -> str:
     return str(value) if value >= 0 else f"(- {-value})"
 
 
-class Terms:
+class SmtTerms:
     """Writes scalar terms; `name` gives the text of a variable, `after` that of its value after the step."""
 
     def __init__(self, name: Callable[[str], str], after: Callable[[str], str]) -> None:
@@ -115,7 +115,7 @@ def _unless_zero(divisor: Expr, text: str, quotient: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SmtEvent:
     """What decides a property: a violation, or what should be reached; and where deciding it is a mistake."""
 
     prop: Property
@@ -149,19 +149,19 @@ class Scalar:
         """The instance can be taken, mistakes apart."""
         return b.and_(c.expr for c in instance.guard)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[SmtEvent]:
         """What decides each property of states or steps."""
         for prop in self.system.properties:
             wrong = fires(prop.checks)
             match prop.kind:
                 case Kind.INVARIANT | Kind.STEP:
-                    yield Event(prop, b.and_((b.not_(wrong), b.not_(prop.expr))), wrong)
+                    yield SmtEvent(prop, b.and_((b.not_(wrong), b.not_(prop.expr))), wrong)
                 case Kind.REACHABLE:
-                    yield Event(prop, b.and_((b.not_(wrong), prop.expr)), wrong)
+                    yield SmtEvent(prop, b.and_((b.not_(wrong), prop.expr)), wrong)
                 case Kind.DEADLOCK:
                     stuck = b.not_(b.or_(map(self.guard, self.system.instances)))
                     legal = b.FALSE if self.system.terminal is None else self.system.terminal
-                    yield Event(prop, b.and_((stuck, b.not_(legal), b.not_(self.mistake))), b.FALSE)
+                    yield SmtEvent(prop, b.and_((stuck, b.not_(legal), b.not_(self.mistake))), b.FALSE)
                 case Kind.TERMINATION | Kind.TEMPORAL:
                     continue
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from streamproof.exchange.smt_terms import (
-    Event,
     Scalar,
-    Terms,
+    SmtEvent,
+    SmtTerms,
     comment,
     declared,
     meanings,
@@ -120,7 +120,7 @@ class _Export:
     def __init__(self, system: System, depth: int) -> None:
         self.depth = depth
         self.scalar = Scalar(system)
-        self.terms = Terms(symbol, lambda name: symbol(f"{name}'"))
+        self.terms = SmtTerms(symbol, lambda name: symbol(f"{name}'"))
         self.state = [(symbol(v.name), v.sort) for v in self.scalar.variables]
         self.after = [(symbol(f"{v.name}'"), v.sort) for v in self.scalar.variables]
         self.events = tuple(self.scalar.events())
@@ -204,7 +204,7 @@ class _Export:
         return _call(function, [*self._constants(at), *self._constants(at + 1)])
 
 
-def _questions(event: Event) -> tuple[str, str]:
+def _questions(event: SmtEvent) -> tuple[str, str]:
     return event.prop.name, _WRONG + event.prop.name
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from streamproof.exchange.promela import ALL, MISTAKE, Asked, Promela, export
+from streamproof.exchange.promela import ALL, MISTAKE, Promela, SpinQuery, export
 from streamproof.exchange.promela_bits import with_bits
-from streamproof.exchange.spin_run import Goal, Options, Order, Report, Seconds, installed, run
+from streamproof.exchange.spin_run import SearchOrder, SpinGoal, SpinOptions, SpinReport, installed, run
 from streamproof.exchange.spin_trail import StrayTrail, behaviour, read
 from streamproof.system.errors import TooLarge, UsageError
 from streamproof.system.formula import AndF, Formula, written
@@ -22,12 +22,11 @@ from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace, Verdict
 
 __all__ = [
-    "Counted",
-    "Decided",
-    "Options",
-    "Order",
-    "Report",
-    "Seconds",
+    "SearchOrder",
+    "SpinCounts",
+    "SpinDecided",
+    "SpinOptions",
+    "SpinReport",
     "StrayTrail",
     "claimed",
     "count",
@@ -36,11 +35,11 @@ __all__ = [
     "installed",
 ]
 
-DEFAULT = Options()
+DEFAULT = SpinOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class SpinCounts:
     """What Spin counted, in our terms. It compares where the search is not `truncated` and the model made no `mistake`."""
 
     distinct: int
@@ -51,11 +50,11 @@ class Counted:
     """The level of the first state (depth first: of some state) in which the model makes a mistake."""
     truncated: str | None
     """Why the search is incomplete, if it is."""
-    report: Report
+    report: SpinReport
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class SpinDecided:
     """Spin's answer for one property, and the number of states of the behaviour that shows it.
 
     Breadth first, that behaviour is a shortest one; depth first, and for cycles, no length is given.
@@ -67,7 +66,7 @@ class Decided:
     length: int | None = None
 
 
-def count(system: System, options: Options = DEFAULT) -> Counted:
+def count(system: System, options: SpinOptions = DEFAULT) -> SpinCounts:
     """Count the reachable states and the steps with Spin.
 
     Raises `SystemFailure` when Spin or a C compiler is missing or fails, `TooLarge` when the system cannot be exported or
@@ -76,16 +75,16 @@ def count(system: System, options: Options = DEFAULT) -> Counted:
     model = export(system)
     report = run(model, options)
     spare = 1 if model.opening else 0
-    if spare and options.order is Order.DEPTH_FIRST:
+    if spare and options.order is SearchOrder.DEPTH_FIRST:
         # Depth first, the choices of initial values that the initial condition excludes are counted too.
         spare += model.candidates - sum(1 for _ in Interpreter(system).initial_states())
     if not report.exact:
         raise TooLarge("Spin rounds counts of more than eight digits", remedy="compare smaller parameters")
     wrong = report.found.get(_ASSERTED + MISTAKE)
-    return Counted(
+    return SpinCounts(
         distinct=report.stored - spare,
         generated=report.stored + report.matched - spare,
-        depth=_level(model, report.depth) if options.order is Order.BREADTH_FIRST else None,
+        depth=_level(model, report.depth) if options.order is SearchOrder.BREADTH_FIRST else None,
         mistake=None if wrong is None else _level(model, wrong),
         truncated=report.truncated,
         report=report,
@@ -93,8 +92,8 @@ def count(system: System, options: Options = DEFAULT) -> Counted:
 
 
 def decide(
-    system: System, properties: Collection[str] | None = None, options: Options = DEFAULT
-) -> tuple[Decided, ...]:
+    system: System, properties: Collection[str] | None = None, options: SpinOptions = DEFAULT
+) -> tuple[SpinDecided, ...]:
     """Decide `properties` (None: all that Spin can decide) with Spin, in the order of declaration.
 
     As in our own engines, a mistake of the model is the answer for what is not decided in a state of its level or before;
@@ -107,19 +106,19 @@ def decide(
         p for p in system.properties if p.kind is Kind.TEMPORAL and (properties is None or p.name in properties)
     ]
     asserted = {name: a for name, a in asked.items() if a.kind not in (Kind.DEADLOCK, Kind.TERMINATION)}
-    answers: dict[str, Decided] = {}
+    answers: dict[str, SpinDecided] = {}
     if asserted:
         macros = [ALL] if len(asserted) > 1 else [a.macro for a in asserted.values()]
         report = run(model, options, macros)
         answers |= {name: _asserted(_Judge(model, options, report), name, a) for name, a in asserted.items()}
     for name, ask in asked.items():
         if ask.kind is Kind.DEADLOCK:
-            judge = _Judge(model, options, run(model, options, [ask.macro], Goal.STUCK_STATES))
+            judge = _Judge(model, options, run(model, options, [ask.macro], SpinGoal.STUCK_STATES))
             answers[name] = judge.answer(name, ask.kind, _STUCK, Verdict.VIOLATED)
         elif ask.kind is Kind.TERMINATION:
-            answers[name] = _of_cycles(name, run(model, options, goal=Goal.CYCLES))
+            answers[name] = _of_cycles(name, run(model, options, goal=SpinGoal.CYCLES))
     for prop in temporal:
-        reports = (run(text, options, goal=Goal.CLAIM) for text in claimed(system, prop.name))
+        reports = (run(text, options, goal=SpinGoal.CLAIM) for text in claimed(system, prop.name))
         answers[prop.name] = _of_claims(prop, reports)
     return tuple(answers[p.name] for p in system.properties if p.name in answers)
 
@@ -159,7 +158,7 @@ def _said(prop: Property) -> str:
     return prop.doc.strip().splitlines()[0] if prop.doc else written(prop.formula)
 
 
-def counterexample(system: System, name: str, options: Options = DEFAULT) -> Trace | None:
+def counterexample(system: System, name: str, options: SpinOptions = DEFAULT) -> Trace | None:
     """The behaviour by which Spin violates (or reaches) a property, read back and confirmed by the interpreter; None where
     Spin finds none, or a mistake of the model.
 
@@ -172,8 +171,10 @@ def counterexample(system: System, name: str, options: Options = DEFAULT) -> Tra
     if name not in model.asked:
         return None
     asked = model.asked[name]
-    goal = {Kind.DEADLOCK: Goal.STUCK_STATES, Kind.TERMINATION: Goal.CYCLES}.get(asked.kind, Goal.ASSERTIONS)
-    report = run(model, options, [] if goal is Goal.CYCLES else [asked.macro], goal, trail=True)
+    goal = {Kind.DEADLOCK: SpinGoal.STUCK_STATES, Kind.TERMINATION: SpinGoal.CYCLES}.get(
+        asked.kind, SpinGoal.ASSERTIONS
+    )
+    report = run(model, options, [] if goal is SpinGoal.CYCLES else [asked.macro], goal, trail=True)
     event = {Kind.DEADLOCK: _STUCK, Kind.TERMINATION: _CYCLE}.get(asked.kind, _ASSERTED + asked.decided)
     if event not in report.found:
         return None
@@ -183,10 +184,10 @@ def counterexample(system: System, name: str, options: Options = DEFAULT) -> Tra
     return _broken(system, prop, trace) if asked.kind is Kind.STEP else trace
 
 
-def _lasso_against(system: System, prop: Property, formula: Formula, options: Options) -> Trace | None:
+def _lasso_against(system: System, prop: Property, formula: Formula, options: SpinOptions) -> Trace | None:
     for part in _parts(formula):
         form, model = _claim(prop, scheduled(system, part, prop.name))
-        report = run(model, options, goal=Goal.CLAIM, trail=True)
+        report = run(model, options, goal=SpinGoal.CLAIM, trail=True)
         if not _claim_broken(report):
             continue
         trace = form.trace(_lasso(behaviour(form.system, model, read(report.trail))))
@@ -238,27 +239,27 @@ def _level(model: Promela, depth: int) -> int:
 @dataclass(frozen=True, slots=True)
 class _Judge:
     model: Promela
-    options: Options
-    report: Report
+    options: SpinOptions
+    report: SpinReport
 
-    def answer(self, name: str, kind: Kind, event: str, shown: Verdict) -> Decided:
+    def answer(self, name: str, kind: Kind, event: str, shown: Verdict) -> SpinDecided:
         """The answer `shown` if the event was found, unless the model made a mistake before."""
         steps = 1 if kind is Kind.STEP else 0
         depth = self.report.found.get(event)
         wrong = self.report.found.get(_ASSERTED + MISTAKE)
         if depth is not None and (wrong is None or depth + steps <= wrong):
-            return Decided(name, kind, shown, self._length(depth + steps))
+            return SpinDecided(name, kind, shown, self._length(depth + steps))
         if wrong is not None:
-            return Decided(name, kind, Verdict.ERROR, self._length(wrong))
+            return SpinDecided(name, kind, Verdict.ERROR, self._length(wrong))
         if self.report.truncated is not None:
-            return Decided(name, kind, Verdict.INCONCLUSIVE)
-        return Decided(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
+            return SpinDecided(name, kind, Verdict.INCONCLUSIVE)
+        return SpinDecided(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
 
     def _length(self, depth: int) -> int | None:
-        return _level(self.model, depth) if self.options.order is Order.BREADTH_FIRST else None
+        return _level(self.model, depth) if self.options.order is SearchOrder.BREADTH_FIRST else None
 
 
-def _asserted(judge: _Judge, name: str, asked: Asked) -> Decided:
+def _asserted(judge: _Judge, name: str, asked: SpinQuery) -> SpinDecided:
     """The answer for a property whose assertion may have failed, or that of a mistake in the property, which may be first."""
     found = judge.report.found.get(_ASSERTED + asked.decided)
     mistaken = judge.report.found.get(_ASSERTED + asked.mistaken)
@@ -268,14 +269,14 @@ def _asserted(judge: _Judge, name: str, asked: Asked) -> Decided:
     return judge.answer(name, asked.kind, _ASSERTED + asked.decided, Verdict.HOLDS if reached else Verdict.VIOLATED)
 
 
-def _of_cycles(name: str, report: Report) -> Decided:
+def _of_cycles(name: str, report: SpinReport) -> SpinDecided:
     if _CYCLE in report.found:
-        return Decided(name, Kind.TERMINATION, Verdict.VIOLATED)
+        return SpinDecided(name, Kind.TERMINATION, Verdict.VIOLATED)
     incomplete = report.truncated is not None or _ASSERTED + MISTAKE in report.found
-    return Decided(name, Kind.TERMINATION, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)
+    return SpinDecided(name, Kind.TERMINATION, Verdict.INCONCLUSIVE if incomplete else Verdict.HOLDS)
 
 
-def _claim_broken(report: Report) -> bool:
+def _claim_broken(report: SpinReport) -> bool:
     """Whether a behaviour makes the claim false: by a cycle or, of a claim that states can break, in a state.
 
     The latter Spin tells as an assertion that fails, one that it wrote itself and that has the claim's condition for a text.
@@ -284,12 +285,12 @@ def _claim_broken(report: Report) -> bool:
     return _ACCEPTED in report.found or any(in_states)
 
 
-def _of_claims(prop: Property, reports: Iterable[Report]) -> Decided:
+def _of_claims(prop: Property, reports: Iterable[SpinReport]) -> SpinDecided:
     """By the reports on all parts of what is claimed, up to the first that is broken."""
     verdict = Verdict.HOLDS
     for report in reports:
         if _claim_broken(report):
-            return Decided(prop.name, Kind.TEMPORAL, Verdict.VIOLATED)
+            return SpinDecided(prop.name, Kind.TEMPORAL, Verdict.VIOLATED)
         if report.truncated is not None or _ASSERTED + MISTAKE in report.found:
             verdict = Verdict.INCONCLUSIVE
-    return Decided(prop.name, Kind.TEMPORAL, verdict)
+    return SpinDecided(prop.name, Kind.TEMPORAL, verdict)

@@ -24,7 +24,7 @@ from streamproof.system.errors import SystemFailure
 from streamproof.system.records import dataclass
 
 
-class Order(Enum):
+class SearchOrder(Enum):
     """In which order Spin searches. Only breadth first are behaviours shortest, and levels known."""
 
     BREADTH_FIRST = "breadth first"
@@ -32,7 +32,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SpinOptions:
     """How Spin is run.
 
     `memory`: MiB that its search may take. `hash_bits`: the binary logarithm of the slots in its hash table; a bad choice
@@ -40,7 +40,7 @@ class Options:
     compiler.
     """
 
-    order: Order = Order.BREADTH_FIRST
+    order: SearchOrder = SearchOrder.BREADTH_FIRST
     memory: int = 8_192
     hash_bits: int = 20
     depth: int = 1_000_000
@@ -49,7 +49,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Seconds:
+class SpinSeconds:
     """Where the time went: translation to C, compilation, search."""
 
     spin: float
@@ -63,7 +63,7 @@ class Seconds:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SpinReport:
     """What one search says, in Spin's terms."""
 
     stored: int
@@ -77,7 +77,7 @@ class Report:
     """Why the search is incomplete, if it is."""
     exact: bool
     """Whether the counts are exact: Spin rounds those of more than eight digits."""
-    seconds: Seconds
+    seconds: SpinSeconds
     megabytes: float
     """All the memory that was taken."""
     commands: tuple[str, ...]
@@ -86,7 +86,7 @@ class Report:
     """What Spin says when it repeats the way to the first that was found, where that was asked for."""
 
 
-class Goal(Enum):
+class SpinGoal(Enum):
     """What a search looks for, beside assertions that fail."""
 
     ASSERTIONS = "assertions"
@@ -106,13 +106,13 @@ def installed() -> str | None:
 
 def run(
     model: Promela,
-    options: Options,
+    options: SpinOptions,
     macros: Sequence[str] = (),
-    goal: Goal = Goal.ASSERTIONS,
+    goal: SpinGoal = SpinGoal.ASSERTIONS,
     folder: Path | None = None,
     *,
     trail: bool = False,
-) -> Report:
+) -> SpinReport:
     """Search every state, going on after what is found (of cycles, the first is enough).
 
     With `trail`, the search ends at the first that is found, and the report has the trail that leads there.
@@ -145,18 +145,18 @@ VECTOR_BYTES = 1024
 @dataclass
 class _Run:
     model: Promela
-    options: Options
+    options: SpinOptions
     macros: Sequence[str]
-    goal: Goal
+    goal: SpinGoal
     folder: Path
     trail: bool = False
     commands: list[str] = field(default_factory=list)
 
     @property
     def deep(self) -> bool:
-        return self.goal in _ENDLESS or self.options.order is Order.DEPTH_FIRST
+        return self.goal in _ENDLESS or self.options.order is SearchOrder.DEPTH_FIRST
 
-    def report(self) -> Report:
+    def report(self) -> SpinReport:
         try:
             (self.folder / "model.pml").write_text(self.model.text, encoding="utf-8")
         except OSError as error:
@@ -174,9 +174,9 @@ class _Run:
         return ["spin", "-a", *SPIN_OPTIONS, *(f"-D{name}" for name in defined), "model.pml"]
 
     def _compilation(self) -> list[str]:
-        if self.goal is Goal.CLAIM:
+        if self.goal is SpinGoal.CLAIM:
             search = []
-        elif self.goal is Goal.CYCLES:
+        elif self.goal is SpinGoal.CYCLES:
             search = ["-DNP", "-DNOSTUTTER"]
         else:
             search = ["-DSAFETY", "-DNOCLAIM"] if self.deep else ["-DBFS", "-DSAFETY", "-DNOCLAIM"]
@@ -186,10 +186,10 @@ class _Run:
         return ["cc", self.options.optimise, "-w", *search, "-DNOREDUCE", "-DNOFAIR", *limits, "-o", "pan", "pan.c"]
 
     def _searching(self) -> list[str]:
-        options = {Goal.CYCLES: ["-l", "-c1"], Goal.CLAIM: ["-a", "-c1"]}.get(
+        options = {SpinGoal.CYCLES: ["-l", "-c1"], SpinGoal.CLAIM: ["-a", "-c1"]}.get(
             self.goal, ["-c1" if self.trail else "-c0"]
         )
-        ends = [] if self.goal is Goal.STUCK_STATES else ["-E"]
+        ends = [] if self.goal is SpinGoal.STUCK_STATES else ["-E"]
         return ["./pan", "-n", *options, *ends, f"-w{self.options.hash_bits}", f"-m{self.options.depth}"]
 
     def _produce(self, result: str, command: list[str]) -> float:
@@ -202,12 +202,12 @@ class _Run:
             raise SystemFailure(f"{command[0]} failed: {said}", remedy=f"the command was: {' '.join(command)}")
         return time.perf_counter() - begun
 
-    def _search(self, spin: float, cc: float) -> Report:
+    def _search(self, spin: float, cc: float) -> SpinReport:
         begun = time.perf_counter()
         reading = _Reading()
         for line in self._lines(self._searching()):
             reading.line(line)
-        seconds = Seconds(spin, cc, time.perf_counter() - begun)
+        seconds = SpinSeconds(spin, cc, time.perf_counter() - begun)
         stops = self.trail or self.goal in _ENDLESS
         return reading.report(seconds, tuple(self.commands), stops=stops, breadth_first=not self.deep)
 
@@ -266,14 +266,16 @@ class _Reading:
             if number is not None:
                 self.numbers.setdefault(name, number[1])
 
-    def report(self, seconds: Seconds, commands: tuple[str, ...], *, stops: bool, breadth_first: bool) -> Report:
+    def report(
+        self, seconds: SpinSeconds, commands: tuple[str, ...], *, stops: bool, breadth_first: bool
+    ) -> SpinReport:
         if not {"stored", "matched", "depth"} <= self.numbers.keys():
             raise SystemFailure(f"Spin's search ended without a report: {self.last}")
         inside = self.numbers.get("atomic", "0") if breadth_first else "0"
         counts = (self.numbers["stored"], inside, self.numbers["matched"])
         if stops and self.found and self.truncated == _NOT_COMPLETED:
             self.truncated = None  # it stopped at what it found
-        return Report(
+        return SpinReport(
             stored=int(float(self.numbers["stored"])) - int(float(inside)),
             matched=int(float(self.numbers["matched"])),
             depth=int(self.numbers["depth"]),
@@ -286,7 +288,7 @@ class _Reading:
         )
 
 
-_ENDLESS = (Goal.CYCLES, Goal.CLAIM)
+_ENDLESS = (SpinGoal.CYCLES, SpinGoal.CLAIM)
 """What is looked for depth first, and only once."""
 _NOT_COMPLETED = "Search not completed"
 _CUT_SHORT = (

@@ -29,8 +29,8 @@ from streamproof.exchange.tla_behaviours import (
     is_watchable,
 )
 from streamproof.exchange.tla_layout import Bind, Text, atom, beside, bulleted, closed, listed
-from streamproof.exchange.tla_names import STANDARD, Names, identifier
-from streamproof.exchange.tla_terms import Writer
+from streamproof.exchange.tla_names import STANDARD, TlaNames, identifier
+from streamproof.exchange.tla_terms import TlaWriter
 from streamproof.exchange.tla_values import belongs, initial, literal, type_text
 from streamproof.system import build as b
 from streamproof.system.assume import Assuming, simplify
@@ -60,7 +60,7 @@ class Means(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class TlcClaim:
     """Something that TLC is asked about: an invariant or a property of a configuration."""
 
     name: str
@@ -74,14 +74,14 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TlcRun:
     """One configuration of TLC: what is asked of one specification."""
 
     name: str
     """Of its file, without the suffix."""
     module: str
     specification: str
-    claims: tuple[Claim, ...]
+    claims: tuple[TlcClaim, ...]
     about: str
 
     def configuration(self, *, deadlock: bool = True) -> str:
@@ -101,7 +101,7 @@ class Tla:
     module: str
     modules: Mapping[str, str]
     """Texts by the names of modules; the first is the model's."""
-    runs: tuple[Run, ...]
+    runs: tuple[TlcRun, ...]
     """The first asks for everything that must hold."""
     variables: Mapping[str, str]
     """TLA+'s names by those of the model."""
@@ -151,18 +151,18 @@ class _Export:
 
     def __post_init__(self) -> None:
         self.module = module_name(self.system)
-        self.names = Names({self.module})
+        self.names = TlaNames({self.module})
         self.plain = simplify(self.system)
         self.variables = {v.name: self.names.new(v.name) for v in self.system.variables}
-        self.writer = Writer(self.variables, self.names)
+        self.writer = TlaWriter(self.variables, self.names)
         self.asked = {p.name: self.names.new(p.name) for p in self.system.properties}
         self.actions = Actions(self.system, self.plain, self.writer)
         self.next_is_now = Substitution({b.next_(v.name, v.sort): b.var(v.name, v.sort) for v in self.system.variables})
         self.fair = [a for a in self.system.actions if a.fairness is not Fairness.NONE and self.actions.of(a)]
-        self.main: list[Claim] = [Claim(TYPES, None, Means.MISTAKE)]
-        self.runs: list[Run] = []
+        self.main: list[TlcClaim] = [TlcClaim(TYPES, None, Means.MISTAKE)]
+        self.runs: list[TlcRun] = []
         self.left_out: list[str] = []
-        self.stems = Names({self.module, f"{self.module}_states"})
+        self.stems = TlaNames({self.module, f"{self.module}_states"})
 
     def document(self) -> Tla:
         start, steps, about = list(self._start()), list(self._steps()), list(self._properties())
@@ -171,8 +171,8 @@ class _Export:
         sequences = any("Seq(" in type_text(v.sort) for v in self.system.variables)
         extended = [m for m, sign in used if (sequences if m == "Sequences" else sign in body)]
         text = "\n".join((*self._head(), f"EXTENDS {', '.join(extended)}", "", *self._declared(), body, "=" * 78, ""))
-        main = Run(self.module, self.module, "Spec", tuple(self.main), f"{self._title()}: what must hold")
-        states = Run(
+        main = TlcRun(self.module, self.module, "Spec", tuple(self.main), f"{self._title()}: what must hold")
+        states = TlcRun(
             f"{self.module}_states",
             self.module,
             "UnfairSpec",
@@ -279,7 +279,7 @@ class _Export:
         if mistakes:
             denied = [beside("~", closed(self._of_state(m), Bind.ATOM), bind=Bind.COMPARED) for m in mistakes]
             yield from _definition(MISTAKE, bulleted("/\\", denied), "The model makes no mistake in this state.")
-            self.main.append(Claim(MISTAKE, None, Means.MISTAKE))
+            self.main.append(TlcClaim(MISTAKE, None, Means.MISTAKE))
 
     def _owed(self, name: str) -> Iterator[Text]:
         """Fairness for each choice of an action's parameters, whatever its picks."""
@@ -314,19 +314,19 @@ class _Export:
                     yield from self._temporal(prop, simple)
 
     def _claim(self, prop: Property, name: str, means: Means, *, temporal: bool = False, idle: bool = False) -> None:
-        self.main.append(Claim(name, prop.name, means, temporal, idle))
+        self.main.append(TlcClaim(name, prop.name, means, temporal, idle))
 
     def _known(self, simple: Property) -> Assuming:
         """What is known where the property is evaluated: that evaluating it is no mistake."""
         return Assuming(b.not_(c.condition) for c in simple.checks)
 
-    def _sane(self, prop: Property, simple: Property) -> Iterator[tuple[str, Claim]]:
+    def _sane(self, prop: Property, simple: Property) -> Iterator[tuple[str, TlcClaim]]:
         wrong = _fires(simple.checks)
         if wrong is not b.FALSE:
             name = self.names.new(f"sane_{prop.name}")
             about = f"Evaluating {prop.name} is no mistake of the model."
             yield from (
-                (line, Claim(name, prop.name, Means.MISTAKE)) for line in self._state(name, b.not_(wrong), about)
+                (line, TlcClaim(name, prop.name, Means.MISTAKE)) for line in self._state(name, b.not_(wrong), about)
             )
 
     def _state(self, name: str, expr: Expr, about: str, given: Assuming | None = None, sure: str = "") -> Iterator[str]:
@@ -351,7 +351,7 @@ class _Export:
                 return beside("vars = vars /\\ ", closed(text, Bind.COMPARED), bind=Bind.LOOSE)
 
     def _of_states(self, prop: Property, simple: Property) -> Iterator[str]:
-        sane: list[Claim] = []
+        sane: list[TlcClaim] = []
         for line, claim in self._sane(prop, simple):
             yield line
             sane = [claim]
@@ -361,19 +361,19 @@ class _Export:
         if prop.kind is Kind.INVARIANT:
             name = self.asked[prop.name]
             yield from self._state(name, prop.expr, prop.doc, known, sure)
-            self.main += [*sane, Claim(name, prop.name, Means.VIOLATED)]
+            self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED)]
             return
         name = self.names.new(f"unreached_{prop.name}")
         about = f"{prop.doc} Violated means: {prop.name} is reached."
         yield from self._state(name, b.not_(prop.expr), about.strip(), known, sure)
-        self._run(prop.name, "UnfairSpec", [*sane, Claim(name, prop.name, Means.REACHED)], "violated means: reached")
+        self._run(prop.name, "UnfairSpec", [*sane, TlcClaim(name, prop.name, Means.REACHED)], "violated means: reached")
 
-    def _run(self, suffix: str, specification: str, claims: Sequence[Claim], about: str, module: str = "") -> None:
+    def _run(self, suffix: str, specification: str, claims: Sequence[TlcClaim], about: str, module: str = "") -> None:
         module = module or self.module
         name = self.stems.new(f"{self.module}_{suffix}")
-        general = (Claim(TYPES, None, Means.MISTAKE), Claim(MISTAKE, None, Means.MISTAKE))
+        general = (TlcClaim(TYPES, None, Means.MISTAKE), TlcClaim(MISTAKE, None, Means.MISTAKE))
         first = [c for c in general if c in self.main]
-        self.runs.append(Run(name, module, specification, (*first, *claims), f"{suffix}: {about}"))
+        self.runs.append(TlcRun(name, module, specification, (*first, *claims), f"{suffix}: {about}"))
 
     def _of_steps(self, prop: Property, simple: Property) -> Iterator[str]:
         wrong = _fires(simple.checks)
@@ -414,16 +414,16 @@ class _Export:
             still = self.names.new(f"{prop.name}_idle")
             about = f"{prop.name}: no step leads from a state to itself."
             yield from _definition(still, beside("~", IDLE, bind=Bind.COMPARED), about)
-            claims.append(Claim(still, prop.name, Means.VIOLATED, idle=True))
+            claims.append(TlcClaim(still, prop.name, Means.VIOLATED, idle=True))
         yield from _definition(name, atom("<>[][FALSE]_vars"), prop.doc)
-        claims.append(Claim(name, prop.name, Means.VIOLATED, temporal=True))
+        claims.append(TlcClaim(name, prop.name, Means.VIOLATED, temporal=True))
         if self.fair:
             self._run(prop.name, "UnfairSpec", claims, "of every behaviour, also where the scheduler is unfair")
         else:
             self.main += claims
 
     def _temporal(self, prop: Property, simple: Property) -> Iterator[str]:
-        sane: list[Claim] = []
+        sane: list[TlcClaim] = []
         for line, claim in self._sane(prop, simple):
             yield line
             sane = [claim]
@@ -437,11 +437,11 @@ class _Export:
         formula = folded(prop.formula)
         if isinstance(formula, bool):
             yield from _definition(name, self._condition(b.truth(formula)), prop.doc)
-            self.main += [*sane, Claim(name, prop.name, Means.VIOLATED)]
+            self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED)]
             return
         if is_direct(formula):
             yield from _definition(name, direct(formula, condition), prop.doc)
-            self.main += [*sane, Claim(name, prop.name, Means.VIOLATED, temporal=True)]
+            self.main += [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True)]
             return
         if not is_watchable(formula):
             self.left_out.append(prop.name)
@@ -463,7 +463,7 @@ class _Export:
         )
         numbered = partial(new, "until")
         self.extra[module] = watched.text(formula, Guesses(condition, numbered))
-        claims = [*sane, Claim(name, prop.name, Means.VIOLATED, temporal=True)]
+        claims = [*sane, TlcClaim(name, prop.name, Means.VIOLATED, temporal=True)]
         self._run(prop.name, watched.specification, claims, "has an operator that TLA+ lacks", module)
 
 

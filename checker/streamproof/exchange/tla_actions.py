@@ -14,7 +14,7 @@ from typing import Any
 from streamproof.exchange.tla_behaviours import defined
 from streamproof.exchange.tla_families import Family, Terms, is_product, parameter_texts
 from streamproof.exchange.tla_layout import Bind, Text, atom, below, beside, bulleted, closed, listed, separated
-from streamproof.exchange.tla_terms import Passage, Writer
+from streamproof.exchange.tla_terms import Passage, TlaWriter
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.assume import Assuming
@@ -79,7 +79,7 @@ class Actions:
 
     system: System
     plain: System
-    writer: Writer
+    writer: TlaWriter
 
     def __post_init__(self) -> None:
         self._checks = dict(zip(map(id, self.system.instances), self.plain.instances, strict=True))

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from streamproof.exchange.tla_layout import WIDTH, Bind, Text, atom, beside, closed
-from streamproof.exchange.tla_names import Names, string
+from streamproof.exchange.tla_names import TlaNames, string
 from streamproof.exchange.tla_values import LARGEST, fields, integer, literal, record
 from streamproof.system import expr as e
 from streamproof.system.build import const
@@ -161,7 +161,7 @@ def kind(sort: Sort) -> Hashable:
 class Tables:
     """Constant functions that give the constants of families where arithmetic does not."""
 
-    names: Names
+    names: TlaNames
     found: dict[tuple[str, ...], tuple[str, Text]] = field(default_factory=dict)
 
     def constant(self, terms: Terms, family: Family) -> Text:

@@ -46,7 +46,7 @@ STRUCTURE = _words(
 """Names that the export itself gives."""
 
 
-class Names:
+class TlaNames:
     """Identifiers of one module, each declared once; parameters and other bound names may be used again side by side."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:

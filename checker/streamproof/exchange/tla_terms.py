@@ -24,7 +24,7 @@ from streamproof.exchange.tla_layout import (
     listed,
     separated,
 )
-from streamproof.exchange.tla_names import Names, field_name
+from streamproof.exchange.tla_names import TlaNames, field_name
 from streamproof.exchange.tla_values import domain, fields, function, literal, record, resting
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -52,11 +52,11 @@ MANY = 3
 
 
 @dataclass
-class Writer:
+class TlaWriter:
     """What all terms of a module share: names of the variables, tables, operators that have to be defined."""
 
     variables: Mapping[str, str]
-    names: Names
+    names: TlaNames
     shapes: Shapes = field(default_factory=Shapes)
     needs: set[str] = field(default_factory=set)
 
@@ -92,7 +92,7 @@ class Passage:
     """Expressions in one place, under one LET: what is known there, and the names given so far."""
 
     def __init__(
-        self, writer: Writer, family: Family, given: Sequence[Assuming], numbers: Iterator[int] | None = None
+        self, writer: TlaWriter, family: Family, given: Sequence[Assuming], numbers: Iterator[int] | None = None
     ) -> None:
         self.writer = writer
         self.family = family

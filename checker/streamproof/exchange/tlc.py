@@ -10,8 +10,8 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from streamproof.exchange.tla import Claim, Means, Run, Tla, export
-from streamproof.exchange.tlc_run import Options, Report, Violation, installed, jar, run
+from streamproof.exchange.tla import Means, Tla, TlcClaim, TlcRun, export
+from streamproof.exchange.tlc_run import TlcOptions, TlcReport, Violation, installed, jar, run
 from streamproof.exchange.tlc_traces import Refuted, instance, trace_of
 from streamproof.system.errors import SystemFailure
 from streamproof.system.interpreter import Interpreter
@@ -19,15 +19,15 @@ from streamproof.system.model import Kind, System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Trace, Verdict
 
-__all__ = ["Counted", "Decided", "Options", "Refuted", "Report", "count", "decide", "installed", "jar"]
+__all__ = ["Refuted", "TlcCounts", "TlcDecided", "TlcOptions", "TlcReport", "count", "decide", "installed", "jar"]
 
-DEFAULT = Options()
+DEFAULT = TlcOptions()
 _TAUTOLOGY = "is a tautology"
 """What TLC says of a formula that is true of every behaviour of any specification, as an error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class TlcCounts:
     """What TLC counted, which is in our terms. It compares where the model made no `mistake`."""
 
     distinct: int
@@ -37,11 +37,11 @@ class Counted:
     """The level of the first state in which the model makes a mistake; the search ends there."""
     truncated: str | None
     """Why the search is incomplete, if it is."""
-    report: Report
+    report: TlcReport
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class TlcDecided:
     """TLC's answer for one property, with the behaviour that shows it. Of safety properties, it is a shortest one.
 
     `length`: the number of its states; none is given for endless behaviours. Where a finite behaviour already violates a
@@ -55,7 +55,7 @@ class Decided:
     trace: Trace | None = None
 
 
-def count(system: System, options: Options = DEFAULT) -> Counted:
+def count(system: System, options: TlcOptions = DEFAULT) -> TlcCounts:
     """Count the reachable states and the steps with TLC.
 
     Raises `SystemFailure` when TLC is missing or fails, and what `tla.export` raises.
@@ -65,7 +65,7 @@ def count(system: System, options: Options = DEFAULT) -> Counted:
     if report.error is not None:
         raise _failed(report)
     found = report.violation
-    return Counted(
+    return TlcCounts(
         report.distinct,
         report.generated,
         report.depth,
@@ -76,8 +76,8 @@ def count(system: System, options: Options = DEFAULT) -> Counted:
 
 
 def decide(
-    system: System, properties: Collection[str] | None = None, options: Options = DEFAULT
-) -> tuple[Decided, ...]:
+    system: System, properties: Collection[str] | None = None, options: TlcOptions = DEFAULT
+) -> tuple[TlcDecided, ...]:
     """Decide `properties` (None: all that the module has) with TLC, in the order of declaration.
 
     A mistake of the model is the answer for what is not decided in a state of its level or before; whether a model with
@@ -90,7 +90,7 @@ def decide(
 class _Found:
     """A violated claim, and the behaviour that shows it."""
 
-    claim: Claim
+    claim: TlcClaim
     trace: Trace
 
     @property
@@ -106,15 +106,15 @@ def _length(found: _Found) -> int:
 class _Judge:
     system: System
     model: Tla
-    options: Options
+    options: TlcOptions
 
-    def decide(self, properties: Collection[str] | None) -> tuple[Decided, ...]:
+    def decide(self, properties: Collection[str] | None) -> tuple[TlcDecided, ...]:
         asked = [
             p
             for p in self.system.properties
             if p.name not in self.model.left_out and (properties is None or p.name in properties)
         ]
-        claims: dict[str, list[tuple[Run, Claim]]] = {p.name: [] for p in asked}
+        claims: dict[str, list[tuple[TlcRun, TlcClaim]]] = {p.name: [] for p in asked}
         for one in (self.model.runs[0], *self.model.runs[2:]):
             for claim in one.claims:
                 if claim.property in claims:
@@ -126,11 +126,11 @@ class _Judge:
             for p in asked
         )
 
-    def _endless(self, claim: Claim) -> bool:
+    def _endless(self, claim: TlcClaim) -> bool:
         """Whether it speaks of endless behaviours; then TLC may not say which one it found violated."""
         return claim.temporal and self.system.property(claim.property or "").kind in (Kind.TEMPORAL, Kind.TERMINATION)
 
-    def _safety(self, claims: Sequence[Claim]) -> list[_Found]:
+    def _safety(self, claims: Sequence[TlcClaim]) -> list[_Found]:
         """What is violated of these, in the order of discovery: asked again without what was found."""
         general = [c for c in self.model.runs[0].claims if c.property is None]
         # TLC decides in order: what makes evaluation safe comes before what is evaluated, the model's mistakes last.
@@ -138,7 +138,7 @@ class _Judge:
         found: list[_Found] = []
         mistake = math.inf
         while True:
-            asked = Run("safety", self.model.module, "UnfairSpec", tuple(left), "safety")
+            asked = TlcRun("safety", self.model.module, "UnfairSpec", tuple(left), "safety")
             report = run(self.model, asked, self.options)
             if report.error is not None:
                 if any(f.claim.means is Means.MISTAKE for f in found):
@@ -159,7 +159,7 @@ class _Judge:
             if not left:
                 return found
 
-    def _shown(self, claim: Claim, trace: Trace) -> Trace:
+    def _shown(self, claim: TlcClaim, trace: Trace) -> Trace:
         """The behaviour with the step that changes nothing, if it is about such a step."""
         if not claim.idle:
             return trace
@@ -171,7 +171,7 @@ class _Judge:
             return Trace(trace.states, (*trace.steps, step), len(trace.states) - 1)
         return Trace((*trace.states, last), (*trace.steps, step))
 
-    def _claim(self, violation: Violation, left: Sequence[Claim]) -> Claim:
+    def _claim(self, violation: Violation, left: Sequence[TlcClaim]) -> TlcClaim:
         name = violation.name or ""
         if name.startswith("line "):
             name = self._at_line(int(name.split(",")[0].removeprefix("line ")))
@@ -188,30 +188,35 @@ class _Judge:
         return ""
 
     def _decided(
-        self, name: str, kind: Kind, found: Sequence[_Found], mistake: int | None, claims: Sequence[tuple[Run, Claim]]
-    ) -> Decided:
+        self,
+        name: str,
+        kind: Kind,
+        found: Sequence[_Found],
+        mistake: int | None,
+        claims: Sequence[tuple[TlcRun, TlcClaim]],
+    ) -> TlcDecided:
         shown = min((f for f in found if f.claim.means is not Means.MISTAKE), key=_length, default=None)
         wrong = min((f for f in found if f.claim.means is Means.MISTAKE), key=_length, default=None)
         lengths = [n for n in (mistake, wrong.length if wrong else None) if n is not None]
         if kind is Kind.TERMINATION and mistake is not None:
-            return Decided(name, kind, Verdict.INCONCLUSIVE)
+            return TlcDecided(name, kind, Verdict.INCONCLUSIVE)
         if shown is not None and all(kind is not Kind.TEMPORAL and shown.length <= n for n in lengths):
             verdict = Verdict.HOLDS if shown.claim.means is Means.REACHED else Verdict.VIOLATED
             endless = kind in (Kind.TEMPORAL, Kind.TERMINATION)
-            return Decided(name, kind, verdict, None if endless else shown.length, shown.trace)
+            return TlcDecided(name, kind, verdict, None if endless else shown.length, shown.trace)
         if lengths:
-            return Decided(name, kind, Verdict.ERROR, min(lengths))
+            return TlcDecided(name, kind, Verdict.ERROR, min(lengths))
         for one, claim in claims:
             if self._endless(claim):
                 report = run(self.model, replace(one, claims=(claim,)), self.options)
                 if report.error is not None:
                     raise _failed(report)
                 if report.violation is not None:
-                    return Decided(
+                    return TlcDecided(
                         name, kind, Verdict.VIOLATED, None, trace_of(self.system, self.model, report.violation)
                     )
-        return Decided(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
+        return TlcDecided(name, kind, Verdict.VIOLATED if kind is Kind.REACHABLE else Verdict.HOLDS)
 
 
-def _failed(report: Report) -> SystemFailure:
+def _failed(report: TlcReport) -> SystemFailure:
     return SystemFailure(f"TLC failed: {report.error}", remedy=f"the command was: {report.command}")

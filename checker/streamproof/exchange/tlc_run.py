@@ -18,7 +18,7 @@ from dataclasses import field
 from pathlib import Path
 from threading import Timer
 
-from streamproof.exchange.tla import Run, Tla
+from streamproof.exchange.tla import Tla, TlcRun
 from streamproof.system.errors import SystemFailure
 from streamproof.system.records import dataclass
 
@@ -27,7 +27,7 @@ JAR = "TLA2TOOLS_JAR"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TlcOptions:
     """How TLC is run. `memory`: MiB for its heap. `seconds`: for one run. `java`: more options of the virtual machine."""
 
     memory: int = 4_096
@@ -56,7 +56,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TlcReport:
     """What one run says, in TLC's terms."""
 
     generated: int
@@ -92,7 +92,9 @@ def installed() -> str | None:
     return None
 
 
-def run(model: Tla, asked: Run | None = None, options: Options | None = None, folder: Path | None = None) -> Report:
+def run(
+    model: Tla, asked: TlcRun | None = None, options: TlcOptions | None = None, folder: Path | None = None
+) -> TlcReport:
     """Let TLC search every state of a model; `asked` is what it is asked for, by default everything that must hold.
 
     TLC ends at the first thing that is violated. Files are written to `folder`, or to a temporary one. Raises
@@ -102,7 +104,7 @@ def run(model: Tla, asked: Run | None = None, options: Options | None = None, fo
     if missing is not None:
         raise SystemFailure(missing, remedy=f"install Java, and set {JAR} to the path of a tla2tools.jar")
     with _folder(folder) as place:
-        return _run(model, asked or model.runs[0], options or Options(), place)
+        return _run(model, asked or model.runs[0], options or TlcOptions(), place)
 
 
 @contextmanager
@@ -114,7 +116,7 @@ def _folder(folder: Path | None) -> Iterator[Path]:
         yield Path(place)
 
 
-def _run(model: Tla, asked: Run, options: Options, folder: Path) -> Report:
+def _run(model: Tla, asked: TlcRun, options: TlcOptions, folder: Path) -> TlcReport:
     try:
         for name, text in model.modules.items():
             (folder / f"{name}.tla").write_text(text, encoding="utf-8")
@@ -174,7 +176,7 @@ def _output(command: Sequence[str], folder: Path, seconds: float) -> str:
     return text
 
 
-def read_report(text: str, command: str = "", seconds: float = 0.0) -> Report:
+def read_report(text: str, command: str = "", seconds: float = 0.0) -> TlcReport:
     """What TLC's output says, with the numbers of ``-tool`` or without. Raises `SystemFailure` where it says no result."""
     reading = _Reading()
     for line in text.splitlines():
@@ -261,7 +263,7 @@ class _Reading:
         elif self.states[-1][1]:
             self.inside = False
 
-    def report(self, command: str, seconds: float) -> Report:
+    def report(self, command: str, seconds: float) -> TlcReport:
         violation = None
         if self.violated is not None or self.some_temporal:
             states = tuple(Printed(operator, "\n".join(lines)) for operator, lines in self.states)
@@ -270,7 +272,7 @@ class _Reading:
         if violation is None and error is None and not self.completed:
             raise SystemFailure(f"TLC ended without a result: {self.last}", remedy=f"the command was: {command}")
         generated, distinct, left = self.counts or (0, 0, 0)
-        return Report(
+        return TlcReport(
             generated,
             distinct,
             left,

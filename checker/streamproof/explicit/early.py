@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from streamproof.system.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
     from streamproof.explicit.found import Found
-    from streamproof.explicit.reductions.plan import Plan
+    from streamproof.explicit.reductions.plan import ReductionPlan
 
 
 @dataclass(slots=True)
@@ -23,6 +23,8 @@ class EarlyEnd:
     One for all tiers of a search: a violation that one tier has found stays found when another begins again.
     """
 
+    violations: Callable[[Found, ReductionPlan, Container[str]], list[Finding]]
+    """The violations that a search has met on its way, but for those that are known (`findings.violations`)."""
     when_decided: bool = False
     """End when every property is decided."""
     most: int | None = None
@@ -44,14 +46,12 @@ class EarlyEnd:
             if self.report is not None:
                 self.report(finding)
 
-    def after_level(self, search: Found, plan: Plan) -> Stop | None:
+    def after_level(self, search: Found, plan: ReductionPlan) -> Stop | None:
         """At the end of a level: report what it has decided; gives the reason to end the search, if there is one."""
         seen = search, len(search.events), search.stuck >= 0
         if search is not self._seen[0] or seen[1:] != self._seen[1:]:
-            from streamproof.explicit.findings import violations
-
             self._seen = seen
-            for finding in violations(search, plan, self.violated):
+            for finding in self.violations(search, plan, self.violated):
                 self.note(finding)
         if self.enough:
             return Stop.VIOLATIONS

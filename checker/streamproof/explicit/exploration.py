@@ -9,11 +9,11 @@ from pathlib import Path
 
 from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.early import EarlyEnd
-from streamproof.explicit.findings import Mistake, judge
+from streamproof.explicit.findings import Mistake, judge, violations
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import DEFAULT_MAX_STATES, Budget, resident_bytes
-from streamproof.explicit.reductions.plan import Plan, plan
-from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, Storage, Task, run_tiers
+from streamproof.explicit.reductions.plan import ReductionPlan, plan
+from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, SearchTask, Storage, run_tiers
 from streamproof.interrupts import patiently
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, UsageError
@@ -154,7 +154,7 @@ def explore(
     chosen = _chosen(system, properties, deadlock)
     if max_violations is not None and max_violations < 1:
         raise UsageError(f"max_violations must be positive, got {max_violations}", remedy="leave it out for no limit")
-    early = EarlyEnd(stop_when_decided, max_violations, on_violation)
+    early = EarlyEnd(violations, stop_when_decided, max_violations, on_violation)
     with patiently(), new_folders([] if spill is None else [spill]):
         return _explore(system, chosen, budget, on_progress, early, tier, symmetry, por, workers, storage, spill)
 
@@ -178,7 +178,7 @@ def _explore(
         simple = simplify(scalarised.system)
         properties = [simple.property(p.name) for p in chosen]
         reduced = plan(scalarised, simple, properties, symmetry=symmetry, por=por)
-    task = Task(scalarised, simple, properties, budget, on_progress, early, reduced, workers, storage, spill)
+    task = SearchTask(scalarised, simple, properties, budget, on_progress, early, reduced, workers, storage, spill)
     prepared = time.perf_counter() - begun
     with budget.listening():
         search, used, reduced = run_tiers(task, tier)
@@ -255,7 +255,7 @@ def _chosen(system: System, names: Collection[str] | None, deadlock: bool) -> li
     ]
 
 
-def _coverage(search: Found, reduced: Plan) -> Coverage:
+def _coverage(search: Found, reduced: ReductionPlan) -> Coverage:
     """What a search covered. A reduced one leaves out states, and with stubborn sets actions, that say nothing is missing."""
     if reduced.stubborn is not None:
         return Coverage()

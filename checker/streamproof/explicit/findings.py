@@ -7,10 +7,10 @@ from typing import assert_never
 
 from streamproof.explicit.coverage import antecedents
 from streamproof.explicit.early import EarlyEnd
-from streamproof.explicit.found import Event, Found
+from streamproof.explicit.found import Found, SearchEvent
 from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness.findings import Temporal, ended
-from streamproof.explicit.reductions.plan import Plan
+from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
@@ -33,7 +33,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class SearchJudgement:
     """What a search amounts to: a finding per property in order, the model's mistake if one was met, and how long the
     second pass took, in which temporal properties are decided."""
 
@@ -42,7 +42,7 @@ class Judgement:
     liveness_seconds: float
 
 
-def judge(search: Found, plan: Plan, early: EarlyEnd) -> Judgement:
+def judge(search: Found, plan: ReductionPlan, early: EarlyEnd) -> SearchJudgement:
     """The judgement on a search that follows `plan`; reports the violations that were not reported before."""
     early.after_level(search, plan)
     judges = _judge(search, plan)
@@ -57,10 +57,10 @@ def judge(search: Found, plan: Plan, early: EarlyEnd) -> Judgement:
         else:
             findings.append(judges.unhurried(number, prop, mistake))
             early.note(findings[-1])
-    return Judgement(tuple(findings), mistake, judges.temporal.seconds)
+    return SearchJudgement(tuple(findings), mistake, judges.temporal.seconds)
 
 
-def violations(search: Found, plan: Plan, known: Container[str]) -> list[Finding]:
+def violations(search: Found, plan: ReductionPlan, known: Container[str]) -> list[Finding]:
     """The violations that a search has met on its way, but for those `known`, shortest traces first."""
     judges = _judge(search, plan)
     findings = []
@@ -71,7 +71,7 @@ def violations(search: Found, plan: Plan, known: Container[str]) -> list[Finding
     return sorted(filter(None, findings), key=lambda finding: len(finding.trace or ()))
 
 
-def _judge(search: Found, plan: Plan) -> _Judge:
+def _judge(search: Found, plan: ReductionPlan) -> _Judge:
     original = search.scalarised.original
     witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry, search.instance)
     originals = tuple(original.property(p.name) for p in search.properties)
@@ -81,7 +81,7 @@ def _judge(search: Found, plan: Plan) -> _Judge:
 @dataclass(frozen=True, slots=True)
 class _Judge:
     search: Found
-    plan: Plan
+    plan: ReductionPlan
     originals: tuple[Property, ...]
     """The properties of the search as their authors wrote them."""
     witnesses: Witnesses
@@ -134,7 +134,7 @@ class _Judge:
             return self.temporal.finding(prop, self.search.properties[number])
         return self._covered(prop)
 
-    def _of_event(self, prop: Property, event: Event) -> Finding:
+    def _of_event(self, prop: Property, event: SearchEvent) -> Finding:
         instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
         if event.mistake:
             trace, error = self.witnesses.mistake_of_property(prop, event.state, instance)

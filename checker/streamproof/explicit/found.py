@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SearchEvent:
     """Where a property was decided during the search."""
 
     state: int
@@ -43,7 +43,7 @@ class Found(Protocol):
     compile_seconds: float
 
     @property
-    def events(self) -> Mapping[int, Event]:
+    def events(self) -> Mapping[int, SearchEvent]:
         """Where properties were decided, by position in `properties`."""
 
     @property

@@ -12,7 +12,7 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.found import Event, Found
+from streamproof.explicit.found import Found, SearchEvent
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
 from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper, largest
@@ -87,8 +87,8 @@ class Search:
     most: int = 0
     stuck: int = -1
     faulty: int = -1
-    events: dict[int, Event] = field(default_factory=dict)
-    mistaken: dict[int, Event] = field(default_factory=dict)
+    events: dict[int, SearchEvent] = field(default_factory=dict)
+    mistaken: dict[int, SearchEvent] = field(default_factory=dict)
     """First mistakes of properties in the level at hand; they count when nothing there decides the property."""
     stopped: Stop | None = None
     compile_seconds: float = 0.0
@@ -259,7 +259,7 @@ class Search:
             self.stuck = batch.stuck
         self.faulty = batch.faulty
         for number, state, instance, mistake in hits:
-            self._decide(number, Event(state, instance, mistake))
+            self._decide(number, SearchEvent(state, instance, mistake))
         if self._outdated(hits):
             self._compile_steps()
         return batch
@@ -274,7 +274,7 @@ class Search:
             if self._inspect is not None:
                 self._inspect(states, self._inspected, hits)
             for number, state, mistake in hits:
-                self._decide(number, Event(state, None, mistake))
+                self._decide(number, SearchEvent(state, None, mistake))
             self._inspected += len(states)
             if self._outdated(hits):
                 self._compile_watches()
@@ -284,7 +284,7 @@ class Search:
         self._reported_hits += len(hits)
         return self._reported_hits > MANY_HITS
 
-    def _decide(self, number: int, event: Event) -> None:
+    def _decide(self, number: int, event: SearchEvent) -> None:
         (self.mistaken if event.mistake else self.events).setdefault(number, event)
 
     def _settle(self) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Sequence
 from streamproof.explicit.estimate import Estimate, chao2
 from streamproof.explicit.findings import Mistake
 from streamproof.explicit.limits import Budget
-from streamproof.explicit.walks import Effort, Event, Walks
+from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
 from streamproof.explicit.witness import Witnesses
 from streamproof.system.assume import simplify
 from streamproof.system.errors import UsageError
@@ -78,7 +78,7 @@ def simulate(
     steps: int = DEFAULT_STEPS,
     time_limit: float | None = None,
     guided: bool = True,
-    on_progress: Callable[[Effort], None] | None = None,
+    on_progress: Callable[[WalkEffort], None] | None = None,
 ) -> Simulation:
     """Take so many random walks of at most so many steps each and check `properties` (None: all that walks can refute).
 
@@ -153,7 +153,7 @@ def _finding(run: Walks, number: int, prop: Property, mistake: Mistake | None) -
     return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
 
 
-def _of_event(run: Walks, prop: Property, event: Event) -> Finding:
+def _of_event(run: Walks, prop: Property, event: WalkEvent) -> Finding:
     if event.loop is not None:
         trace, way = _lasso(run, event)
         return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, way)
@@ -190,7 +190,7 @@ def _of_event(run: Walks, prop: Property, event: Event) -> Finding:
     return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
 
 
-def _lasso(run: Walks, event: Event) -> tuple[Trace, str]:
+def _lasso(run: Walks, event: WalkEvent) -> tuple[Trace, str]:
     assert event.loop is not None
     stem = run.shortened(event.path[: event.loop + 1])
     cycle = event.path[event.loop :]

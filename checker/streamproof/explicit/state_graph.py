@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,6 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
 from streamproof.system.recurrence import twofold
-
-if TYPE_CHECKING:
-    from streamproof.explicit.search import Search
 
 Truths: TypeAlias = npt.NDArray[np.bool_]
 """Shape (terms, states) or (terms, steps): where Boolean terms are true."""
@@ -82,8 +80,28 @@ def path_to(parent: Callable[[int], int], number: int) -> list[int]:
     return path[::-1]
 
 
-def state_graph(search: Search) -> StateGraph:
-    """Every step between the states that a complete search of the Python tier has found."""
+class Recorded(Protocol):
+    """A complete search that has written down every step; its members are those of `found.Found`."""
+
+    system: System
+    initial: int
+
+    @property
+    def known(self) -> int:
+        """Distinct states."""
+
+    def states(self) -> Iterator[State]:
+        """The states in the order of discovery."""
+
+    def parent(self, number: int) -> int:
+        """The number of a state's predecessor, or -1."""
+
+    def steps(self) -> tuple[array[int], array[int], array[int]]:
+        """Where each step leads, the instance whose it is, and how many leave each state."""
+
+
+def state_graph(search: Recorded) -> StateGraph:
+    """Every step between the states that a search of the Python tier has found."""
     targets, instances, degrees = search.steps()
     offsets = np.zeros(search.known + 1, dtype=np.int64)
     np.cumsum(np.frombuffer(degrees, dtype=np.int32), out=offsets[1:])

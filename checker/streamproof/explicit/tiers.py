@@ -8,7 +8,7 @@ from pathlib import Path
 from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Budget, Stop, processors
-from streamproof.explicit.reductions.plan import Plan
+from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.search import Handover, Search
 from streamproof.system.errors import SystemFailure, TooLarge
 from streamproof.system.expr import Expr, subterms
@@ -43,7 +43,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Task:
+class SearchTask:
     """What is to be searched, with which limits."""
 
     scalarised: Scalarised
@@ -52,7 +52,7 @@ class Task:
     budget: Budget
     on_progress: Callable[[Progress], None] | None
     early: EarlyEnd
-    plan: Plan
+    plan: ReductionPlan
     threads: int | None = None
     """Of the compiled tier, from its first level on; None: as many as the machine has, when they are worth it."""
     checkpoint: Storage | None = None
@@ -64,7 +64,7 @@ class Task:
         return self.early.after_level(search, self.plan)
 
 
-def run_tiers(task: Task, tier: str) -> tuple[Found, str, Plan]:
+def run_tiers(task: SearchTask, tier: str) -> tuple[Found, str, ReductionPlan]:
     """Search with the tier asked for; gives the finished search, the tier that did it, and the reductions it made.
 
     `auto` begins with generated Python and begins again with compiled code when the state space turns out large; where that
@@ -77,7 +77,7 @@ def run_tiers(task: Task, tier: str) -> tuple[Found, str, Plan]:
     return found, used, task.plan
 
 
-def _full(task: Task, tier: str) -> tuple[Found, str]:
+def _full(task: SearchTask, tier: str) -> tuple[Found, str]:
     if tier == COMPILED or task.checkpoint is not None:
         return _finished(_compiled(task)), COMPILED
     faster = tier == AUTO and (task.budget.max_bytes or COMPILER_BYTES) >= COMPILER_BYTES
@@ -111,12 +111,12 @@ def _finished(search: Found) -> Found:
     return search
 
 
-def _reduced(task: Task, tier: str) -> tuple[Found, str, Plan]:
+def _reduced(task: SearchTask, tier: str) -> tuple[Found, str, ReductionPlan]:
     from streamproof.explicit.reductions.rival import Rival
     from streamproof.explicit.reductions.search import ReducedSearch
 
     terms = terms_of(task.system)
-    full = replace(task, plan=Plan(), on_progress=None)
+    full = replace(task, plan=ReductionPlan(), on_progress=None)
 
     def begin(early: Callable[[Found], Stop | None]) -> Found:
         return _compiled(full, early)
@@ -142,7 +142,7 @@ def _reduced(task: Task, tier: str) -> tuple[Found, str, Plan]:
     return search, PYTHON, task.plan
 
 
-def _python(task: Task, handover: Handover | None) -> Search:
+def _python(task: SearchTask, handover: Handover | None) -> Search:
     search = Search(
         task.scalarised,
         task.system,
@@ -161,7 +161,7 @@ def _own_workers() -> int:
     return min(processors(), OWN_WORKERS)
 
 
-def _compiled(task: Task, early: Callable[[Found], Stop | None] | None = None) -> Found:
+def _compiled(task: SearchTask, early: Callable[[Found], Stop | None] | None = None) -> Found:
     try:
         from streamproof.explicit.compiled.search import CompiledSearch
     except ImportError as error:

@@ -29,7 +29,7 @@ PATIENCE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class WalkEffort:
     """How far a simulation is: seconds, complete walks, steps of all walks, distinct states visited."""
 
     elapsed: float
@@ -39,7 +39,7 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class WalkEvent:
     """Where something was found: the walk to its state, and what it is."""
 
     path: tuple[State, ...]
@@ -61,16 +61,16 @@ class Walks:
     rng: random.Random
     guided: bool
     most_steps: int
-    on_progress: Callable[[Effort], None] | None = None
+    on_progress: Callable[[WalkEffort], None] | None = None
     met: dict[State, int] = field(default_factory=dict)
     """For each state visited, how many walks visited it."""
     walks: int = 0
     steps: int = 0
     longest: int = 0
     stopped: str | None = None
-    events: dict[int, Event] = field(default_factory=dict)
+    events: dict[int, WalkEvent] = field(default_factory=dict)
     """By number of the property."""
-    fault: Event | None = None
+    fault: WalkEvent | None = None
     generated: list[int] = field(default_factory=list)
     distinct: list[int] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
@@ -166,9 +166,9 @@ class Walks:
         hits: list[BrokenStep] = []
         options = self.options(state, hits)
         for number, instance, mistake in hits:
-            self._found(number, Event(tuple(self._path), instance, mistake))
+            self._found(number, WalkEvent(tuple(self._path), instance, mistake))
         if options is None:
-            self.fault = Event(tuple(self._path), mistake=True)
+            self.fault = WalkEvent(tuple(self._path), mistake=True)
             self.stopped = Stop.MISTAKE.value
             return []
         for instance, _ in options:
@@ -176,7 +176,7 @@ class Walks:
         self._look([after for _, after in options if after not in self.met], ahead=True)
         if not options and not self._ends([state]):
             for number, _ in self._open(Kind.DEADLOCK):
-                self._found(number, Event(tuple(self._path)))
+                self._found(number, WalkEvent(tuple(self._path)))
         return options
 
     def _choose(self, options: Sequence[Option]) -> Option:
@@ -200,7 +200,7 @@ class Walks:
         if state in self._at:
             for number, _ in self._open(Kind.TERMINATION):
                 first = max(at for at, s in enumerate(self._path) if s == state)
-                self._found(number, Event(tuple(self._path), loop=first))
+                self._found(number, WalkEvent(tuple(self._path), loop=first))
         self._path.append(state)
         self._at.setdefault(state, len(self._path) - 1)
 
@@ -211,11 +211,11 @@ class Walks:
             self._inspect(states, 0, hits)
         for number, at, mistake in hits:
             path = (*self._path, states[at]) if ahead else tuple(self._path)
-            self._found(number, Event(path, mistake=mistake))
+            self._found(number, WalkEvent(path, mistake=mistake))
         if hits:
             self._compile_watches()
 
-    def _found(self, number: int, event: Event) -> None:
+    def _found(self, number: int, event: WalkEvent) -> None:
         self.events.setdefault(number, event)
         if self.properties[number].kind is not Kind.REACHABLE or event.mistake:
             self.stopped = "violation"
@@ -254,4 +254,4 @@ class Walks:
         elapsed = self.budget.elapsed
         if self.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed
-            self.on_progress(Effort(elapsed, self.walks, self.steps, len(self.met)))
+            self.on_progress(WalkEffort(elapsed, self.walks, self.steps, len(self.met)))

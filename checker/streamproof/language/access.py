@@ -12,13 +12,13 @@ from streamproof.language.evaluator import Evaluator
 from streamproof.language.faithful import expect_faithful
 from streamproof.language.guarded import read
 from streamproof.language.places import plain
-from streamproof.language.scopes import Names, PartFamily, VariableName
+from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
 from streamproof.language.sources import text
 from streamproof.language.steady import is_looked_up
 from streamproof.language.terms import (
     Cases,
-    Cell,
     Closure,
+    HeapCell,
     Method,
     Ref,
     Several,
@@ -45,7 +45,7 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
     match owner:
         case Ref():
             return _place_attribute(ev, owner, node, frame)
-        case Cell():
+        case HeapCell():
             return Method(owner, name)
         case Cases(then=one, other=two) if _is_place(one) and _is_place(two):
             if isinstance(one.sort, QueueSort | SetSort) and name not in ("head", "full"):
@@ -76,7 +76,7 @@ def state_variable(ev: Evaluator, owner: StateRef, name: str, node: ast.AST, fra
     """``s.name``, where `s` is the state or a part of a composition."""
     if owner.names is not None:
         match owner.names.find(name, where(frame, node)):
-            case Names() as part:
+            case ScopeNames() as part:
                 return StateRef(owner.after, part)
             case PartFamily() as family:
                 return family.seen(lambda part: StateRef(owner.after, part))
@@ -178,7 +178,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
         if isinstance(whole.sort, QueueSort):
             return methods.queue_item(ev.world, whole, key, loc, text(node.value))
         raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
-    content = ev.world.content(whole) if isinstance(whole, Cell) else whole
+    content = ev.world.content(whole) if isinstance(whole, HeapCell) else whole
     if isinstance(content, StateRef):
         raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
     if isinstance(content, Several | Closure | Method):
@@ -199,7 +199,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
 
 def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) -> Term:
     ends = [ev.value(x, frame) if x else None for x in (node.lower, node.upper, node.step)]
-    content = ev.world.content(owner) if isinstance(owner, Cell) else owner
+    content = ev.world.content(owner) if isinstance(owner, HeapCell) else owner
     if any(symbolic(x) for x in ends) or not isinstance(content, tuple | list | str | range):
         raise ModelError(
             "only local and host sequences can be sliced, at known positions", loc=loc, remedy="index one by one"
@@ -207,7 +207,7 @@ def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) 
     part = operators.host(ev.world, lambda: content[slice(*ends)], loc)
     if isinstance(part, list):
         expect_faithful(part, loc)
-    if isinstance(owner, Cell):
+    if isinstance(owner, HeapCell):
         return ev.world.allocate(part)
     return ev.world.allocate(tuple(part)) if isinstance(part, list) else part
 

@@ -17,7 +17,7 @@ from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import (
     Backward,
     Cases,
-    Cell,
+    HeapCell,
     Ref,
     Several,
     Term,
@@ -55,7 +55,7 @@ UNKNOWN: Any = object()
 
 def length(world: World, value: Term, loc: Loc) -> Term:
     """``len``."""
-    if isinstance(value, Cell):
+    if isinstance(value, HeapCell):
         return len(world.content(value))
     if isinstance(value, Several) and not value.once:
         return simple(_count([c for c, _ in value.items], loc))
@@ -254,7 +254,7 @@ def _set(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> T
 def _dict(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     made: dict[Any, Term] = {}
     if args:
-        held = world.content(args[0]) if isinstance(args[0], Cell) else None
+        held = world.content(args[0]) if isinstance(args[0], HeapCell) else None
         if isinstance(held, Mapping):
             made.update(held)
         else:
@@ -310,7 +310,7 @@ def _range(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) ->
 
 
 def _sorted(world: World, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    items = unconditional(world, args[0], loc) if isinstance(args[0], Cell | tuple | Several) else [args[0]]
+    items = unconditional(world, args[0], loc) if isinstance(args[0], HeapCell | tuple | Several) else [args[0]]
     if any(symbolic(v) for v in items):
         raise ModelError(
             "the order of sorted(...) depends on the state",

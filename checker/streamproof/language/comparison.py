@@ -72,7 +72,7 @@ class Cell:
         return f"{self.largest} or more" if self.capped else str(self.largest)
 
 
-class Undecided(Exception):
+class UndecidedClaim(Exception):
     """Raised by `Table` when a claim asks for what was not decided."""
 
 
@@ -83,17 +83,17 @@ class Table:
     cells: Mapping[tuple[str, str], Cell]
 
     def holds(self, design: str, column: str) -> bool:
-        """The verdict on a property. Raises `Undecided`."""
+        """The verdict on a property. Raises `UndecidedClaim`."""
         answer = self.cells[design, column].holds
         if answer is None:
-            raise Undecided(f"{column} of {design}")
+            raise UndecidedClaim(f"{column} of {design}")
         return answer
 
     def largest(self, design: str, column: str) -> int:
-        """The largest value of a measure, a lower bound if counting ended there. Raises `Undecided`."""
+        """The largest value of a measure, a lower bound if counting ended there. Raises `UndecidedClaim`."""
         answer = self.cells[design, column].largest
         if answer is None:
-            raise Undecided(f"{column} of {design}")
+            raise UndecidedClaim(f"{column} of {design}")
         return answer
 
     def text(self, design: str, column: str) -> str:

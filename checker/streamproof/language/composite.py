@@ -8,12 +8,12 @@ from typing import Any
 from streamproof.language.carried import Carried, by_part, carried_over, stated
 from streamproof.language.composition import Together
 from streamproof.language.layout import laid_out
-from streamproof.language.machines import Machine, Seen, below, near, places_of, way
+from streamproof.language.machines import Machine, SeenMachine, below, near, places_of, way
 from streamproof.language.model import Model
 from streamproof.language.patterns import Given, Named, Pattern, parsed
 from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Within
 from streamproof.system import build as b
-from streamproof.system.composition import Joint, Step, joined, side_by_side
+from streamproof.system.composition import Joint, JointStep, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Action, Check, Instance, Kind, Property, System
 from streamproof.system.records import replace
@@ -127,16 +127,16 @@ class CompositeReader:
         return blocked, never
 
     def _joint(self, machine: Machine, whole: System, joint: Together) -> Joint:
-        participants: list[tuple[Step, ...]] = []
+        participants: list[tuple[JointStep, ...]] = []
         owners = _owners(machine)
-        fixed: list[Step] = []
+        fixed: list[JointStep] = []
         """The first steps of participants that are one machine whatever the parameters are."""
         indices: list[tuple[str, list[Any]]] = []
         for pattern in (parsed(text, joint.loc) for text in joint.participants):
             for choices in way(machine, pattern, joint.loc):
                 participants.append(
                     tuple(
-                        Step(tuple(found.items()), instance, _machines(owners, instance))
+                        JointStep(tuple(found.items()), instance, _machines(owners, instance))
                         for seen in choices
                         for found, instance in _rows(machine, whole, seen, pattern, joint.loc)
                     )
@@ -219,7 +219,7 @@ def _machines(owners: Mapping[str, str], instance: Instance) -> frozenset[str]:
 
 
 def _rows(
-    machine: Machine, whole: System, at: Seen, pattern: Pattern, loc: Loc | None
+    machine: Machine, whole: System, at: SeenMachine, pattern: Pattern, loc: Loc | None
 ) -> Iterator[tuple[dict[str, Any], Instance]]:
     """The instances that a pattern means in one machine, with the values they give to the joint parameters."""
     action, instances = _action(machine, whole, at.machine, at.machine.own_name(pattern.name, machine), loc)

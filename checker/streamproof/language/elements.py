@@ -10,7 +10,18 @@ from streamproof.language import places
 from streamproof.language.amounts import Indices, sort_of
 from streamproof.language.faithful import is_faithful
 from streamproof.language.lift import natural
-from streamproof.language.terms import Backward, Cases, Cell, Ref, Several, Term, describe, is_expr, simple, symbolic
+from streamproof.language.terms import (
+    Backward,
+    Cases,
+    HeapCell,
+    Ref,
+    Several,
+    Term,
+    describe,
+    is_expr,
+    simple,
+    symbolic,
+)
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.assume import Assuming
@@ -43,7 +54,7 @@ MOST_CASES = 6
 
 def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     """The elements as they are now, in order."""
-    if isinstance(value, Cell):
+    if isinstance(value, HeapCell):
         return [(b.TRUE, v) for v in world.content(value)]
     if isinstance(value, Several):
         if any(now is not then for (_, now), (_, then) in zip(_held(world, value.seen), value.seen, strict=True)):
@@ -122,8 +133,8 @@ class Loop:
             value = ascending(value, loc)
         self._world, self._loc = world, loc
         found = sources(value)
-        self._watched = [(cell, world.content(cell)) for cell in found if isinstance(cell, Cell)]
-        self._places = [one for one in found if not isinstance(one, Cell)]
+        self._watched = [(cell, world.content(cell)) for cell in found if isinstance(cell, HeapCell)]
+        self._places = [one for one in found if not isinstance(one, HeapCell)]
         self.items = elements(world, value, loc)
 
     def begin(self) -> list[Expr]:
@@ -180,11 +191,11 @@ def _differ(old: Expr, new: Expr, left: Expr, known: tuple[Expr, ...]) -> bool:
     return any(_differ(old, new, left, (*known, case)) for case in (two.cond, b.not_(two.cond)))
 
 
-def sources(*given: Term) -> tuple[Cell | Ref | Backward, ...]:
+def sources(*given: Term) -> tuple[HeapCell | Ref | Backward, ...]:
     """The containers that values are, or are read from while they are consumed: local ones, and those of the state."""
-    found: list[Cell | Ref | Backward] = []
+    found: list[HeapCell | Ref | Backward] = []
     for value in given:
-        if isinstance(value, Cell | Ref | Backward):
+        if isinstance(value, HeapCell | Ref | Backward):
             found.append(value)
         elif isinstance(value, Several):
             found += value.sources

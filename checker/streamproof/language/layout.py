@@ -20,7 +20,7 @@ from streamproof.language.model import Model, class_place, marked
 from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import declared
-from streamproof.language.scopes import Entry, Names, PartFamily, VariableName, Variables
+from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName, Variables
 from streamproof.language.sources import place
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
@@ -102,7 +102,7 @@ def _machine(model: Model, path: str, variables: Variables, given: Part | None, 
         machine.parts = parts_of(model)
         for name, one in machine.parts.machines.items():
             entries[name] = _below(machine, name, one, variables, free)
-    machine.inside = Names(path, entries, {}, model)
+    machine.inside = ScopeNames(path, entries, {}, model)
     named = [n for n, (mark, _) in marked(type(model)).items() if isinstance(mark, ActionMark)]
     named += [j.name for j in machine.parts.joint] if machine.parts else []
     machine.actions = tuple(named)
@@ -212,20 +212,20 @@ def _hide(machine: Machine, given: Part | None) -> None:
     if machine.renamed:
         entries = {machine.renamed.get(n, n): e for n, e in machine.outside.entries.items()}
         covered = {machine.renamed.get(n, n): at for n, at in machine.outside.hidden.items()}
-        machine.outside = Names(machine.path, entries, covered, machine.model, machine.inside)
+        machine.outside = ScopeNames(machine.path, entries, covered, machine.model, machine.inside)
 
 
-def _masked(names: Names, hidden: Mapping[tuple[str, str], str]) -> Names:
+def _masked(names: ScopeNames, hidden: Mapping[tuple[str, str], str]) -> ScopeNames:
     def seen(entry: Entry) -> Entry:
         match entry:
-            case Names():
+            case ScopeNames():
                 return _masked(entry, hidden)
             case PartFamily(keys, members):
                 return PartFamily(keys, tuple(_masked(m, hidden) for m in members))
         return entry
 
     covered = {name: at for (path, name), at in hidden.items() if path == names.path}
-    return Names(
+    return ScopeNames(
         names.path,
         {n: seen(e) for n, e in names.entries.items() if n not in covered},
         {**names.hidden, **covered},

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from streamproof.language.coerce import mismatch, unknown_member
 from streamproof.language.faithful import expect_faithful, is_faithful, plain
-from streamproof.language.terms import Cases, Cell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
+from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr, Insert, Ite, Push
@@ -55,7 +55,7 @@ class Paths(Protocol):
 def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, paths: Paths | None = None) -> Expr:
     """`value` as an expression that can stand where `sort` is wanted; `ModelError` when it cannot.
 
-    `value` holds no `Ref` and no `Cell`: those are read before (`places.resolved`). Without `unwrap`, an option is no
+    `value` holds no `Ref` and no `HeapCell`: those are read before (`places.resolved`). Without `unwrap`, an option is no
     value of its element sort; with it, `paths` says where the parts of a value are there.
     """
     return _Lifting(loc, unwrap, paths).lift(value, sort, False)
@@ -276,7 +276,7 @@ def same(a: Term, c: Term) -> bool:
     """Whether two values are certainly the same, types included (so that True is not taken for 1)."""
     if type(a) is not type(c):
         return False
-    if isinstance(a, Ref | Cell):
+    if isinstance(a, Ref | HeapCell):
         return bool(a == c)
     if symbolic(a) or symbolic(c):
         return False

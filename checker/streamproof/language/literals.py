@@ -12,7 +12,7 @@ from streamproof.language.elements import distinct, generator, refuse_used_up, u
 from streamproof.language.evaluator import Evaluator
 from streamproof.language.faithful import expect_faithful
 from streamproof.language.sources import text
-from streamproof.language.terms import Cell, Several, Term, describe, known, symbolic
+from streamproof.language.terms import HeapCell, Several, Term, describe, known, symbolic
 from streamproof.language.world import Frame, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
@@ -121,7 +121,7 @@ def _make_set(ev: Evaluator, items: list[tuple[Expr, Term]], node: ast.expr, fra
 
 def _expect_hashable(ev: Evaluator, items: list[Term], node: ast.expr, frame: Frame) -> None:
     for v in items:
-        if isinstance(v, Cell | Several):
+        if isinstance(v, HeapCell | Several):
             raise ModelError(
                 f"{describe(v)} cannot be a member of a set", loc=where(frame, node), remedy="use a tuple instead"
             )
@@ -130,7 +130,7 @@ def _expect_hashable(ev: Evaluator, items: list[Term], node: ast.expr, frame: Fr
 def dict_key(ev: Evaluator, key: Term, node: ast.expr, frame: Frame) -> Any:
     """A key of a local dict."""
     is_known, host = known(key)
-    if isinstance(key, Cell):
+    if isinstance(key, HeapCell):
         raise ModelError("a list cannot be a key", loc=where(frame, node), remedy="use a tuple instead")
     if not is_known:
         raise ModelError(
@@ -153,7 +153,7 @@ def dict_display(ev: Evaluator, node: ast.Dict, frame: Frame) -> Term:
     for key_node, value_node in zip(node.keys, node.values, strict=True):
         if key_node is None:
             held = ev.value(value_node, frame)
-            content = ev.world.content(held) if isinstance(held, Cell) else held
+            content = ev.world.content(held) if isinstance(held, HeapCell) else held
             if not isinstance(content, Mapping):
                 raise ModelError(
                     f"'**' needs a dict, got {describe(held)}", loc=where(frame, value_node), remedy="name the keys"

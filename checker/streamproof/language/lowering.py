@@ -14,7 +14,7 @@ from streamproof.language.functions import enter, returns_always, underlying
 from streamproof.language.sources import definition
 from streamproof.language.steady import is_steady
 from streamproof.language.temporal import formula, is_formula
-from streamproof.language.terms import ORDINARY, Cell, Method, Ref, StateRef, Term, describe, simple
+from streamproof.language.terms import ORDINARY, HeapCell, Method, Ref, StateRef, Term, describe, simple
 from streamproof.language.world import Frame, Halt, World, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -27,7 +27,7 @@ ValueOf: TypeAlias = Callable[[Evaluator, Any, Frame], Term]
 Lower: TypeAlias = Callable[[Evaluator, Any, Frame], None]
 """Lowers a statement of one kind."""
 
-_AS_IT_IS = ORDINARY | {Cell, Method, Ref, StateRef, tuple, *(set(get_args(Expr)) - {Const})}
+_AS_IT_IS = ORDINARY | {HeapCell, Method, Ref, StateRef, tuple, *(set(get_args(Expr)) - {Const})}
 """Types of values that are neither amounts nor constants."""
 
 EXPRESSIONS: Mapping[type[ast.expr], ValueOf] = {

@@ -10,7 +10,7 @@ from streamproof.language.composition import Parts
 from streamproof.language.declare import Decl
 from streamproof.language.model import Model
 from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment
-from streamproof.language.scopes import Names, PartFamily, VariableName
+from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
@@ -28,8 +28,8 @@ class Machine:
     parts: Parts | None = None
     below: dict[str, dict[Any, Machine]] = field(default_factory=dict)
     """Its parts by name and key; the key of a single one is None."""
-    inside: Names = field(default_factory=lambda: Names("", {}, {}))
-    outside: Names = field(default_factory=lambda: Names("", {}, {}))
+    inside: ScopeNames = field(default_factory=lambda: ScopeNames("", {}, {}))
+    outside: ScopeNames = field(default_factory=lambda: ScopeNames("", {}, {}))
     declared: dict[str, Decl] = field(default_factory=dict)
     """Every variable in it, by its name in the system, in order."""
     actions: tuple[str, ...] = ()
@@ -69,37 +69,37 @@ def below(machine: Machine) -> Iterator[tuple[str, Machine]]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Seen:
+class SeenMachine:
     """A machine that a pattern leads to: what is seen of it there, and the parameters that the way to it fixes."""
 
     machine: Machine
-    names: Names
+    names: ScopeNames
     binding: Mapping[str, Any]
 
 
-def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[Seen]]:
+def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[SeenMachine]]:
     """The machines that a pattern of a step leads to: one list for each that takes part, of its choices.
 
     Raises `ModelError` for parts that are not there, not told apart, or hidden.
     """
-    found = [[Seen(machine, machine.inside, {})]]
+    found = [[SeenMachine(machine, machine.inside, {})]]
     for segment in pattern.way:
-        going: list[list[Seen]] = []
+        going: list[list[SeenMachine]] = []
         for choices in found:
             every = [(seen, key, m, n) for seen in choices for key, m, n in _members(seen, segment.name, loc)]
             wanted = _refused(segment, [key for _, key, _, _ in every], pattern, loc)
             match wanted:
                 case Named(name):
                     free = [row for row in every if row[0].binding.get(name, row[1]) == row[1]]
-                    going.append([Seen(m, n, {**seen.binding, name: key}) for seen, key, m, n in free])
+                    going.append([SeenMachine(m, n, {**seen.binding, name: key}) for seen, key, m, n in free])
                 case All():
                     for key in dict.fromkeys(key for _, key, _, _ in every):
-                        going.append([Seen(m, n, seen.binding) for seen, k, m, n in every if k == key])
+                        going.append([SeenMachine(m, n, seen.binding) for seen, k, m, n in every if k == key])
                 case Given(value):
                     chosen = [row for row in every if _same(row[1], value)]
-                    going.append([Seen(m, n, seen.binding) for seen, _, m, n in chosen])
+                    going.append([SeenMachine(m, n, seen.binding) for seen, _, m, n in chosen])
                 case None:
-                    going.append([Seen(m, n, seen.binding) for seen, _, m, n in every])
+                    going.append([SeenMachine(m, n, seen.binding) for seen, _, m, n in every])
         found = going
     return found
 
@@ -115,11 +115,13 @@ def places_of(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[t
         raise ModelError(
             f"{pattern.text!r} has a parameter", loc=loc, remedy="leave out the brackets to mean all of them"
         )
-    found = [Seen(machine, machine.inside, {})]
+    found = [SeenMachine(machine, machine.inside, {})]
     for segment in pattern.way:
         every = [row for seen in found for row in _members(seen, segment.name, loc)]
         index = _refused(segment, [key for key, _, _ in every], pattern, loc) if segment.index is not None else None
-        found = [Seen(m, n, {}) for key, m, n in every if not isinstance(index, Given) or _same(key, index.value)]
+        found = [
+            SeenMachine(m, n, {}) for key, m, n in every if not isinstance(index, Given) or _same(key, index.value)
+        ]
     for seen in found:
         owner, known, actions = seen.machine, seen.names.entries, seen.machine.actions_at(machine)
         if pattern.name in seen.names.hidden:
@@ -134,7 +136,7 @@ def places_of(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[t
         yield owner, owner.own_name(pattern.name, machine)
 
 
-def _members(at: Seen, name: str, loc: Loc | None) -> list[tuple[Any, Machine, Names]]:
+def _members(at: SeenMachine, name: str, loc: Loc | None) -> list[tuple[Any, Machine, ScopeNames]]:
     """The parts of one name, with their keys and what is seen of them."""
     machine = at.machine
     if name not in machine.below:
@@ -145,7 +147,7 @@ def _members(at: Seen, name: str, loc: Loc | None) -> list[tuple[Any, Machine, N
             remedy=near(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
         )
     match at.names.find(name, loc):
-        case Names() as names:
+        case ScopeNames() as names:
             return [(None, machine.below[name][None], names)]
         case PartFamily(keys, members):
             return [(key, machine.below[name][key], names) for key, names in zip(keys, members, strict=True)]

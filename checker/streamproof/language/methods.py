@@ -12,7 +12,7 @@ from streamproof.language.elements import iterator, unconditional
 from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.lift import merge
 from streamproof.language.operators import equal, host, integer
-from streamproof.language.terms import Cases, Cell, Method, Ref, Term, describe, is_expr, known, simple
+from streamproof.language.terms import Cases, HeapCell, Method, Ref, Term, describe, is_expr, known, simple
 from streamproof.language.world import Content, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -29,7 +29,7 @@ def method(world: World, m: Method, args: list[Term], kwargs: dict[str, Term], l
     """A method call on a place of the state or on a local list or dict; `text` is how the owner was written."""
     if kwargs:
         raise ModelError(f"{m.name}() takes no keyword arguments", loc=loc, remedy="pass the value alone")
-    if isinstance(m.owner, Cell):
+    if isinstance(m.owner, HeapCell):
         content = world.content(m.owner)
         if isinstance(content, Mapping):
             return _dict_method(world, m.owner, content, m.name, args, loc)
@@ -148,7 +148,7 @@ def _set_method(world: World, ref: Ref, name: str, args: list[Term], loc: Loc, t
 
 
 def _dict_method(
-    world: World, cell: Cell, content: Mapping[object, Term], name: str, args: list[Term], loc: Loc
+    world: World, cell: HeapCell, content: Mapping[object, Term], name: str, args: list[Term], loc: Loc
 ) -> Term:
     parts = {"items": content.items(), "keys": content.keys(), "values": content.values()}
     if name in parts:
@@ -165,7 +165,9 @@ def _dict_method(
     raise ModelError(f"dict.{name}() cannot be lowered here", loc=loc, remedy=DICT)
 
 
-def _list_method(world: World, cell: Cell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc) -> Term:
+def _list_method(
+    world: World, cell: HeapCell, content: tuple[Term, ...], name: str, args: list[Term], loc: Loc
+) -> Term:
     match name:
         case "append":
             _arity(name, args, 1, 1, loc, LIST)

@@ -14,7 +14,7 @@ from streamproof.language.native_machine import READ_ONLY, NativeMachine
 from streamproof.language.patterns import Given, parsed
 from streamproof.language.primitives import ActionMark, Disabled, InitiallyMark, Picks, PropertyMark
 from streamproof.language.reader import Within, reached
-from streamproof.language.scopes import Entry, Names, PartFamily, VariableName
+from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName
 from streamproof.language.spots import Spot
 from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, UsageError
@@ -34,13 +34,13 @@ class MachineView:
     __slots__ = ("_names", "_sorts", "_values")
     _values: Box | FixedValue
 
-    def __init__(self, names: Names, sorts: Mapping[str, Sort], values: Box | FixedValue) -> None:
+    def __init__(self, names: ScopeNames, sorts: Mapping[str, Sort], values: Box | FixedValue) -> None:
         object.__setattr__(self, "_names", names)
         object.__setattr__(self, "_sorts", sorts)
         object.__setattr__(self, "_values", values)
 
     def _entry(self, name: str) -> Entry:
-        names: Names = self._names
+        names: ScopeNames = self._names
         # A part's own helpers are called with what is seen of it from outside, and may name what is hidden there.
         if names.inside is not None and name not in names.entries and name in names.inside.entries:
             return names.inside.entries[name]
@@ -52,7 +52,7 @@ class MachineView:
         match self._entry(name):
             case VariableName(name=variable):
                 return look(self._sorts[variable], self._values.part(variable))
-            case Names() as part:
+            case ScopeNames() as part:
                 return MachineView(part, self._sorts, self._values)
             case PartFamily() as family:
                 return family.seen(lambda part: MachineView(part, self._sorts, self._values))

@@ -15,7 +15,7 @@ from streamproof.language.elements import distinct, elements, refuse_iterator, r
 from streamproof.language.faithful import expect_faithful, is_faithful
 from streamproof.language.lift import lift, natural
 from streamproof.language.places import fitted, plain, present, resolved
-from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
+from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, simple, symbolic
 from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
@@ -123,7 +123,7 @@ def binary(world: World, op: ast.operator, left: Term, right: Term, loc: Loc, te
         return host(world, lambda: HOST_BINARY[type(op)](left, right), loc)
     if isinstance(op, ast.Add) and type(left) is tuple and type(right) is tuple:
         return left + right
-    if isinstance(left, Cell) or isinstance(right, Cell):
+    if isinstance(left, HeapCell) or isinstance(right, HeapCell):
         return _lists(world, op, left, right, loc)
     left, right = plain(world, left), plain(world, right)
     sets = [x.sort for x in (left, right) if is_expr(x) and isinstance(x.sort, SetSort)]
@@ -177,16 +177,16 @@ def _local_sets(world: World, op: ast.operator, left: Term, right: Term, loc: Lo
 
 def _lists(world: World, op: ast.operator, left: Term, right: Term, loc: Loc) -> Term:
     _expect_faithful(left, right, loc=loc)
-    one, two = (world.content(x) if isinstance(x, Cell) else x for x in (left, right))
+    one, two = (world.content(x) if isinstance(x, HeapCell) else x for x in (left, right))
     if (
         isinstance(op, ast.Add)
-        and isinstance(left, Cell)
-        and isinstance(right, Cell | list)
+        and isinstance(left, HeapCell)
+        and isinstance(right, HeapCell | list)
         and isinstance(two, tuple | list)
     ):
         if isinstance(one, tuple):
             return world.allocate((*one, *two))
-    elif isinstance(op, ast.Add) and isinstance(right, Cell) and isinstance(one, list) and isinstance(two, tuple):
+    elif isinstance(op, ast.Add) and isinstance(right, HeapCell) and isinstance(one, list) and isinstance(two, tuple):
         return world.allocate((*one, *two))
     elif isinstance(op, ast.Mult) and isinstance(one, tuple) and isinstance(right, int):
         return world.allocate(one * right)
@@ -243,7 +243,7 @@ def _identical(world: World, left: Term, right: Term, loc: Loc) -> Term:
         if is_expr(term) and not isinstance(term.sort, OptionSort):
             return False
         return equal(world, term, None, loc)
-    if isinstance(left, Cell) and isinstance(right, Cell):
+    if isinstance(left, HeapCell) and isinstance(right, HeapCell):
         return left == right
     raise ModelError("'is' compares with None only", loc=loc, remedy="use == for values")
 
@@ -299,7 +299,7 @@ def equal(world: World, left: Term, right: Term, loc: Loc) -> Term:
         return _equal_host(world, left, right, loc)
     if is_expr(right):
         return _equal_host(world, right, left, loc)
-    if isinstance(left, Cell) or isinstance(right, Cell):
+    if isinstance(left, HeapCell) or isinstance(right, HeapCell):
         return _equal_containers(world, left, right, loc)
     if type(left) is tuple and type(right) is tuple:
         if len(left) != len(right):
@@ -345,13 +345,13 @@ def _equal_host(world: World, term: Expr, other: Term, loc: Loc) -> Term:
 
 def _equal_containers(world: World, left: Term, right: Term, loc: Loc) -> Term:
     _expect_faithful(left, right, loc=loc)
-    one, two = (world.content(x) if isinstance(x, Cell) else x for x in (left, right))
+    one, two = (world.content(x) if isinstance(x, HeapCell) else x for x in (left, right))
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         if set(one) != set(two):
             return False
         return simple(b.and_([_truth(equal(world, v, two[k], loc)) for k, v in one.items()], loc))
-    both_lists = (isinstance(left, Cell) or isinstance(one, list)) and (
-        isinstance(right, Cell) or isinstance(two, list)
+    both_lists = (isinstance(left, HeapCell) or isinstance(one, list)) and (
+        isinstance(right, HeapCell) or isinstance(two, list)
     )
     if both_lists and isinstance(one, tuple | list) and isinstance(two, tuple | list):
         return equal(world, tuple(one), tuple(two), loc)
@@ -387,7 +387,7 @@ def contained(world: World, needle: Term, hay: Term, loc: Loc, texts: tuple[str,
             lambda: contained(world, needle, two, loc, texts),
             loc,
         )
-    if isinstance(hay, Cell):
+    if isinstance(hay, HeapCell):
         hay = tuple(world.content(hay))
     if isinstance(hay, Ref) or is_expr(hay):
         whole = plain(world, hay)

@@ -9,7 +9,7 @@ from streamproof.language import faithful
 from streamproof.language.coerce import unknown_member
 from streamproof.language.faithful import expect_faithful
 from streamproof.language.lift import lift, merge, widened
-from streamproof.language.terms import Cases, Cell, Ref, Several, Term, describe, is_expr, known, symbolic
+from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, symbolic
 from streamproof.language.world import Replacement, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -105,7 +105,7 @@ def plain(world: World, value: Term) -> Term:
 def resolved(world: World, value: Term) -> Term:
     """`value` with every place read and every local container replaced by what it holds, all the way down."""
     value = plain(world, value)
-    if isinstance(value, Cell):
+    if isinstance(value, HeapCell):
         held = world.content(value)
         if isinstance(held, Mapping):
             return {k: resolved(world, v) for k, v in held.items()}

@@ -31,7 +31,7 @@ from streamproof.language.primitives import (
     TerminalMark,
 )
 from streamproof.language.refinement import promised, refined
-from streamproof.language.scopes import Names
+from streamproof.language.scopes import ScopeNames
 from streamproof.language.sources import decoration, parameters, place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.unchanged import Unchanged
@@ -126,7 +126,7 @@ class Within:
     declared: Mapping[str, Decl]
     """Every variable that its rules can name, by its name in the system."""
     loc: Loc | None
-    names: Names
+    names: ScopeNames
     called: Callable[[str], str]
     """The name in the system of one of its actions."""
     taken: tuple[tuple[str, str, Loc | None], ...] = ()

@@ -10,7 +10,7 @@ from streamproof.language import places
 from streamproof.language.lowering import Lowering
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import ActionMark, RefinementMark
-from streamproof.language.scopes import Names, VariableName
+from streamproof.language.scopes import ScopeNames, VariableName
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.world import World
@@ -57,7 +57,7 @@ def refined(
     name: str,
     mark: RefinementMark,
     function: types.FunctionType,
-    names: Names | None = None,
+    names: ScopeNames | None = None,
 ) -> tuple[Property, ...]:
     """The properties of a refinement by a model with these variables and this initial condition. Raises `ModelError`.
 
@@ -129,7 +129,7 @@ def _abstract(compiled: Callable[[Model], System], model: Model, mark: Refinemen
 
 
 def _function(
-    world: World, model: Model, function: types.FunctionType, names: Names | None
+    world: World, model: Model, function: types.FunctionType, names: ScopeNames | None
 ) -> tuple[Mapping[str, Any], Loc]:
     value, loc = Lowering(world).returned(function, [model, StateRef(names=names)])
     if not isinstance(value, Mapping):

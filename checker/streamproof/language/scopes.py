@@ -43,7 +43,7 @@ class Variables:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Names:
+class ScopeNames:
     """The names that one machine of a composition has, as they are seen from outside of it, or from the inside."""
 
     path: str
@@ -52,7 +52,7 @@ class Names:
     """Names that cannot be used here, with the place that hides them."""
     model: Any = None
     """The machine whose names these are."""
-    inside: Names | None = None
+    inside: ScopeNames | None = None
     """The same as the machine's own rules see them; None: these are they."""
 
     def find(self, name: str, loc: Loc | None) -> Entry:
@@ -68,11 +68,11 @@ class Names:
         remedy = f"did you mean {near[0]!r}?" if near else f"{owner} has {known}"
         raise ModelError(f"no state variable {shown!r}", loc=loc, remedy=remedy)
 
-    def parts(self) -> Iterator[Names]:
+    def parts(self) -> Iterator[ScopeNames]:
         """Its parts, one after the other."""
         for entry in self.entries.values():
             match entry:
-                case Names():
+                case ScopeNames():
                     yield entry
                 case PartFamily(members=members):
                     yield from members
@@ -92,9 +92,9 @@ class PartFamily:
     """Parts that are told apart by a key."""
 
     keys: tuple[Any, ...]
-    members: tuple[Names, ...]
+    members: tuple[ScopeNames, ...]
 
-    def seen(self, look: Callable[[Names], T]) -> tuple[T, ...] | dict[Any, T]:
+    def seen(self, look: Callable[[ScopeNames], T]) -> tuple[T, ...] | dict[Any, T]:
         """The members as a rule gets them: a tuple where the keys are 0, 1, 2..., else a dict by key."""
         found = tuple(map(look, self.members))
         if self.keys == tuple(range(len(self.keys))):
@@ -102,4 +102,4 @@ class PartFamily:
         return dict(zip(self.keys, found, strict=True))
 
 
-Entry: TypeAlias = VariableName | Names | PartFamily
+Entry: TypeAlias = VariableName | ScopeNames | PartFamily

@@ -18,7 +18,7 @@ from streamproof.language.primitives import require
 from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,
-    Cell,
+    HeapCell,
     Ref,
     Several,
     StateRef,
@@ -171,7 +171,7 @@ def _assign(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
             )
 
 
-def _put(ev: Evaluator, cell: Cell, key: Any, value: Term) -> None:
+def _put(ev: Evaluator, cell: HeapCell, key: Any, value: Term) -> None:
     content = ev.world.content(cell)
     if isinstance(content, tuple):
         ev.world.put(cell, (*content[:key], value, *content[key:][1:]))
@@ -179,7 +179,7 @@ def _put(ev: Evaluator, cell: Cell, key: Any, value: Term) -> None:
         ev.world.put(cell, {**content, key: value})
 
 
-def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) -> Ref | tuple[Cell, Any]:
+def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) -> Ref | tuple[HeapCell, Any]:
     """Where an assignment goes: a place of the state, or a local container and a key."""
     owner, loc = ev.value(node.value, frame), where(frame, node)
     if isinstance(owner, StateRef | Ref) and not ev.world.in_action:
@@ -193,7 +193,7 @@ def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) ->
     key = places.plain(ev.world, ev.value(node.slice, frame))
     if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
         return places.item(ev.world, owner, key, loc, text(node.slice))
-    if isinstance(owner, Cell):
+    if isinstance(owner, HeapCell):
         return _cell_target(ev, owner, key, node, frame)
     if is_expr(owner) or isinstance(owner, Ref):
         raise ModelError(
@@ -236,7 +236,7 @@ def _field_target(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame)
     )
 
 
-def _cell_target(ev: Evaluator, owner: Cell, key: Term, node: ast.Subscript, frame: Frame) -> tuple[Cell, Any]:
+def _cell_target(ev: Evaluator, owner: HeapCell, key: Term, node: ast.Subscript, frame: Frame) -> tuple[HeapCell, Any]:
     is_known, host = known(key)
     if not is_known:
         raise ModelError(
@@ -261,7 +261,7 @@ def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> No
         now = ev.value(ast.copy_location(ast.Name(target.id, ast.Load()), target), frame)
         given = ev.value(value, frame)
         _expect_unshared(ev, now, op, frame, target, loc)
-        if isinstance(now, Cell):
+        if isinstance(now, HeapCell):
             if not isinstance(op, ast.Add):
                 raise ModelError("a local list only has +=", loc=loc, remedy="build a new list")
             ev.world.put(now, (*ev.world.content(now), *unconditional(ev.world, given, loc)))
@@ -286,7 +286,7 @@ def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> No
     content = ev.world.content(cell)
     old = operators.host(ev.world, lambda: content[key], loc)
     given = ev.value(value, frame)
-    if isinstance(old, Cell):
+    if isinstance(old, HeapCell):
         raise ModelError("'+=' on a list inside a list", loc=loc, remedy="use extend(...)")
     _expect_unshared(ev, old, op, frame, target, loc, (cell, key))
     _put(ev, cell, key, operators.binary(ev.world, op, old, given, loc, texts))
@@ -299,7 +299,7 @@ def _expect_unshared(
     frame: Frame,
     target: ast.expr,
     loc: Loc,
-    at: tuple[Cell, Any] | None = None,
+    at: tuple[HeapCell, Any] | None = None,
 ) -> None:
     """Raises `ModelError` where an augmented assignment changes an object that has another name as well.
 
@@ -389,7 +389,7 @@ def _stands_for_a_place(value: Term) -> bool:
     """Whether a value is, in some states, a place of the state or a local list or dict."""
     if isinstance(value, Cases):
         return _stands_for_a_place(value.then) or _stands_for_a_place(value.other)
-    return isinstance(value, Ref | Cell)
+    return isinstance(value, Ref | HeapCell)
 
 
 def _is_set(value: Term) -> bool:

@@ -10,7 +10,7 @@ from streamproof.language import places
 from streamproof.language.evaluator import Evaluator
 from streamproof.language.frames import caller
 from streamproof.language.sources import text
-from streamproof.language.terms import Cases, Cell, Closure, StateRef, Term, describe, is_expr, symbolic
+from streamproof.language.terms import Cases, Closure, HeapCell, StateRef, Term, describe, is_expr, symbolic
 from streamproof.language.world import Frame, World, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -159,7 +159,7 @@ def _of_now(ev: Evaluator, value: Term) -> bool:
         return False
     if isinstance(value, Closure):
         return any(_of_now(ev, default) for _, default in value.defaults)
-    if isinstance(value, Cell):
+    if isinstance(value, HeapCell):
         content = ev.world.content(value)
         held = content if isinstance(content, tuple) else tuple(content.values())
         return any(_of_now(ev, part) for part in held)

@@ -2,7 +2,8 @@
 
 A *host* value is any ordinary Python object known while lowering (a number, a name, a graph). Everything that depends on
 the state is an `Expr`, a `Ref` (a place in the state, read when needed), a `Cases` (a choice between host values that have
-no sort yet), a `Cell` (a local list or dict), a `Several` (elements that are there under conditions), or a tuple of these.
+no sort yet), a `HeapCell` (a local list or dict), a `Several` (elements that are there under conditions), or a tuple of
+these.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard
 
 from streamproof.language.amounts import Amount, Indices, shown
-from streamproof.language.scopes import Names
+from streamproof.language.scopes import ScopeNames
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
 from streamproof.system.formula import FORMULAS
@@ -46,7 +47,7 @@ class StateRef:
     `names`: what it has behind the dot, in a composition; None: the variables by their own names."""
 
     after: bool = False
-    names: Names | None = None
+    names: ScopeNames | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Cases:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class HeapCell:
     """A local list or dict, by its number in the heap, so that aliases see each other's changes as in Python."""
 
     number: int
@@ -84,7 +85,7 @@ class Several:
     items: tuple[tuple[Expr, Any], ...]
     once: bool
     lazy: bool = False
-    sources: tuple[Cell | Ref | Backward, ...] = ()
+    sources: tuple[HeapCell | Ref | Backward, ...] = ()
     seen: tuple[tuple[str | int, Any], ...] = ()
     acts: bool = False
 
@@ -122,7 +123,7 @@ def is_expr(value: Term) -> TypeGuard[Expr]:
     return isinstance(value, Node)
 
 
-_SYMBOLIC = (Node, Ref, StateRef, Cases, Cell, Closure, Method, Several, Undefined, *FORMULAS)
+_SYMBOLIC = (Node, Ref, StateRef, Cases, HeapCell, Closure, Method, Several, Undefined, *FORMULAS)
 """What `symbolic` is about, as a tuple: that is asked very often."""
 _NUMBERS = (BoolSort, RangeSort)
 ORDINARY = frozenset({bool, int, str, types.NoneType, types.FunctionType})
@@ -166,7 +167,7 @@ def describe(value: Term) -> str:
     match value:
         case Ref(sort=sort) | Node(sort=sort):
             return f"{article(sort)} {sort}"
-        case Cell():
+        case HeapCell():
             return "a local list or dict"
         case Several(once=True):
             return "a generator"
@@ -174,7 +175,7 @@ def describe(value: Term) -> str:
             return "a local set"
         case Cases(then=then, other=other):
             return f"{describe(then)} or {describe(other)}, depending on the state"
-        case StateRef(names=Names(path=path)) if path:
+        case StateRef(names=ScopeNames(path=path)) if path:
             return f"the part {path}"
         case StateRef():
             return "the state"

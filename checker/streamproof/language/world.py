@@ -14,7 +14,7 @@ from typing import Any
 
 from streamproof.language.facts import GuardFacts
 from streamproof.language.lift import merge
-from streamproof.language.terms import Cell, Ref, Term, Undefined, describe, is_expr, known
+from streamproof.language.terms import HeapCell, Ref, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -166,18 +166,18 @@ class World:
 
     # --- local containers
 
-    def allocate(self, content: Content) -> Cell:
+    def allocate(self, content: Content) -> HeapCell:
         """A new local list or dict."""
-        cell = Cell(self._cells)
+        cell = HeapCell(self._cells)
         self._cells += 1
         self.put(cell, content)
         return cell
 
-    def content(self, cell: Cell) -> Content:
+    def content(self, cell: HeapCell) -> Content:
         """What a local list or dict holds now."""
         return self.heap[cell.number]
 
-    def put(self, cell: Cell, content: Content) -> None:
+    def put(self, cell: HeapCell, content: Content) -> None:
         """Replaces what a local list or dict holds."""
         self.heap = {**self.heap, cell.number: content}
 

@@ -35,7 +35,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ParsedRecord:
     """A record as parsed, with its position: byte offset in NDJSON, else the record's number from 0."""
 
     position: int
@@ -81,7 +81,7 @@ def from_json(text: str) -> list[list[Piece]]:
     ]
 
 
-def objects(piece: Piece) -> Iterator[Found | Broken]:
+def objects(piece: Piece) -> Iterator[ParsedRecord | Broken]:
     """The records of a piece, in order, with `Broken` for each that cannot be understood."""
     match piece.source.form:
         case "ndjson":
@@ -103,7 +103,7 @@ def line_of(source: Source, offset: int) -> int:
     return lines
 
 
-def _lines(piece: Piece) -> Iterator[Found | Broken]:
+def _lines(piece: Piece) -> Iterator[ParsedRecord | Broken]:
     source = piece.source
     position = piece.start
     try:
@@ -132,9 +132,9 @@ def _lines(piece: Piece) -> Iterator[Found | Broken]:
         yield Broken(-1, f"cannot be read to its end: {failure}")
 
 
-def _parsed(position: int, line: bytes) -> Found | Broken:
+def _parsed(position: int, line: bytes) -> ParsedRecord | Broken:
     try:
-        return Found(position, json.loads(line.rstrip(), parse_constant=_refuse))
+        return ParsedRecord(position, json.loads(line.rstrip(), parse_constant=_refuse))
     except (ValueError, RecursionError) as failure:
         return Broken(position, f"this line is {json_problem(failure)}")
 
@@ -143,7 +143,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
 
-def _document(source: Source) -> Iterator[Found | Broken]:
+def _document(source: Source) -> Iterator[ParsedRecord | Broken]:
     try:
         with opened(source.file, source.gzip) as file:
             text = file.read(DOCUMENT + 1)
@@ -159,10 +159,10 @@ def _document(source: Source) -> Iterator[Found | Broken]:
     elif not isinstance(document.get("verdicts"), list):
         yield Broken(-1, "the document has no list `verdicts`")
     else:
-        yield from (Found(number, record) for number, record in enumerate(document["verdicts"]))
+        yield from (ParsedRecord(number, record) for number, record in enumerate(document["verdicts"]))
 
 
-def _rows(piece: Piece) -> Iterator[Found | Broken]:
+def _rows(piece: Piece) -> Iterator[ParsedRecord | Broken]:
     import pyarrow
     import pyarrow.parquet
 
@@ -177,7 +177,7 @@ def _rows(piece: Piece) -> Iterator[Found | Broken]:
                 row_groups=groups, columns=columns if piece.source.kind == "events" else None
             ):
                 for row in batch.to_pylist():
-                    yield Found(position, row)
+                    yield ParsedRecord(position, row)
                     position += 1
     except (pyarrow.ArrowException, OSError, ValueError) as failure:
         yield Broken(-1, f"cannot be read to its end: {failure}")

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from streamproof import __version__
-from streamproof.language.comparison import Cell, Claim, Column, Comparison, Judgement, Table, Undecided
+from streamproof.language.comparison import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
 from streamproof.language.spec import Spec
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
-from streamproof.traces.lines import BLANK, Line, Span, Style, line
+from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
 
 SCHEMA = "streamproof.compare/1"
 
@@ -121,7 +121,7 @@ def compare(
 def _judged(claim: Claim, table: Table) -> Judged:
     try:
         return Judged(claim, *claim.judge(table))
-    except Undecided as missing:
+    except UndecidedClaim as missing:
         return Judged(claim, Judgement.OPEN, f"not decided: {missing}")
 
 
@@ -161,19 +161,19 @@ def _answers(
 def compared_lines(compared: Compared) -> Iterator[Line]:
     """The tables and the claims, as styled lines."""
     comparison = compared.comparison
-    yield line(Span(compared.model, "title"), f" by {comparison.parameter}")
+    yield line(StyledText(compared.model, "title"), f" by {comparison.parameter}")
     wide = max(len(design) for design in comparison.designs)
     for block in comparison.blocks:
         yield BLANK
-        yield line(Span(block.title, "title"), indent=2)
+        yield line(StyledText(block.title, "title"), indent=2)
         yield from _block(compared, wide, block.columns)
     if compared.claims:
         yield BLANK
-        yield line(Span("Claims", "title"), indent=2)
+        yield line(StyledText("Claims", "title"), indent=2)
     for judged in compared.claims:
         yield line(
-            Span(f"{judged.judgement.value:<9}  ", _STYLES[judged.judgement]),
-            Span(judged.claim.about, "faint"),
+            StyledText(f"{judged.judgement.value:<9}  ", _STYLES[judged.judgement]),
+            StyledText(judged.claim.about, "faint"),
             f": {judged.claim.says}",
             indent=2,
             hang=13,
@@ -187,11 +187,11 @@ def _block(compared: Compared, wide: int, columns: tuple[Column, ...]) -> Iterat
     designs, table = compared.comparison.designs, compared.table
     widths = [max(len(c.title), *(len(table.text(d, c.name)) for d in designs)) for c in columns]
     head = "  ".join(f"{c.title:<{width}}" for c, width in zip(columns, widths, strict=True))
-    yield line(Span(f"{'':<{wide}}  {head}", "faint"), indent=2)
+    yield line(StyledText(f"{'':<{wide}}  {head}", "faint"), indent=2)
     for design in designs:
-        spans: list[Span | str] = [f"{design:<{wide}}  "]
+        spans: list[StyledText | str] = [f"{design:<{wide}}  "]
         for column, width in zip(columns, widths, strict=True):
             cell = table.cells[design, column.name]
             style: Style = "plain" if cell.holds is None else "good" if cell.holds else "failed"
-            spans.append(Span(f"{cell.text:<{width}}  ", style))
+            spans.append(StyledText(f"{cell.text:<{width}}  ", style))
         yield line(*spans, indent=2)

@@ -19,7 +19,7 @@ from streamproof.system.measure import Measured
 from streamproof.system.model import Property, System
 from streamproof.system.records import replace
 from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
-from streamproof.traces.lines import BLANK, Line, Span, Style, line, text, wrap
+from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, text, wrap
 from streamproof.traces.render import About, counterexample, parameters_text, source
 
 SHORT = 80
@@ -57,7 +57,7 @@ _VERDICTS: dict[Verdict, Style] = {
 def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
     """Write styled lines to `stream` (standard output): with colours when it is a terminal, else as plain text."""
     stream = stream or sys.stdout
-    lines = [replace(one, spans=tuple(Span(abridged(s.text), s.style) for s in one.spans)) for one in lines]
+    lines = [replace(one, spans=tuple(StyledText(abridged(s.text), s.style) for s in one.spans)) for one in lines]
     if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
         inner(stream).write(visible(_encodable(text(lines, PLAIN_WIDTH), stream), lines=True))
         return
@@ -94,7 +94,7 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
     `detailed` shows every action with its guard's conditions, and the levels; otherwise only what was never seen is told.
     """
     variant = f", variant {report.variant}" if report.variant else ""
-    lines = [line(Span(f"{report.model}{variant}", "title"), f", engine {report.engine}")]
+    lines = [line(StyledText(f"{report.model}{variant}", "title"), f", engine {report.engine}")]
     if report.parameters:
         lines.append(line(parameters_text(report.parameters), indent=2))
     if report.properties:
@@ -114,7 +114,7 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.stopped]}"))
     lines.extend(line(note) for note in report.notes)
     for reduction in report.reductions:
-        made = Span(
+        made = StyledText(
             f"{reduction.name} reduction{'' if reduction.applied else ' does not apply'}",
             "good" if reduction.applied else "new",
         )
@@ -122,12 +122,12 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
     lines.append(line(_effort(report)))
     vacuous = [r.finding.property for r in report.properties if r.finding.vacuous]
     if vacuous:
-        lines.append(line(Span("vacuously true", "new"), f": {', '.join(vacuous)}"))
+        lines.append(line(StyledText("vacuously true", "new"), f": {', '.join(vacuous)}"))
     lines.append(_overall(report))
     if report.error is not None and report.error.remedy:
         lines.append(line(report.error.remedy, indent=2))
     if report.reproduce:
-        lines.append(line(Span("reproduce: ", "faint"), report.reproduce))
+        lines.append(line(StyledText("reproduce: ", "faint"), report.reproduce))
     return lines
 
 
@@ -170,14 +170,14 @@ def _properties(results: tuple[Result, ...]) -> Iterator[Line]:
     if not any(r.expected for r in results):
         rows[0] = (*rows[0][:3], "")
     told: dict[str, str] = {}
-    yield line(Span("".join(padded(rows[0], at) for at in range(4)), "faint"), indent=2)
+    yield line(StyledText("".join(padded(rows[0], at) for at in range(4)), "faint"), indent=2)
     for row, result in zip(rows[1:], results, strict=True):
         verdict = _VERDICTS[result.finding.verdict]
         yield line(
-            Span(padded(row, 0)),
-            Span(padded(row, 1), "faint"),
-            Span(padded(row, 2), verdict),
-            Span(padded(row, 3) + "<- not as expected", "failed") if result.surprising else padded(row, 3),
+            StyledText(padded(row, 0)),
+            StyledText(padded(row, 1), "faint"),
+            StyledText(padded(row, 2), verdict),
+            StyledText(padded(row, 3) + "<- not as expected", "failed") if result.surprising else padded(row, 3),
             indent=2,
         )
         for note in _notes(result):
@@ -190,10 +190,10 @@ def _measures(measures: tuple[Measured, ...]) -> Iterator[Line]:
     """Quantities with the largest value that any state gives them."""
     rows = [(m.name, largest_text(m), m.doc.partition("\n")[0] if m.value is not None else m.because) for m in measures]
     wide = [max(len(row[at]) for row in [*rows, ("measure", "largest", "")]) for at in range(2)]
-    yield line(Span(f"{'measure':<{wide[0]}}  {'largest':<{wide[1]}}", "faint"), indent=2)
+    yield line(StyledText(f"{'measure':<{wide[0]}}  {'largest':<{wide[1]}}", "faint"), indent=2)
     for name, value, doc in rows:
         known = f"{name:<{wide[0]}}  "
-        yield line(known, f"{value:<{wide[1]}}  ", Span(doc, "faint"), indent=2, hang=len(known) + wide[1] + 4)
+        yield line(known, f"{value:<{wide[1]}}  ", StyledText(doc, "faint"), indent=2, hang=len(known) + wide[1] + 4)
 
 
 def largest_text(measured: Measured) -> str:
@@ -225,9 +225,9 @@ def _coverage(coverage: Coverage) -> Iterator[Line]:
     def row(name: str, generated: str, distinct: str) -> str:
         return f"{name:<{wide[0]}}  {generated:>{wide[1]}}  {distinct:>{wide[2]}}"
 
-    yield line(Span(row("action", "generated", "distinct"), "faint"), indent=2)
+    yield line(StyledText(row("action", "generated", "distinct"), "faint"), indent=2)
     for name, generated, distinct in counted:
-        never = (Span("  <- never enabled", "failed"),) if name in coverage.never else ()
+        never = (StyledText("  <- never enabled", "failed"),) if name in coverage.never else ()
         yield line(row(name, generated, distinct), *never, indent=2)
         yield from _conditions([c for c in coverage.conditions or () if c.action == name], coverage)
     if coverage.conditions is None:
@@ -237,9 +237,9 @@ def _coverage(coverage: Coverage) -> Iterator[Line]:
 def _conditions(conditions: list[Condition], coverage: Coverage) -> Iterator[Line]:
     wide = max((len(str(c.states)) for c in conditions), default=0)
     for condition in conditions:
-        never = (Span("  <- never true", "failed"),) if coverage.complete and not condition.states else ()
+        never = (StyledText("  <- never true", "failed"),) if coverage.complete and not condition.states else ()
         count = f"{condition.states:>{wide}} of {coverage.expanded}"
-        yield line(Span(f"{count}  ", "faint"), condition.text, *never, indent=6, hang=6 + len(count) + 2)
+        yield line(StyledText(f"{count}  ", "faint"), condition.text, *never, indent=6, hang=6 + len(count) + 2)
 
 
 def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
@@ -248,13 +248,13 @@ def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
     if taken < len(coverage.generated) and not coverage.complete:
         yield line(f"{taken} of {len(coverage.generated)} actions were taken in the part that was searched")
     elif never:
-        names = Span(", ".join(never), "failed")
+        names = StyledText(", ".join(never), "failed")
         yield line(f"{taken} of {len(coverage.generated)} actions were taken; never enabled: ", names)
     else:
         yield line(f"all {taken} actions were taken" if taken > 1 else "the action was taken")
     for name, conditions in coverage.never_true.items():
         for written in conditions:
-            yield line(Span(f"never true in {name}: ", "failed"), written, indent=2)
+            yield line(StyledText(f"never true in {name}: ", "failed"), written, indent=2)
 
 
 def _effort(report: CheckReport) -> str:
@@ -270,13 +270,13 @@ def _overall(report: CheckReport) -> Line:
     verdict = report.verdict
     if report.error is not None:
         at = source(report.error.loc)
-        return line(Span("error", "failed"), f": {at}{': ' if at else ''}{report.error.message}")
+        return line(StyledText("error", "failed"), f": {at}{': ' if at else ''}{report.error.message}")
     names = [r.finding.property for r in report.properties if r.finding.verdict is verdict]
     what = ", ".join(names)
     if verdict is Verdict.HOLDS:
         what = f"{len(names)} of {len(names)} properties" if len(names) > 1 else what or "no property was given"
     code = "" if verdict is Verdict.HOLDS else f" (exit code {int(report.exit_code)})"
-    return line(Span(verdict.value, _VERDICTS[verdict]), f": {what}{code}")
+    return line(StyledText(verdict.value, _VERDICTS[verdict]), f": {what}{code}")
 
 
 class ProgressPrinter:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from streamproof.report.html_facts import Bin, Coverage
+from streamproof.report.html_facts import Bin, RunCoverage
 
 _LETTER = 7  # pixels of a letter of a label, generously
 _CELL = 15  # pixels of a matrix cell with its gap
@@ -71,7 +71,7 @@ def histogram(bins: Sequence[Bin], *, label: str) -> Markup:
     ).format(round(width), height, round(width * 1.15), label, Markup().join(pieces))
 
 
-def matrix_head(coverage: Coverage) -> Markup:
+def matrix_head(coverage: RunCoverage) -> Markup:
     """The runs' names above the cells of a coverage matrix, slanted."""
     names = [run if len(run) <= 22 else run[:21] + "…" for run in coverage.runs]
     high = 10 + max((len(name) for name in names), default=0) * 5
@@ -85,7 +85,7 @@ def matrix_head(coverage: Coverage) -> Markup:
     ).format(w=wide, h=high, p=Markup().join(pieces))
 
 
-def matrix_row(coverage: Coverage, cells: Sequence[int], action: str) -> Markup:
+def matrix_row(coverage: RunCoverage, cells: Sequence[int], action: str) -> Markup:
     """One action against the runs: the more often taken, the darker; an empty frame where never."""
     most = max((count for row in coverage.rows for count in row.cells), default=0)
     pieces: list[Markup] = []

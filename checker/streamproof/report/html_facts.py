@@ -47,7 +47,7 @@ class CoverageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class RunCoverage:
     """Actions of one model against the runs that were validated against it. `runs` is empty when they are too many."""
 
     model: str
@@ -122,7 +122,7 @@ class EventKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PageFacts:
     """The whole page."""
 
     verdicts: tuple[tuple[str, int], ...]
@@ -137,20 +137,20 @@ class Facts:
     rows: tuple[Row, ...]
     rows_total: int
     rejections: tuple[Row, ...]
-    coverage: tuple[Coverage, ...]
+    coverage: tuple[RunCoverage, ...]
     recoveries: Recoveries
     kinds: tuple[EventKind, ...]
     kinds_total: int
     miscounted: tuple[Row, ...]
 
 
-def facts_of(tables: Mapping[str, pa.Table]) -> Facts:
+def facts_of(tables: Mapping[str, pa.Table]) -> PageFacts:
     """Work out the page from the tables of a report (`pipeline.tables.SCHEMAS` names them and their columns)."""
     runs = tables["runs"]
     verdicts = Counter(runs["verdict"].to_pylist())
     rows = sorted(runs.to_pylist(), key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
     kinds = _kinds(tables["events"])
-    return Facts(
+    return PageFacts(
         verdicts=tuple((verdict, verdicts[verdict]) for verdict in SEVERITY if verdicts[verdict]),
         runs=len(set(runs["run"].to_pylist()) | set(tables["events"]["run"].unique().to_pylist())),
         checks=sum(count for verdict, count in verdicts.items() if verdict != "not validated"),
@@ -188,7 +188,7 @@ def _sum(table: pa.Table, column: str) -> int:
     return total or 0
 
 
-def _coverage(tables: Mapping[str, pa.Table]) -> tuple[Coverage, ...]:
+def _coverage(tables: Mapping[str, pa.Table]) -> tuple[RunCoverage, ...]:
     checked: dict[str, set[str]] = defaultdict(set)
     for row in tables["runs"].select(["model", "run"]).to_pylist():
         if row["model"]:
@@ -196,7 +196,7 @@ def _coverage(tables: Mapping[str, pa.Table]) -> tuple[Coverage, ...]:
     by_model: dict[str, list[Row]] = defaultdict(list)
     for row in tables["coverage"].to_pylist():
         by_model[row["model"]].append(row)
-    answer: list[Coverage] = []
+    answer: list[RunCoverage] = []
     for model, actions in sorted(by_model.items()):
         runs = sorted(checked[model], key=natural) if len(checked[model]) <= MATRIX_RUNS else []
         counts = _counts(tables["actions"], model) if runs else {}
@@ -206,7 +206,7 @@ def _coverage(tables: Mapping[str, pa.Table]) -> tuple[Coverage, ...]:
             )
             for row in sorted(actions, key=lambda row: (-row["runs"], -row["count"], row["action"]))
         ]
-        answer.append(Coverage(model, len(checked[model]), tuple(runs), tuple(rows)))
+        answer.append(RunCoverage(model, len(checked[model]), tuple(runs), tuple(rows)))
     return tuple(answer)
 
 

@@ -9,7 +9,7 @@ from streamproof.report.console import PLAIN_WIDTH
 from streamproof.report.sweep import REFUSED, SIGNS, UNDECIDED, Boundary, SweepReport, assignments
 from streamproof.report.sweep_maps import MapPanel, SweepMap, map_of
 from streamproof.report.sweep_summary import SweptVariant, swept
-from streamproof.traces.lines import BLANK, Line, Span, line
+from streamproof.traces.lines import BLANK, Line, StyledText, line
 
 _GAP = 3
 
@@ -18,7 +18,7 @@ def opening_lines(report: SweepReport) -> Iterator[Line]:
     """What was swept: the first lines; where values were generated, also what came of it."""
     axis = report.plan.sampled
     if axis is None:
-        yield line(Span(report.model, "title"), f", {len(report.points)} points")
+        yield line(StyledText(report.model, "title"), f", {len(report.points)} points")
         varied = len(report.plan.axes)
         settings = report.settings()
         yield from (line(text, indent=2) for text in settings[:varied])
@@ -30,11 +30,11 @@ def opening_lines(report: SweepReport) -> Iterator[Line]:
         return
     sizes = list(axis.sizes.values())
     most = ", ".join(f"{max(size[name] for size in sizes)} {name}" for name in sizes[0])
-    yield line(Span(report.model, "title"), f", {len(sizes):,} {axis.about.things}, at most {most}")
+    yield line(StyledText(report.model, "title"), f", {len(sizes):,} {axis.about.things}, at most {most}")
     for one in swept(report):
         yield BLANK
         title = f"variant {one.variant}" if one.variant else report.model
-        yield line(Span(title, "title"), f"  {', '.join(assignments(one.parameters.items()))}")
+        yield line(StyledText(title, "title"), f"  {', '.join(assignments(one.parameters.items()))}")
         yield from _swept(one, axis.about.by, axis.about.things)
 
 
@@ -45,7 +45,7 @@ def _swept(one: SweptVariant, by: str, things: str) -> Iterator[Line]:
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for number, row in enumerate(texts):
         words = "  ".join(f"{word:>{width}}" for word, width in zip(row, widths, strict=True))
-        yield line(Span(words, "faint" if number == 0 else "plain"), indent=2)
+        yield line(StyledText(words, "faint" if number == 0 else "plain"), indent=2)
     violated = {found.property for found in one.refutations}
     somewhere = {name for stage in one.stages for name, marks in stage.verdicts.items() if marks.get("holds")}
     holds = [name for name in one.stages[0].verdicts if name in somewhere and name not in violated]
@@ -53,11 +53,11 @@ def _swept(one: SweptVariant, by: str, things: str) -> Iterator[Line]:
         yield line(f"{one.undecided} verdicts are open", indent=2)
     elif holds:
         samples = sum(stage.samples for stage in one.stages)
-        yield line(Span("holds", "good"), f" on all {samples:,}: {', '.join(holds)}", indent=2)
+        yield line(StyledText("holds", "good"), f" on all {samples:,}: {', '.join(holds)}", indent=2)
     for found in one.refutations:
         steps = f"{found.length} step{'' if found.length == 1 else 's'}"
         size = f"{found.alike} of the {found.of} with {found.size[by]} {by}"
-        yield line(Span("violated", "failed"), f": {found.property}, {steps}, {size}; the first", indent=2)
+        yield line(StyledText("violated", "failed"), f": {found.property}, {steps}, {size}; the first", indent=2)
         yield line(f"{found.value}", indent=4)
 
 
@@ -65,14 +65,14 @@ def boundary_lines(report: SweepReport, boundary: Boundary, *, maps: bool = True
     """The points of one property: known before there is a formula."""
     yield BLANK
     if not maps:
-        yield line(Span(boundary.title, "title"))
+        yield line(StyledText(boundary.title, "title"))
         return
     drawn = map_of(report, boundary)
-    legend: list[Span | str] = [Span(boundary.title, "title"), "  "]
+    legend: list[StyledText | str] = [StyledText(boundary.title, "title"), "  "]
     for mark in drawn.marks:
-        legend += ["  ", Span(SIGNS[mark].glyph, SIGNS[mark].style), f" {SIGNS[mark].word}"]
+        legend += ["  ", StyledText(SIGNS[mark].glyph, SIGNS[mark].style), f" {SIGNS[mark].word}"]
     yield line(*legend)
-    yield line(Span(drawn.caption, "faint"), indent=2)
+    yield line(StyledText(drawn.caption, "faint"), indent=2)
     wide = max(map(len, drawn.columns)) + 1
     label = max(map(len, drawn.rows))
     width = max(label + wide * len(drawn.columns), *(len(panel.title) for panel in drawn.panels)) + _GAP
@@ -86,13 +86,13 @@ def _band(drawn: SweepMap, panels: Sequence[MapPanel], width: int, wide: int, la
     heads = " " * label + "".join(f"{word:>{wide}}" for word in drawn.columns)
     for texts in ([panel.title for panel in panels], [heads for _ in panels]):
         if any(map(str.strip, texts)):
-            yield line(Span("".join(f"{text:<{width}}" for text in texts), "faint"), indent=4)
+            yield line(StyledText("".join(f"{text:<{width}}" for text in texts), "faint"), indent=4)
     for number, word in enumerate(drawn.rows):
-        spans: list[Span | str] = []
+        spans: list[StyledText | str] = []
         for panel in panels:
-            spans.append(Span(f"{word:>{label}}", "faint"))
+            spans.append(StyledText(f"{word:>{label}}", "faint"))
             for mark, _ in panel.cells[number]:
-                spans += [" " * (wide - 1), Span(SIGNS[mark].glyph, SIGNS[mark].style)]
+                spans += [" " * (wide - 1), StyledText(SIGNS[mark].glyph, SIGNS[mark].style)]
             spans.append(" " * (width - label - wide * len(drawn.columns)))
         yield line(*spans, indent=4)
 
@@ -101,7 +101,7 @@ def formula_lines(boundary: Boundary) -> Iterator[Line]:
     """In words: where it holds."""
     decided = boundary.holds + boundary.violated
     if boundary.formula is not None:
-        yield line("holds where ", Span(boundary.formula, "good"), indent=2)
+        yield line("holds where ", StyledText(boundary.formula, "good"), indent=2)
         yield line(
             f"true of the {boundary.holds} points where it holds, false of the {boundary.violated} others", indent=4
         )
@@ -128,7 +128,7 @@ def even_lines(report: SweepReport, *, proofs: bool = True) -> Iterator[Line]:
         if not one.uneven:
             groups.setdefault((one.variant, one.holds > 0, one.holds + one.violated), []).append(one)
     for (variant, holds, count), same in groups.items():
-        what = Span("holds" if holds else "violated", "good" if holds else "failed")
+        what = StyledText("holds" if holds else "violated", "good" if holds else "failed")
         where = f" at all {count} points" if count > 1 else " at the only point"
         yield BLANK
         yield line(what, f"{where}{f' of variant {variant}' if variant else ''}: {', '.join(b.name for b in same)}")
@@ -158,4 +158,4 @@ def closing_lines(report: SweepReport) -> Iterator[Line]:
     again = f", {report.reused} known from before" if report.reused else ""
     decided = len(report.points) - sum(report.count(mark) for mark in (*UNDECIDED, REFUSED))
     yield line(f"{decided} of {len(report.points)} points decided{again}, {report.seconds:.1f} s")
-    yield line(Span("reproduce: ", "faint"), report.reproduce)
+    yield line(StyledText("reproduce: ", "faint"), report.reproduce)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.induction import Induction, Round
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.model import Property
 
 _FIRST = 1_000
@@ -24,7 +24,7 @@ class EitherNumbers:
     """
 
     def __init__(
-        self, encoding: Encoding, properties: Sequence[Property], budget: Budget, *, integers: bool = False
+        self, encoding: Encoding, properties: Sequence[Property], budget: SolverBudget, *, integers: bool = False
     ) -> None:
         self._order = (integers, not integers)
         self._scalarised = encoding.scalarised

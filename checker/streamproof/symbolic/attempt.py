@@ -11,8 +11,8 @@ from streamproof.symbolic.certificate import confirms
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import finding, goals, offered
 from streamproof.symbolic.induction import Claim, Cti, Round
-from streamproof.symbolic.search import Search
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.search import Unrolling
+from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.scalarise import scalarise
 from streamproof.system.verdict import Finding, Verdict
@@ -21,7 +21,7 @@ MANY = 20
 """Lemmas that were found, from which on integers are tried before bit-vectors."""
 
 
-class Attempt:
+class ProofAttempt:
     """What was shown of the properties `asked` of a system, and of its lemmas, and how.
 
     `found` are further lemmas, not the model's own; `origin` says of them, in an answer, where they come from.
@@ -31,7 +31,7 @@ class Attempt:
         self,
         system: System,
         asked: tuple[Property, ...],
-        budget: Budget,
+        budget: SolverBudget,
         found: tuple[Property, ...] = (),
         origin: str = "",
     ) -> None:
@@ -44,7 +44,7 @@ class Attempt:
         self.scalarised = scalarise(replace(system, lemmas=(*system.lemmas, *found)))
         encoding = Encoding(self.scalarised)
         every = (*asked, *self.lemmas, *found)
-        self._search = Search(encoding, goals(encoding, every), budget)
+        self._search = Unrolling(encoding, goals(encoding, every), budget)
         # Where much is discovered it is, in part, sums: a matter for integers, which can take long for the model's lemmas.
         self._inductions = EitherNumbers(encoding, every, budget, integers=len(found) >= MANY)
         self._rounds: list[Round] = []

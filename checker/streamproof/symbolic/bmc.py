@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from streamproof import interrupts
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, candid, chosen, finding, goals
-from streamproof.symbolic.search import Search
-from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
+from streamproof.symbolic.search import Unrolling
+from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget, Stopped
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass
@@ -58,11 +58,11 @@ def bmc(
     if depth < 0:
         raise UsageError(f"a depth of {depth} steps", remedy="0 looks at the initial states only; choose 0 or more")
     asked = chosen(system, properties)
-    budget = Budget(timeout, seconds, on_progress)
+    budget = SolverBudget(timeout, seconds, on_progress)
     stopped: str | None = None
     with timely("preparing the search"):
         encoding = Encoding(scalarise(system), integers=integers)
-        search = Search(encoding, goals(encoding, asked), budget)
+        search = Unrolling(encoding, goals(encoding, asked), budget)
     try:
         with interrupts.limited(seconds), interrupts.doing("searching"):
             search.to(depth)
@@ -78,7 +78,7 @@ def bmc(
     return Bounded(found, search.depth, search.exhausted, budget.queries, budget.elapsed, stopped == INTERRUPTED)
 
 
-def verdict(search: Search, prop: Property, stopped: str | None) -> Finding:
+def verdict(search: Unrolling, prop: Property, stopped: str | None) -> Finding:
     """What a search says of one property, `stopped` being what ended it early, if anything did."""
     if prop in search.findings:
         return search.findings[prop]
@@ -89,7 +89,7 @@ def verdict(search: Search, prop: Property, stopped: str | None) -> Finding:
     return finding(prop, Verdict.INCONCLUSIVE, _advice(search, prop, stopped))
 
 
-def _advice(search: Search, prop: Property, stopped: str | None) -> str:
+def _advice(search: Unrolling, prop: Property, stopped: str | None) -> str:
     if prop.kind in ENDLESS:
         return ENDLESS[prop.kind]
     if prop in search.given_up:
@@ -103,7 +103,7 @@ def _advice(search: Search, prop: Property, stopped: str | None) -> str:
     return f"{nothing(prop)} in {covered}; raise the depth, prove it by induction, or use check"
 
 
-def _exhausted(search: Search, prop: Property) -> Finding:
+def _exhausted(search: Unrolling, prop: Property) -> Finding:
     final = Verdict.VIOLATED if prop.kind is Kind.REACHABLE else Verdict.HOLDS
     if search.empty:
         return Finding(prop.name, prop.kind, final, None, "vacuous: there is no initial state", vacuous=True)

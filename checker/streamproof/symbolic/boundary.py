@@ -37,7 +37,7 @@ EFFORT = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ProductTerm:
     """A parameter, ``first``; or the product ``(first + more) * second``."""
 
     first: str
@@ -60,10 +60,10 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SumAtom:
     """An atom: the sum of the terms with their coefficients is at least `least`."""
 
-    terms: tuple[tuple[int, Term], ...]
+    terms: tuple[tuple[int, ProductTerm], ...]
     least: int
 
     @property
@@ -77,7 +77,7 @@ class Comparison:
         """Whether it is true."""
         return sum(coefficient * term.at(values) for coefficient, term in self.terms) >= self.least
 
-    def _sides(self) -> tuple[list[tuple[int, Term]], str, int]:
+    def _sides(self) -> tuple[list[tuple[int, ProductTerm]], str, int]:
         """The terms on the left, the sign, and the constant on the right, negative terms being moved there."""
         left = [(c, t) for c, t in self.terms if c > 0]
         if not left:
@@ -99,7 +99,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ValueAtom:
     """An atom: a parameter has the value, or has not."""
 
     name: str
@@ -119,7 +119,7 @@ class Choice:
         return f"{self.name} {'==' if self.is_it else '!='} {self.value}"
 
 
-Atom: TypeAlias = Comparison | Choice
+Atom: TypeAlias = SumAtom | ValueAtom
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,22 +221,22 @@ def _atoms(points: Sequence[Values]) -> Iterator[tuple[Atom, int]]:
     for name in names:
         for is_it in (True, False):
             for value in dict.fromkeys(values[name] for values in points):
-                choice = Choice(name, value, is_it)
+                choice = ValueAtom(name, value, is_it)
                 yield choice, _bits([choice.at(values) for values in points])
     tables = {term: [term.at(values) for values in points] for term in _terms([n for n in names if n not in words])}
     for pairs in _sums(list(tables)):
         sums = [sum(parts) for parts in zip(*([c * n for n in tables[term]] for c, term in pairs), strict=True)]
         for least in sorted(set(sums))[1:]:
-            yield Comparison(pairs, least), _bits([number >= least for number in sums])
+            yield SumAtom(pairs, least), _bits([number >= least for number in sums])
 
 
-def _terms(names: Sequence[str]) -> list[Term]:
+def _terms(names: Sequence[str]) -> list[ProductTerm]:
     """The terms over parameters that are numbers, plain ones first."""
-    shifted = [Term(one, other, more) for more in (-1, 1) for one in names for other in names if one != other]
-    return [*map(Term, names), *(Term(one, other) for one, other in combinations(names, 2)), *shifted]
+    shifted = [ProductTerm(one, other, more) for more in (-1, 1) for one in names for other in names if one != other]
+    return [*map(ProductTerm, names), *(ProductTerm(one, other) for one, other in combinations(names, 2)), *shifted]
 
 
-def _sums(terms: Sequence[Term]) -> Iterator[tuple[tuple[int, Term], ...]]:
+def _sums(terms: Sequence[ProductTerm]) -> Iterator[tuple[tuple[int, ProductTerm], ...]]:
     """The sums that atoms compare: at most one term is a product, and large coefficients are for two terms."""
     for term in terms:
         yield from (((coefficient, term),) for coefficient in (1, -1))
@@ -383,5 +383,5 @@ def _order(atom: Atom) -> tuple[int, str]:
     return atom.size, str(atom)
 
 
-def _sum(terms: Sequence[tuple[int, Term]]) -> str:
+def _sum(terms: Sequence[tuple[int, ProductTerm]]) -> str:
     return " + ".join(f"{coefficient} * {term}" if coefficient != 1 else str(term) for coefficient, term in terms)

@@ -8,8 +8,8 @@ from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import goals
 from streamproof.symbolic.induction import Fragment, Round
 from streamproof.symbolic.replay import ReplayFailure
-from streamproof.symbolic.search import Search
-from streamproof.symbolic.solver import Answer, Budget, Solver
+from streamproof.symbolic.search import Unrolling
+from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.system.model import Property
 from streamproof.system.scalarise import Scalarised
 
@@ -17,7 +17,7 @@ PATIENCE = 5_000
 """Milliseconds that one query may take: a second opinion must not cost more than the first."""
 
 
-def confirms(scalarised: Scalarised, rounds: Sequence[Round], budget: Budget) -> bool:
+def confirms(scalarised: Scalarised, rounds: Sequence[Round], budget: SolverBudget) -> bool:
     """Whether the proof that the rounds make up is shown again by other means; False where the solver does not know.
 
     Each round is decided with the numbers it was not done with, in a new solver, claim by claim; the behaviours from the
@@ -29,16 +29,16 @@ def confirms(scalarised: Scalarised, rounds: Sequence[Round], budget: Budget) ->
         return _starts(scalarised, rounds, budget) and _steps(scalarised, rounds, budget)
 
 
-def _starts(scalarised: Scalarised, rounds: Sequence[Round], budget: Budget) -> bool:
+def _starts(scalarised: Scalarised, rounds: Sequence[Round], budget: SolverBudget) -> bool:
     encoding = Encoding(scalarised, integers=True)
-    search = Search(encoding, goals(encoding, [p for r in rounds for p in r.proven]), budget)
+    search = Unrolling(encoding, goals(encoding, [p for r in rounds for p in r.proven]), budget)
     search.to(max(r.k for r in rounds) - 1)
     if search.findings or search.mistake is not None:
         raise ReplayFailure("a claim that was proved is false near the initial states")
     return not search.given_up and not search.blind
 
 
-def _steps(scalarised: Scalarised, rounds: Sequence[Round], budget: Budget) -> bool:
+def _steps(scalarised: Scalarised, rounds: Sequence[Round], budget: SolverBudget) -> bool:
     facts: list[Property] = []
     safe = False
     for r in rounds:
@@ -50,9 +50,9 @@ def _steps(scalarised: Scalarised, rounds: Sequence[Round], budget: Budget) -> b
         solver.add(*fragment.frame(safe=safe), *map(fragment.never, given), *map(fragment.kept, claims))
         for event in (*map(fragment.broken, claims), *((fragment.misbehaved(),) if r.safe and not safe else ())):
             match solver.ask(event):
-                case Answer.YES:
+                case SolverAnswer.YES:
                     raise ReplayFailure(f"a claim that was proved is not inductive of strength {r.k}")
-                case Answer.UNKNOWN:
+                case SolverAnswer.UNKNOWN:
                     return False
         facts += r.proven
         safe = r.safe

@@ -23,7 +23,7 @@ from typing import TypeAlias
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal, goals
 from streamproof.symbolic.replay import Replay, ReplayFailure
-from streamproof.symbolic.solver import Answer, Budget, Solver
+from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system.model import Property
 from streamproof.system.records import dataclass
@@ -128,7 +128,7 @@ class Round:
 class Induction:
     """Rounds of induction over the properties and lemmas of one system, in one encoding."""
 
-    def __init__(self, encoding: Encoding, properties: Iterable[Property], budget: Budget) -> None:
+    def __init__(self, encoding: Encoding, properties: Iterable[Property], budget: SolverBudget) -> None:
         self._encoding = encoding
         self._budget = budget
         self._replay = Replay(encoding)
@@ -180,19 +180,19 @@ class Induction:
     ) -> Collection[Claim]:
         """Some of the claims that do not follow from the assumptions; none when all do."""
         match solver.ask(self._encoding.any_of(broken.values()), assumptions):
-            case Answer.NO:
+            case SolverAnswer.NO:
                 return ()
-            case Answer.YES:
+            case SolverAnswer.YES:
                 return self._seen(solver, broken, result)
-            case Answer.UNKNOWN:
+            case SolverAnswer.UNKNOWN:
                 lost: set[Claim] = set()
                 for claim, event in broken.items():
                     if claim in lost:
                         continue
                     answer = solver.ask(event, assumptions)
-                    if answer is Answer.YES:
+                    if answer is SolverAnswer.YES:
                         lost.update(self._seen(solver, broken, result))
-                    elif answer is Answer.UNKNOWN:
+                    elif answer is SolverAnswer.UNKNOWN:
                         lost.add(claim)
                         result.unknown.add(claim)
                 return lost
@@ -233,7 +233,7 @@ class Induction:
             if claim in result.rests_on:
                 continue
             needed = set(range(len(properties)))
-            if self._budget.effort < end and solver.ask(broken[claim], assumptions) is Answer.NO:
+            if self._budget.effort < end and solver.ask(broken[claim], assumptions) is SolverAnswer.NO:
                 needed = set(solver.core(assumptions))
                 # The core may be larger than it must be. What supports other claims already is the last to be tried
                 # without; lemmas come last in order, and are tried before what was asked for.
@@ -241,7 +241,7 @@ class Induction:
                     if (
                         len(needed) <= MOST_TRIED
                         and self._budget.effort < end
-                        and solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is Answer.NO
+                        and solver.ask(broken[claim], [assumptions[m] for m in needed - {n}]) is SolverAnswer.NO
                     ):
                         needed.discard(n)
             supporting |= needed

@@ -22,7 +22,7 @@ from streamproof.symbolic.cubes import Cube, by_leaf, clause, cube_of, widened
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
 from streamproof.symbolic.replay import Replay, ReplayFailure
-from streamproof.symbolic.solver import Answer, Budget, Solver
+from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
@@ -66,7 +66,7 @@ class Reached:
 class Pdr:
     """One run over the goals of an encoding; `facts` are invariants that are known already, over the leaves."""
 
-    def __init__(self, encoding: Encoding, goals: Iterable[Goal], facts: Sequence[Expr], budget: Budget) -> None:
+    def __init__(self, encoding: Encoding, goals: Iterable[Goal], facts: Sequence[Expr], budget: SolverBudget) -> None:
         self._encoding = encoding
         self._budget = budget
         self._open = list(goals)
@@ -200,7 +200,7 @@ class Pdr:
                 continue
             if not self._sure(self._relative(obligation.cube, level)):
                 cube = self._generalised(self._main.kept(obligation.cube), obligation.cube, level)
-                while level < self._last and self._relative(cube, level + 1) is Answer.NO:
+                while level < self._last and self._relative(cube, level + 1) is SolverAnswer.NO:
                     level += 1
                 self._exclude(cube, level)
                 continue
@@ -228,7 +228,7 @@ class Pdr:
         """What must be assumed to speak of a frame."""
         return self._levels[:1] if level == 0 else self._levels[level:]
 
-    def _relative(self, cube: Cube, level: int) -> Answer:
+    def _relative(self, cube: Cube, level: int) -> SolverAnswer:
         """Whether a step leads from the frame before `level`, outside the cube, into the cube."""
         return self._main.ask(self._outside(cube, 0), cube, [*self._frame(level - 1), self._good, self._step])
 
@@ -254,7 +254,7 @@ class Pdr:
         """Carry clauses on to the frames where they hold; whether two frames became equal, so that all is decided."""
         for level in range(1, self._last):
             for cube in list(self._blocked[level]):
-                if cube in self._blocked[level] and self._relative(cube, level + 1) is Answer.NO:
+                if cube in self._blocked[level] and self._relative(cube, level + 1) is SolverAnswer.NO:
                     del self._blocked[level][cube]
                     self._exclude(cube, level + 1)
             # What steps out of the frame before the last lead to has not been looked at yet; and clauses of frames before
@@ -269,7 +269,7 @@ class Pdr:
     def _generalised(self, core: Cube, whole: Cube, level: int) -> Cube:
         """A larger cube that is kept out of the frame for the same reason: parts are dropped, then widened."""
         cube = core
-        if self._starting.ask(None, cube) is not Answer.NO:
+        if self._starting.ask(None, cube) is not SolverAnswer.NO:
             apart = set(self._starting.core(None, whole))
             cube = tuple(part for part in whole if part in apart or part in core)
         for parts in tuple(by_leaf(cube)):
@@ -291,23 +291,23 @@ class Pdr:
         if len(fewer) == len(cube) or not self._apart(fewer, level):
             return None
         core = self._main.kept(fewer)
-        return core if self._starting.ask(None, core) is Answer.NO else fewer
+        return core if self._starting.ask(None, core) is SolverAnswer.NO else fewer
 
     def _apart(self, cube: Cube, level: int) -> bool:
         """Whether a cube can be kept out of the frame: no initial state and no step leads into it."""
-        return self._starting.ask(None, cube) is Answer.NO and self._relative(cube, level) is Answer.NO
+        return self._starting.ask(None, cube) is SolverAnswer.NO and self._relative(cube, level) is SolverAnswer.NO
 
-    def _sure(self, answer: Answer) -> bool:
+    def _sure(self, answer: SolverAnswer) -> bool:
         """Whether it is possible. Raises `Puzzled`."""
-        if answer is Answer.UNKNOWN:
+        if answer is SolverAnswer.UNKNOWN:
             raise Puzzled
-        return answer is Answer.YES
+        return answer is SolverAnswer.YES
 
 
 class _Table:
     """A solver with some assertions, to be asked about cubes at one of the two positions."""
 
-    def __init__(self, encoding: Encoding, budget: Budget, position: int, assertions: Sequence[Term]) -> None:
+    def __init__(self, encoding: Encoding, budget: SolverBudget, position: int, assertions: Sequence[Term]) -> None:
         self._encoding = encoding
         self._budget = budget
         self._position = position
@@ -328,7 +328,7 @@ class _Table:
         self.add(self._encoding.any_of([self._encoding.no(switch), formula]))
         return switch
 
-    def ask(self, formula: Term | None, cube: Cube, assumptions: Sequence[Term] = ()) -> Answer:
+    def ask(self, formula: Term | None, cube: Cube, assumptions: Sequence[Term] = ()) -> SolverAnswer:
         """Whether `formula` (None: no more than what is asserted) is possible in the cube, under the assumptions."""
         whole = self._encoding.all_of(()) if formula is None else formula
         self._queries += 1
@@ -343,7 +343,7 @@ class _Table:
 
     def core(self, formula: Term | None, cube: Cube) -> Cube:
         """Parts of the cube that are enough to make `formula` impossible; all of it where the solver does not see that."""
-        return self.kept(cube) if self.ask(formula, cube) is Answer.NO else cube
+        return self.kept(cube) if self.ask(formula, cube) is SolverAnswer.NO else cube
 
     def state(self) -> State:
         """The state at position 0 in the solver's model."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from itertools import count
 
-from streamproof.symbolic.attempt import MANY, Attempt
+from streamproof.symbolic.attempt import MANY, ProofAttempt
 from streamproof.symbolic.bmc import nothing, so_far
 from streamproof.symbolic.discovery import Discovery, Explored, discover
 from streamproof.symbolic.discovery.discovering import CLOSED
@@ -22,7 +22,7 @@ from streamproof.symbolic.discovery.wording import wording
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, goals
 from streamproof.symbolic.pdr import Pdr, Puzzled
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.expr import Const, Expr
 from streamproof.system.model import Conjunct, Kind, Property, System
 from streamproof.system.records import dataclass
@@ -70,7 +70,7 @@ class Portfolio:
         self,
         system: System,
         asked: tuple[Property, ...],
-        budget: Budget,
+        budget: SolverBudget,
         *,
         max_k: int,
         simple: bool,
@@ -84,7 +84,7 @@ class Portfolio:
         self._simple = simple
         self._depth = depth
         self._explored = explored
-        self.attempts: list[tuple[Engine, Attempt]] = [(Engine.INDUCTION, Attempt(system, asked, budget))]
+        self.attempts: list[tuple[Engine, ProofAttempt]] = [(Engine.INDUCTION, ProofAttempt(system, asked, budget))]
         """Those that proved more than the ones before, and the first."""
         self.leaf_terms: dict[Property, Expr] = {}
         """What was discovered, as conditions on leaves."""
@@ -95,7 +95,7 @@ class Portfolio:
         self._stopped = ""
 
     @property
-    def first(self) -> Attempt:
+    def first(self) -> ProofAttempt:
         """The attempt with the model's lemmas only."""
         return self.attempts[0][1]
 
@@ -196,10 +196,10 @@ class Portfolio:
             self.attempts.append((engine, attempt))
         return not self.open
 
-    def _attempt(self, found: tuple[Property, ...], engine: Engine) -> Attempt:
+    def _attempt(self, found: tuple[Property, ...], engine: Engine) -> ProofAttempt:
         asked = tuple(p for p in self._asked if p not in self._found)
         origin = "proposed by PDR" if engine is Engine.PDR else "discovered"
-        attempt = Attempt(self._system, asked, self._budget, found, origin)
+        attempt = ProofAttempt(self._system, asked, self._budget, found, origin)
         with self._budget.slice(REPROVING):
             attempt.induct(self._max_k, simple=self._simple)
         return attempt
@@ -235,7 +235,7 @@ class Portfolio:
             attempt.confirm()
 
     @property
-    def contributing(self) -> list[tuple[Engine, Attempt]]:
+    def contributing(self) -> list[tuple[Engine, ProofAttempt]]:
         """The attempts that the answers rest on, last first: each proves something that those after it do not."""
         done: set[Property] = set()
         chosen = []

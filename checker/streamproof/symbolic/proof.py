@@ -10,7 +10,7 @@ from streamproof.symbolic.discovery import Explored
 from streamproof.symbolic.goals import candid, chosen
 from streamproof.symbolic.induction import Cti
 from streamproof.symbolic.portfolio import Engine, Lemma, Portfolio
-from streamproof.symbolic.solver import INTERRUPTED, Budget, Effort, Stopped
+from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget, Stopped
 from streamproof.system.errors import UsageError
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
@@ -92,7 +92,7 @@ def prove(
     if lemmas is not None:
         system = replace(system, lemmas=tuple(lemmas))
     asked = chosen(system, properties)
-    budget = Budget(timeout, seconds, on_progress, reproducible)
+    budget = SolverBudget(timeout, seconds, on_progress, reproducible)
     with timely("preparing the proof", silent=True):
         portfolio = Portfolio(system, asked, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
     stopped: str | None = None
@@ -113,7 +113,7 @@ def prove(
 
 
 def _answer(
-    system: System, portfolio: Portfolio, asked: tuple[Property, ...], budget: Budget, interrupted: bool
+    system: System, portfolio: Portfolio, asked: tuple[Property, ...], budget: SolverBudget, interrupted: bool
 ) -> Proof:
     """What was found, so far as it was found."""
     answers = {p: portfolio.finding(p) for p in asked}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
 from streamproof.symbolic.replay import Replay, ReplayFailure
-from streamproof.symbolic.solver import Answer, Budget, Solver
+from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Trace
@@ -16,7 +16,7 @@ CLOSING = 10_000
 """Milliseconds given to the question whether a search is complete: it is welcome knowledge, not what was asked."""
 
 
-class Search:
+class Unrolling:
     """Unrolls the transition relation. After `to(d)`, everything about behaviours of up to `d` steps is decided.
 
     * `findings` has what was decided, by property; behaviours in it are shortest, and replayed by the interpreter.
@@ -26,7 +26,7 @@ class Search:
     * `exhausted`: there are no longer behaviours, or only ones that visit a state twice; what was not seen never happens.
     """
 
-    def __init__(self, encoding: Encoding, goals: Iterable[Goal], budget: Budget) -> None:
+    def __init__(self, encoding: Encoding, goals: Iterable[Goal], budget: SolverBudget) -> None:
         self._encoding = encoding
         self._budget = budget
         self._solver = Solver(encoding, budget)
@@ -72,7 +72,7 @@ class Search:
         # was met before the last step, and so was every step out of it.
         self._budget.tell("looking for a longer behaviour without a loop", self.depth, len(self._open))
         with self._budget.patience(CLOSING):
-            if self._solver.ask(self._encoding.distinct(self.depth + 1)) is Answer.NO:
+            if self._solver.ask(self._encoding.distinct(self.depth + 1)) is SolverAnswer.NO:
                 self.exhausted = True
         return self.exhausted
 
@@ -84,7 +84,7 @@ class Search:
             self._solver.add(self._encoding.at(self._encoding.bounds, depth))
             self._solver.add(*(self._never(g, depth) for g in self._trusted))
         self._budget.tell("searching", depth, len(self._open))
-        if self._solver.ask(self._encoding.all_of(())) is Answer.NO:
+        if self._solver.ask(self._encoding.all_of(())) is SolverAnswer.NO:
             self.exhausted = True
             self.empty = depth == 0
             return
@@ -106,10 +106,10 @@ class Search:
         pending = list(goals)
         while pending:
             match self._solver.ask(self._encoding.any_of(self._event(g, steps) for g in pending)):
-                case Answer.NO:
+                case SolverAnswer.NO:
                     self._solver.add(*(self._never(g, steps) for g in pending))
                     return
-                case Answer.YES:
+                case SolverAnswer.YES:
                     trace = self._replay.from_start(self._solver.model, steps)
                     judged = {g.prop: self._replay.judge(g.prop, trace) for g in pending}
                     found = {prop: finding for prop, finding in judged.items() if finding is not None}
@@ -119,11 +119,11 @@ class Search:
                     self.findings.update(found)
                     self._drop(found)
                     pending = [g for g in pending if g.prop not in found]
-                case Answer.UNKNOWN if len(pending) == 1:
+                case SolverAnswer.UNKNOWN if len(pending) == 1:
                     self.given_up[pending[0].prop] = steps - 1
                     self._drop([pending[0].prop])
                     return
-                case Answer.UNKNOWN:
+                case SolverAnswer.UNKNOWN:
                     for goal in pending:
                         self._decide([goal], steps)
                     return
@@ -131,12 +131,12 @@ class Search:
     def _look_for_mistakes(self, depth: int) -> None:
         mistake = self._encoding.at(self._encoding.mistake, depth)
         match self._solver.ask(mistake):
-            case Answer.NO:
+            case SolverAnswer.NO:
                 self._solver.add(self._encoding.no(mistake))
-            case Answer.YES:
+            case SolverAnswer.YES:
                 trace = self._replay.from_start(self._solver.model, depth)
                 self.mistake = trace, self._replay.mistake(trace.states[-1])
-            case Answer.UNKNOWN:
+            case SolverAnswer.UNKNOWN:
                 self.blind = True
 
     def _drop(self, gone: Collection[Property]) -> None:

@@ -18,7 +18,7 @@ from streamproof.system.records import dataclass
 SEED = 20_241
 
 
-class Answer(Enum):
+class SolverAnswer(Enum):
     """What the solver says of a query."""
 
     YES = "satisfiable"
@@ -66,7 +66,7 @@ class Allowance:
 
 
 @dataclass
-class Budget:
+class SolverBudget:
     """What a run may spend, and what it has spent.
 
     `timeout` is in milliseconds for one query, `seconds` for the whole run; None means no limit. Slices and patience, which
@@ -165,7 +165,7 @@ _WRAP = 2**32
 class Solver:
     """Assertions that grow, and queries under assumptions."""
 
-    def __init__(self, encoding: Encoding, budget: Budget) -> None:
+    def __init__(self, encoding: Encoding, budget: SolverBudget) -> None:
         import z3
 
         self._z3 = z3
@@ -186,7 +186,7 @@ class Solver:
         """Assert for good."""
         self._solver.add(*formulas)
 
-    def ask(self, formula: Term, assumptions: Sequence[Term] = ()) -> Answer:
+    def ask(self, formula: Term, assumptions: Sequence[Term] = ()) -> SolverAnswer:
         """Whether `formula` is possible beside the assertions and the assumptions. Raises `Stopped`."""
         # A switch of its own instead of push and pop keeps what the solver has learned.
         switch = self._encoding.switch(f"query {self._fresh}")
@@ -212,16 +212,16 @@ class Solver:
         names = {c.decl().name() for c in self._core}
         return tuple(k for k, a in enumerate(assumptions) if a.decl().name() in names)
 
-    def _check(self, assumptions: Sequence[Term]) -> Answer:
+    def _check(self, assumptions: Sequence[Term]) -> SolverAnswer:
         answer = checked(self._solver, self._budget, assumptions)
-        if answer is Answer.YES:
+        if answer is SolverAnswer.YES:
             self._model = None
-        elif answer is Answer.NO:
+        elif answer is SolverAnswer.NO:
             self._core = self._solver.unsat_core()
         return answer
 
 
-def checked(solver: Any, budget: Budget, assumptions: Sequence[Term]) -> Answer:
+def checked(solver: Any, budget: SolverBudget, assumptions: Sequence[Term]) -> SolverAnswer:
     """The answer of a solver of Z3 within its allowance, which is counted. Raises `Stopped`."""
     import z3
 
@@ -234,18 +234,18 @@ def checked(solver: Any, budget: Budget, assumptions: Sequence[Term]) -> Answer:
     taken = (_steps(solver) - before) % _WRAP
     budget.steps += taken + PER_QUERY
     if answer == z3.sat:
-        return Answer.YES
+        return SolverAnswer.YES
     if answer == z3.unsat:
-        return Answer.NO
+        return SolverAnswer.NO
     if allowed.steps is not None and taken >= allowed.steps:
         if allowed.slice_ends:
             raise budget.out_of_time()
-        return Answer.UNKNOWN
+        return SolverAnswer.UNKNOWN
     if "interrupt" in solver.reason_unknown():
         raise Stopped(INTERRUPTED)
     if allowed.ends:
         raise budget.out_of_time()
-    return Answer.UNKNOWN
+    return SolverAnswer.UNKNOWN
 
 
 def _steps(solver: Any) -> int:

@@ -12,6 +12,7 @@ from typing import cast
 
 from streamproof.system import build as b
 from streamproof.system import expr as e
+from streamproof.system.basics import offset
 from streamproof.system.expr import Expr
 from streamproof.system.formula import rewritten
 from streamproof.system.model import Check, Conjunct, Instance, Property, System
@@ -228,24 +229,9 @@ def _fault(condition: Expr, given: Assuming) -> Expr:
     return b.and_(here.assume(part) for part in simple.args) if isinstance(simple, e.And) else simple
 
 
-def _offset(term: Expr) -> tuple[Expr | None, int]:
-    """An integer term as another one, or none, plus a constant."""
-    constant = 0
-    while True:
-        match term:
-            case e.Const(value=k):
-                return None, constant + k
-            case e.Add(left=t, right=e.Const(value=k)) | e.Add(left=e.Const(value=k), right=t):
-                term, constant = t, constant + k
-            case e.Sub(left=t, right=e.Const(value=k)):
-                term, constant = t, constant - k
-            case _:
-                return term, constant
-
-
 def _at_most(left: Expr, right: Expr) -> Expr:
     """`left <= right`, as ``t <= k``, its negation, or a comparison of two terms."""
-    (x, m), (y, n) = _offset(left), _offset(right)
+    (x, m), (y, n) = offset(left), offset(right)
     if x is None and y is None:
         return b.truth(m <= n)
     if y is None:
@@ -264,7 +250,7 @@ def _equal(left: Expr, right: Expr) -> Expr:
     """`left == right`, with constants moved to the right where both are integers."""
     if not (isinstance(left.sort, RangeSort) and isinstance(right.sort, RangeSort)):
         return b.eq(left, right)
-    (x, m), (y, n) = _offset(left), _offset(right)
+    (x, m), (y, n) = offset(left), offset(right)
     if x is None or y is None:
         term = x if y is None else y
         return b.truth(m == n) if term is None else b.eq(term, b.num(n - m if y is None else m - n))

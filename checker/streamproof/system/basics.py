@@ -230,6 +230,21 @@ def less_eq(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
     return intern(e.LessEq, BOOL, loc, left, right)
 
 
+def offset(term: Expr) -> tuple[Expr | None, int]:
+    """An integer term as another one, or none, plus a constant."""
+    constant = 0
+    while True:
+        match term:
+            case e.Const(value=k):
+                return None, constant + k
+            case e.Add(left=t, right=e.Const(value=k)) | e.Add(left=e.Const(value=k), right=t):
+                term, constant = t, constant + k
+            case e.Sub(left=t, right=e.Const(value=k)):
+                term, constant = t, constant - k
+            case _:
+                return term, constant
+
+
 def add(left: Expr, right: Expr, loc: Loc | None = None) -> Expr:
     """Sum."""
     a, b = ints("+", left, right, loc)

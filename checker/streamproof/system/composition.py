@@ -30,7 +30,7 @@ _STRENGTH = (Fairness.NONE, Fairness.WEAK, Fairness.STRONG)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JointStep:
     """An instance that can take part in a joint action, what it makes of the joint parameters, and who takes it."""
 
     binding: Binding
@@ -48,7 +48,7 @@ class Joint:
     """
 
     name: str
-    participants: tuple[tuple[Step, ...], ...]
+    participants: tuple[tuple[JointStep, ...], ...]
     fairness: Fairness | None = None
     loc: Loc | None = None
     doc: str = ""
@@ -142,7 +142,7 @@ def _instances(joint: Joint) -> Iterator[Instance]:
             yield made
 
 
-def _agreed(joint: Joint, row: _Row, step: Step) -> _Row | None:
+def _agreed(joint: Joint, row: _Row, step: JointStep) -> _Row | None:
     """`row` and one step more, or None where they do not agree in a parameter, or a machine would take two steps."""
     if row.machines & step.machines:
         return None

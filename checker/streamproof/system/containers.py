@@ -19,6 +19,7 @@ from streamproof.system.basics import (
     less_eq,
     not_,
     num,
+    offset,
     or_,
     select,
     truth,
@@ -184,11 +185,19 @@ def size(set_: Expr, loc: Loc | None = None) -> Expr:
     return intern(e.Size, RangeSort(0, cardinality(set_.sort.element)), loc, set_)
 
 
+def _never_above(left: Expr, right: Expr) -> bool:
+    """Whether `left` is at most `right` for certain: both are the same term but for a number, or sorts tell."""
+    (one, more), (other, most) = offset(left), offset(right)
+    return (one is other and more <= most) or less_eq(left, right) is TRUE
+
+
 def in_domain(term: Expr, sort: Sort) -> Expr:
     """Whether the value of `term` is a value of `sort`; TRUE when its own sort already says so."""
     match term.sort, sort:
-        case (RangeSort(), TermRange(least=least, most=most)):
-            return TRUE if term.sort == sort else and_((less_eq(least, term), less_eq(term, most)))
+        case (RangeSort() as own, TermRange(least=least, most=most)):
+            ends = (own.least, own.most) if isinstance(own, TermRange) else (term, term)
+            low = TRUE if _never_above(least, ends[0]) else less_eq(least, term)
+            return and_((low, TRUE if _never_above(ends[1], most) else less_eq(term, most)))
         case (RangeSort(lo, hi), RangeSort(lo2, hi2)):
             low = TRUE if lo2 <= lo else less_eq(num(lo2), term)
             high = TRUE if hi <= hi2 else less_eq(term, num(hi2))

@@ -48,7 +48,7 @@ def can_be_violated(system: System, formula: Formula, initial: Sequence[State], 
     """
     import networkx as nx
 
-    return _Search(Tableau(system, formula)).violated(nx.DiGraph(), initial, states)
+    return _Search(ReferenceTableau(system, formula)).violated(nx.DiGraph(), initial, states)
 
 
 def plain(formula: Formula) -> Formula:
@@ -99,7 +99,7 @@ class _Facts:
     takes: Mapping[tuple[State, State], frozenset[int]]
 
 
-class Tableau:
+class ReferenceTableau:
     """The nodes of one formula and what may follow what: what is guessed must be what is true, or stays promised."""
 
     def __init__(self, system: System, formula: Formula) -> None:
@@ -147,7 +147,7 @@ class Tableau:
 
 
 class _Search:
-    def __init__(self, tableau: Tableau) -> None:
+    def __init__(self, tableau: ReferenceTableau) -> None:
         self.tableau = tableau
         self.system, self.interpreter = tableau.system, tableau.interpreter
         self.untils, self.steps, self.owed = tableau.untils, tableau.steps, tableau.owed

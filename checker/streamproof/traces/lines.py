@@ -15,7 +15,7 @@ Style: TypeAlias = Literal["plain", "title", "failed", "good", "action", "place"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StyledText:
     """A piece of text in one style."""
 
     text: str
@@ -26,24 +26,26 @@ class Span:
 class Line:
     """One logical line: `indent` spaces before it, `hang` before its continuations when it must wrap."""
 
-    spans: tuple[Span, ...] = ()
+    spans: tuple[StyledText, ...] = ()
     indent: int = 0
     hang: int = 0
 
 
-def line(*spans: Span | str, indent: int = 0, hang: int | None = None) -> Line:
+def line(*spans: StyledText | str, indent: int = 0, hang: int | None = None) -> Line:
     """A line from spans and plain strings, whose text is made visible.
 
     Continuations stand four spaces further in unless `hang` says otherwise.
     """
-    made = tuple(Span(visible(s.text), s.style) if isinstance(s, Span) else Span(visible(s)) for s in spans)
+    made = tuple(
+        StyledText(visible(s.text), s.style) if isinstance(s, StyledText) else StyledText(visible(s)) for s in spans
+    )
     return Line(made, indent, indent + 4 if hang is None else hang)
 
 
 BLANK = Line()
 
 
-def wrap(lines: Iterable[Line], width: int) -> Iterator[tuple[Span, ...]]:
+def wrap(lines: Iterable[Line], width: int) -> Iterator[tuple[StyledText, ...]]:
     """The physical lines, none longer than `width` (at least 20); breaks at spaces, inside a word only when it must."""
     width = max(width, 20)
     for logical in lines:
@@ -66,7 +68,7 @@ def _texts(logical: Line, width: int) -> Iterator[str]:
 _Char = tuple[str, Style]
 
 
-def _wrap(logical: Line, width: int) -> Iterator[tuple[Span, ...]]:
+def _wrap(logical: Line, width: int) -> Iterator[tuple[StyledText, ...]]:
     rest: list[_Char] = [(c, span.style) for span in logical.spans for c in span.text]
     # An indent that leaves no room would never end; half the width is always left for text.
     indent = min(logical.indent, width // 2)
@@ -89,14 +91,14 @@ def _wrap(logical: Line, width: int) -> Iterator[tuple[Span, ...]]:
     yield _spans(indent, rest)
 
 
-def _spans(indent: int, chars: list[_Char]) -> tuple[Span, ...]:
+def _spans(indent: int, chars: list[_Char]) -> tuple[StyledText, ...]:
     while chars and chars[-1][0] == " ":
         chars = chars[:-1]
-    spans = [Span(" " * indent)] if indent and chars else []
+    spans = [StyledText(" " * indent)] if indent and chars else []
     run: list[str] = []
     for at, (char, style) in enumerate(chars):
         run.append(char)
         if at + 1 == len(chars) or chars[at + 1][1] != style:
-            spans.append(Span("".join(run), style))
+            spans.append(StyledText("".join(run), style))
             run = []
     return tuple(spans)

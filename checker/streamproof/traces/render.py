@@ -18,7 +18,7 @@ from streamproof.system.sorts import show
 from streamproof.system.temporal import fairness_of
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import Blocked, Explanation, Reason, explain, last_step
-from streamproof.traces.lines import BLANK, Line, Span, Style, line, text
+from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, text
 from streamproof.traces.places import Change, changes
 
 MAX_GROUPS = 3
@@ -112,12 +112,12 @@ def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
 
 def _header(system: System, prop: Property | None, trace: Trace, about: About) -> Iterator[Line]:
     if about.error is not None:
-        yield line(Span("Error of the model: ", "title"), Span(about.error.message, "failed"))
+        yield line(StyledText("Error of the model: ", "title"), StyledText(about.error.message, "failed"))
     elif prop is None:
-        yield line(Span("Behaviour", "title"), f" of {system.name}")
+        yield line(StyledText("Behaviour", "title"), f" of {system.name}")
     else:
         what, claim, style = _claim(prop, trace)
-        yield line(Span(f"{what}: ", "title"), Span(claim, style))
+        yield line(StyledText(f"{what}: ", "title"), StyledText(claim, style))
     if prop is not None:
         if prop.doc:
             yield _fact("property", f"{prop.doc.strip().splitlines()[0]} ({prop.kind.value})")
@@ -139,7 +139,7 @@ def _header(system: System, prop: Property | None, trace: Trace, about: About) -
 
 
 def _fact(name: str, value: str) -> Line:
-    return line(Span(f"{name:<12}", "faint"), value, indent=2, hang=14)
+    return line(StyledText(f"{name:<12}", "faint"), value, indent=2, hang=14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ class _View:
         """All that is seen at first."""
         for variable, value in self.seen.named(self.state(state)):
             yield line(
-                Span("seen as ", "faint"),
-                Span(variable.name, "place"),
+                StyledText("seen as ", "faint"),
+                StyledText(variable.name, "place"),
                 " = ",
                 show(variable.sort, value),
                 indent=indent,
@@ -177,9 +177,9 @@ class _View:
         """What a step changes of it."""
         made = changes(self.seen, self.state(before), self.state(after))
         if not made:
-            yield line(Span("seen as no step", "faint"), indent=indent)
+            yield line(StyledText("seen as no step", "faint"), indent=indent)
         for change in made:
-            yield line(Span("seen as ", "faint"), *_change(change, [change.text]), indent=indent)
+            yield line(StyledText("seen as ", "faint"), *_change(change, [change.text]), indent=indent)
 
 
 def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> Iterator[Line]:
@@ -187,7 +187,7 @@ def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> I
     inner = digits + 6
     labels = [i.label for i in trace.steps]
     column = min(max((len(label) for label in labels), default=0), 48)
-    yield line(Span(f"{0:>{digits}}", "faint"), "  ", Span("initial state", "title"))
+    yield line(StyledText(f"{0:>{digits}}", "faint"), "  ", StyledText("initial state", "title"))
     yield from _state(system, trace.states[0], inner)
     if view is not None:
         yield from view.first(trace.states[0], inner)
@@ -198,47 +198,47 @@ def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> I
         before, after = trace.states[number - 1], trace.states[(trace.loop or 0) if closing else number]
         yield _step(system, instance, number, digits, column)
         if instance.of:
-            yield line(Span(" and ".join(instance.of), "faint"), indent=inner, hang=inner + 2)
+            yield line(StyledText(" and ".join(instance.of), "faint"), indent=inner, hang=inner + 2)
         made = changes(system, before, after)
         yield from _changed(made, inner)
         if view is not None:
             yield from view.changed(before, after, inner)
         if closing:
-            yield line(Span(f"back to state {trace.loop}: the loop repeats for ever", "failed"), indent=inner - 2)
+            yield line(StyledText(f"back to state {trace.loop}: the loop repeats for ever", "failed"), indent=inner - 2)
         elif full:
-            yield line(Span("state", "faint"), indent=inner)
+            yield line(StyledText("state", "faint"), indent=inner)
             yield from _state(system, after, inner + 2)
         if number == trace.loop and not trace.stutters:
             yield _loop_start(inner)
     if trace.stutters:
-        yield line(Span("nothing more happens: the behaviour stays here for ever", "failed"), indent=inner - 2)
+        yield line(StyledText("nothing more happens: the behaviour stays here for ever", "failed"), indent=inner - 2)
 
 
 def _step(system: System, instance: Instance, number: int, digits: int, column: int) -> Line:
     label = instance.label
     name, rest = instance.action, label[len(instance.action) :]
-    spans = [Span(f"{number:>{digits}}", "faint"), Span("  "), Span(name, "action"), Span(rest)]
+    spans = [StyledText(f"{number:>{digits}}", "faint"), StyledText("  "), StyledText(name, "action"), StyledText(rest)]
     action = system.action(instance.action)
     at = source(action.loc)
     if at:
-        spans += [Span(" " * (max(column - len(label), 0) + 3)), Span(at, "source")]
+        spans += [StyledText(" " * (max(column - len(label), 0) + 3)), StyledText(at, "source")]
     if action.internal:
-        spans += [Span("   internal", "faint")]
+        spans += [StyledText("   internal", "faint")]
     return line(*spans, hang=digits + 6)
 
 
 def _loop_start(inner: int) -> Line:
-    return line(Span("the loop starts here", "failed"), indent=inner - 2)
+    return line(StyledText("the loop starts here", "failed"), indent=inner - 2)
 
 
 def _state(system: System, state: State, indent: int) -> Iterator[Line]:
     for variable, value in system.named(state):
-        yield line(Span(variable.name, "place"), " = ", show(variable.sort, value), indent=indent)
+        yield line(StyledText(variable.name, "place"), " = ", show(variable.sort, value), indent=indent)
 
 
 def _changed(made: tuple[Change, ...], indent: int) -> Iterator[Line]:
     if not made:
-        yield line(Span("(nothing changed)", "faint"), indent=indent)
+        yield line(StyledText("(nothing changed)", "faint"), indent=indent)
     # Places of one variable that made the same change share a line: reset of an array is one line, not one per cell.
     groups: dict[tuple[str, str, str], list[Change]] = {}
     for change in made:
@@ -247,12 +247,12 @@ def _changed(made: tuple[Change, ...], indent: int) -> Iterator[Line]:
         yield line(*_change(alike[0], [change.text for change in alike]), indent=indent)
 
 
-def _change(change: Change, places: Sequence[str]) -> tuple[Span, ...]:
+def _change(change: Change, places: Sequence[str]) -> tuple[StyledText, ...]:
     """A change with the places that made it."""
-    start = (Span(", ".join(places), "place"), Span(": "))
+    start = (StyledText(", ".join(places), "place"), StyledText(": "))
     if change.difference:
-        return (*start, Span(change.difference, "new"))
-    return (*start, Span(change.old, "old"), Span(" -> "), Span(change.new, "new"))
+        return (*start, StyledText(change.difference, "new"))
+    return (*start, StyledText(change.old, "old"), StyledText(" -> "), StyledText(change.new, "new"))
 
 
 def _conclusion(system: System, prop: Property, trace: Trace, explanation: Explanation) -> Iterator[Line]:
@@ -262,10 +262,10 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
                 f"in state {len(trace) - 1}" if prop.kind is Kind.INVARIANT else f"in step {last_step(trace)[0] + 1}"
             )
             for reason in explanation.reasons:
-                yield line(Span(f"False {where}:", "title"))
+                yield line(StyledText(f"False {where}:", "title"))
                 yield from _reason(reason, 4)
         case Kind.DEADLOCK:
-            yield line(Span(f"No action is enabled in state {len(trace) - 1}:", "title"))
+            yield line(StyledText(f"No action is enabled in state {len(trace) - 1}:", "title"))
             yield from _blocked(system, explanation.blocked)
             for reason in explanation.reasons:
                 tail = f"   because  {reason.because}" if reason.readings else ""
@@ -289,16 +289,18 @@ def _fairness(system: System, trace: Trace) -> Iterator[Line]:
     if not groups:
         yield line("Nothing is owed fairness: every action may be put off for ever.", indent=2)
         return
-    yield line(Span("Why this behaviour is fair:", "title"))
+    yield line(StyledText("Why this behaviour is fair:", "title"))
     for (fairness, because), labels in groups.items():
         some = ", ".join(labels[:MAX_LABELS])
         more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
-        yield line(Span(some, "action"), f"{more}: {because} ({fairness})", indent=2, hang=6)
+        yield line(StyledText(some, "action"), f"{more}: {because} ({fairness})", indent=2, hang=6)
 
 
 def _reason(reason: Reason, indent: int) -> Iterator[Line]:
     at = source(reason.loc)
-    yield line(Span(reason.text, "failed"), *((Span("   "), Span(at, "source")) if at else ()), indent=indent)
+    yield line(
+        StyledText(reason.text, "failed"), *((StyledText("   "), StyledText(at, "source")) if at else ()), indent=indent
+    )
     if reason.readings:
         yield line(f"because  {reason.because}", indent=indent + 2, hang=indent + 11)
 
@@ -313,14 +315,14 @@ def _blocked(system: System, entries: tuple[Blocked, ...]) -> Iterator[Line]:
             hidden = len(entry.labels) - MAX_LABELS
             at = source(entry.reason.loc)
             yield line(
-                Span(named, "action"),
+                StyledText(named, "action"),
                 f" and {hidden} more" if hidden > 0 else "",
-                Span(f"   {at}" if at else "", "source"),
+                StyledText(f"   {at}" if at else "", "source"),
                 indent=2,
             )
             needs = f" (the first of {entry.missing} conditions that are false)" if entry.missing > 1 else ""
             tail = f"   because  {entry.reason.because}" if entry.reason.readings else "   which is never true"
-            yield line("needs  ", Span(entry.reason.text, "failed"), tail, needs, indent=6, hang=13)
+            yield line("needs  ", StyledText(entry.reason.text, "failed"), tail, needs, indent=6, hang=13)
         rest = sum(len(entry.labels) for entry in members[MAX_GROUPS:])
         if rest:
             yield line(f"{rest} more of {action}, for like reasons", indent=2)
@@ -328,8 +330,10 @@ def _blocked(system: System, entries: tuple[Blocked, ...]) -> Iterator[Line]:
 
 def _mistake(error: StreamproofError, state: int) -> Iterator[Line]:
     at = source(error.loc)
-    yield line(Span(f"Goes wrong in state {state}:", "title"))
-    yield line(Span(error.message, "failed"), *((Span("   "), Span(at, "source")) if at else ()), indent=4)
+    yield line(StyledText(f"Goes wrong in state {state}:", "title"))
+    yield line(
+        StyledText(error.message, "failed"), *((StyledText("   "), StyledText(at, "source")) if at else ()), indent=4
+    )
     if error.remedy:
         yield line(error.remedy, indent=6, hang=6)
 

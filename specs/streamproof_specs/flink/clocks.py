@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf, isinf
 
 from streamproof.conformance import Event
-from streamproof.conformance.flink import DAY, Moment, Reading
+from streamproof.conformance.flink import DAY, ClockReading, Moment
 
 REPORTED = ("INITIALIZING", "RUNNING", "FINISHED")
 """States that the JobManager takes over from a TaskManager's report and from nothing else."""
@@ -36,12 +36,12 @@ class Clocks:
     def of(cls, events: Iterable[Event]) -> Clocks:
         """The clocks of a run."""
         clocks = cls()
-        readings: dict[str, Reading] = {}
+        readings: dict[str, ClockReading] = {}
         master: dict[tuple[str, str], Moment] = {}
         tasks: list[tuple[str, str, str, Moment]] = []
         deciding = set[str]()
         for event in events:
-            reading = readings.setdefault(event.process, Reading())
+            reading = readings.setdefault(event.process, ClockReading())
             moment = reading.read(event.ts)
             if moment is None:
                 continue

@@ -16,7 +16,7 @@ import z3
 
 from streamproof import Spec
 from streamproof.certify import verifier_any
-from streamproof.certify.obligations import Obligation
+from streamproof.certify.obligations import ProofObligation
 from streamproof.certify.proofs_any import contents_any
 from streamproof.certify.solvers import Answers
 from streamproof.certify.verifier_any import Shown, stated, verify_any
@@ -103,7 +103,7 @@ class Certificate:
             at = claims.index(claim)
             every = [n for n, other in enumerate(claims) if not other.step] if needs is None else [*needs]
             some = [] if rule is None else known.get((at, rule), every) if needs is None else every
-            made = Obligation(self.parametric, claim, rule, [claims[n] for n in some])
+            made = ProofObligation(self.parametric, claim, rule, [claims[n] for n in some])
             rows.append({"claim": at, "rule": rule, "needs": some, "terms": made.terms, "text": made.text})
         return Certificate(self.parametric, self.header, {**self.evidence, "obligations": rows}, self.without)
 

@@ -10,11 +10,11 @@ import pytest
 from streamproof.certify import solvers, verifier_any
 from streamproof.certify.any_values import refuted
 from streamproof.certify.formulas import condition_data, condition_of, readable
-from streamproof.certify.obligations import SAFE, Claim, Obligation
+from streamproof.certify.obligations import SAFE, CertifiedClaim, ProofObligation
 from streamproof.certify.proofs_any import contents_any
 from streamproof.certify.smt_conditions import Conditions
 from streamproof.certify.solvers import Answers
-from streamproof.certify.verifier_any import Disagreement
+from streamproof.certify.verifier_any import SolversDisagree
 from streamproof.explicit import explore
 from streamproof.symbolic.parametric import prove_any
 from streamproof.system import Verdict
@@ -127,8 +127,8 @@ def _answering(monkeypatch: pytest.MonkeyPatch, **said: str) -> None:
 @pytest.mark.parametrize(
     ("z3", "cvc5", "error", "why"),
     [
-        ("sat", "unsat", Disagreement, "solvers disagree on obligation 1"),
-        ("unsat", "sat", Disagreement, "solvers disagree on obligation 1"),
+        ("sat", "unsat", SolversDisagree, "solvers disagree on obligation 1"),
+        ("unsat", "sat", SolversDisagree, "solvers disagree on obligation 1"),
         ("sat", "sat", Rejected, "is not shown by what it assumes"),
         ("sat", "unknown", Rejected, "is not shown by what it assumes"),
         ("unknown", "sat", Rejected, "is not shown by what it assumes"),
@@ -182,13 +182,13 @@ def test_a_wrong_proof_is_a_disagreement(small: Any) -> None:
     proof = prove_any(parametric, list(parametric.system.properties))
     wrong = type(proof)(("small",), (), (), {}, (), 0, 0, 0.0, None, (_claim("small"),))
     with pytest.raises(
-        Disagreement, match=r"small after up was proved for every size, and plain values refute it at top=\d"
+        SolversDisagree, match=r"small after up was proved for every size, and plain values refute it at top=\d"
     ):
         contents_any(_lower(parametric), "model", (), wrong)
 
 
 def _claim(name: str) -> Any:
-    from streamproof.symbolic.parametric.claims import Claim as Proved
+    from streamproof.symbolic.parametric.claims import ParametricClaim as Proved
 
     return Proved(name, b.TRUE)
 
@@ -226,9 +226,9 @@ def test_a_claim_that_fails_is_refuted_at_a_small_size(small: Any) -> None:
     """The counterexample of a false claim is made of plain values."""
     parametric = small("OnlySmall")
     n = b.var("n", parametric.system.variables[0].sort)
-    obligation = Obligation(parametric, Claim("low", b.less_eq(n, b.num(1))), 0, [SAFE])
+    obligation = ProofObligation(parametric, CertifiedClaim("low", b.less_eq(n, b.num(1))), 0, [SAFE])
     assert refuted(parametric, obligation) is not None
-    true = Obligation(parametric, Claim("least", e_less(n)), 0, [SAFE])
+    true = ProofObligation(parametric, CertifiedClaim("least", e_less(n)), 0, [SAFE])
     assert refuted(parametric, true) is None
 
 

@@ -37,11 +37,11 @@ from streamproof import (
 )
 from streamproof.certify import obligations, smt_sums
 from streamproof.certify.any_values import NoValue, Values, breaks
-from streamproof.certify.obligations import SAFE, Claim, Obligation, claim_of
+from streamproof.certify.obligations import SAFE, CertifiedClaim, ProofObligation, claim_of
 from streamproof.certify.smt_conditions import Conditions
-from streamproof.certify.smt_script import FALSE, TRUE, Script, Term, number
+from streamproof.certify.smt_script import FALSE, TRUE, Script, SmtTerm, number
 from streamproof.certify.smt_sums import Sums
-from streamproof.certify.smt_terms import View, literal
+from streamproof.certify.smt_terms import SmtView, literal
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.interpreter import Interpreter
@@ -59,7 +59,7 @@ from streamproof.system.sorts import (
 )
 from streamproof.system.unbounded import Forall, Parametric
 
-NEVER = Claim("never", b.FALSE)
+NEVER = CertifiedClaim("never", b.FALSE)
 """A claim that every step breaks: what is assumed, and the axioms, must be possible together."""
 
 
@@ -214,7 +214,7 @@ def sample(parametric: Parametric, arguments: Sequence[e.Var], chance: random.Ra
     return names
 
 
-def asserted(script: Script, sort: Any, shape: Any, value: Any) -> Iterator[Term]:
+def asserted(script: Script, sort: Any, shape: Any, value: Any) -> Iterator[SmtTerm]:
     """That a shape has a plain value."""
     match sort:
         case ArraySort(index=TermRange(), element=element):
@@ -234,14 +234,14 @@ def asserted(script: Script, sort: Any, shape: Any, value: Any) -> Iterator[Term
             yield script.same(shape, literal(sort, value))
 
 
-def element_of(script: Script, shape: Any, index: Term) -> Any:
+def element_of(script: Script, shape: Any, index: SmtTerm) -> Any:
     """The elements of lanes at an index."""
     if isinstance(shape, tuple):
         return tuple(element_of(script, part, index) for part in shape)
     return script.op("select", shape.sort.removeprefix("(Array Int ").removesuffix(")"), shape, index)
 
 
-def with_values(obligation: Obligation, names: dict[str, Any]) -> str:
+def with_values(obligation: ProofObligation, names: dict[str, Any]) -> str:
     """The script with plain values of the state, the parameters, and the sums over them."""
     parametric, script = obligation.parametric, obligation.script
     sorts = {v.name: v.sort for v in parametric.system.variables} | {f.name: f.sort for f in parametric.free}
@@ -262,7 +262,7 @@ def with_values(obligation: Obligation, names: dict[str, Any]) -> str:
     return script.text(terms)
 
 
-def claims_of(parametric: Parametric) -> list[Claim]:
+def claims_of(parametric: Parametric) -> list[CertifiedClaim]:
     """Everything that the model says that may be claimed, true or not, and that its values are right."""
     said = (*parametric.system.properties, *parametric.system.lemmas)
     kinds = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
@@ -274,22 +274,22 @@ def contradictions(
     tries: int = 20,
     most: int = 2,
     seed: int = 1,
-    build: Callable[..., Obligation] = Obligation,
+    build: Callable[..., ProofObligation] = ProofObligation,
     initial: Sequence[dict[str, Any]] = (),
 ) -> Iterator[tuple[str, int | None, dict[str, Any]]]:
     """Samples that break a claim where its script says that nothing can; `build` makes the script."""
     chance = random.Random(seed)
     claims = claims_of(parametric)
     states = [claim for claim in claims if not claim.step]
-    denied = [Claim(f"not {c.name}", b.not_(c.condition), c.step) for c in claims if c is not SAFE]
-    cases: list[tuple[Claim, int | None, list[Claim]]] = []
+    denied = [CertifiedClaim(f"not {c.name}", b.not_(c.condition), c.step) for c in claims if c is not SAFE]
+    cases: list[tuple[CertifiedClaim, int | None, list[CertifiedClaim]]] = []
     for rule in range(len(parametric.system.instances)):
         cases += [(NEVER, rule, list(dict.fromkeys([SAFE, claim]))) for claim in states]
         cases += [(SAFE, rule, [claim]) for claim in states]
         cases += [(goal, rule, []) for goal in (*claims, *denied)]
     cases += [(goal, None, []) for goal in (*states, *denied) if initial and not goal.step]
     for goal, rule, assumed in cases:
-        right = Obligation(parametric, goal, rule, assumed)
+        right = ProofObligation(parametric, goal, rule, assumed)
         broken = []
         for _ in range(tries):
             names = sample(parametric, right.arguments, chance) if rule is not None else chance.choice(initial)
@@ -414,8 +414,8 @@ def _packed(value: Any) -> Any:
 Patch = pytest.MonkeyPatch
 
 
-def _altered(change: Callable[[Parametric, int | None], Parametric]) -> Callable[..., Obligation]:
-    return lambda parametric, goal, rule, assumed: Obligation(change(parametric, rule), goal, rule, assumed)
+def _altered(change: Callable[[Parametric, int | None], Parametric]) -> Callable[..., ProofObligation]:
+    return lambda parametric, goal, rule, assumed: ProofObligation(change(parametric, rule), goal, rule, assumed)
 
 
 def _rules(change: Callable[[Any], Any]) -> Callable[[Parametric, int | None], Parametric]:
@@ -426,10 +426,10 @@ def _rules(change: Callable[[Any], Any]) -> Callable[[Parametric, int | None], P
     return altered
 
 
-def _translate(patch: Patch, kind: type[Any], wrong: Callable[[View, Any, Any], Any]) -> None:
-    right = View._translate
+def _translate(patch: Patch, kind: type[Any], wrong: Callable[[SmtView, Any, Any], Any]) -> None:
+    right = SmtView._translate
     patch.setattr(
-        View,
+        SmtView,
         "_translate",
         lambda self, term: wrong(self, term, self._known) if isinstance(term, kind) else right(self, term),
     )
@@ -441,7 +441,7 @@ def _formula(patch: Patch, wrong: Callable[..., Any]) -> None:
 
 
 def _aliased_conjuncts(patch: Patch) -> None:
-    def join(self: Any, view: View, parts: Any, every: bool, path: Any) -> Term:
+    def join(self: Any, view: SmtView, parts: Any, every: bool, path: Any) -> SmtTerm:
         found = [self.formula(view, part, as_it_is, (*path, "or")) for part, as_it_is in parts]
         return self.script.all_of(found) if every else self.script.any_of(found)
 
@@ -449,14 +449,14 @@ def _aliased_conjuncts(patch: Patch) -> None:
 
 
 def _aliased_instances(patch: Patch) -> None:
-    def wrong(self: Any, right: Any, view: View, term: Any, positive: bool, path: Any) -> Term:
+    def wrong(self: Any, right: Any, view: SmtView, term: Any, positive: bool, path: Any) -> SmtTerm:
         return right(self, view, term, positive, tuple(p for p in path if not isinstance(p, tuple) or p[0] != "at"))
 
     _formula(patch, wrong)
 
 
 def _everywhere(patch: Patch) -> None:
-    def wrong(self: Any, right: Any, view: View, term: Any, positive: bool, path: Any) -> Term:
+    def wrong(self: Any, right: Any, view: SmtView, term: Any, positive: bool, path: Any) -> SmtTerm:
         if not (positive and isinstance(term, Forall)):
             return right(self, view, term, positive, path)
         assert isinstance(term.bound, e.Var)
@@ -470,16 +470,16 @@ def _everywhere(patch: Patch) -> None:
 
 
 def _one_name_for_conditions(patch: Patch) -> None:
-    def condition(self: View, condition: Forall) -> Term:
+    def condition(self: SmtView, condition: Forall) -> SmtTerm:
         key = (condition,)
         if key not in self.conditions:
             self.conditions[key] = (self, condition, self.script.fresh("q", "Bool"))
         return self.conditions[key][2]
 
-    patch.setattr(View, "_condition", condition)
+    patch.setattr(SmtView, "_condition", condition)
 
 
-def _change_with(patch: Patch, wrong: Callable[[list[Term]], list[Term]]) -> None:
+def _change_with(patch: Patch, wrong: Callable[[list[SmtTerm]], list[SmtTerm]]) -> None:
     right = smt_sums._written_indices
     patch.setattr(
         smt_sums, "_written_indices", lambda *given: None if (found := right(*given)) is None else wrong(found)
@@ -489,7 +489,7 @@ def _change_with(patch: Patch, wrong: Callable[[list[Term]], list[Term]]) -> Non
 def _counted_twice(patch: Patch) -> None:
     right = Sums.change
 
-    def change(self: Sums, *given: Any) -> Iterator[Term]:
+    def change(self: Sums, *given: Any) -> Iterator[SmtTerm]:
         same = self.script.same
         loose = lambda x, y: FALSE if x.text[0] in "x" and y.text[0] in "x" else same(x, y)  # noqa: E731
         self.script.same = loose  # type: ignore[method-assign]
@@ -504,7 +504,7 @@ def _counted_twice(patch: Patch) -> None:
 def _parts_of_one_index(patch: Patch) -> None:
     right = Sums.parts
 
-    def parts(self: Sums, view: View) -> Iterator[Term]:
+    def parts(self: Sums, view: SmtView) -> Iterator[SmtTerm]:
         yield from right(self, view)
         for sum_, value in list(view.totals.items()):
             if smt_sums._own(sum_):
@@ -545,7 +545,7 @@ TOO_STRONG: dict[str, Callable[[Patch], Any]] = {
         p, e.Less, lambda v, t, of: v.script.op("<=", "Bool", of[t.left], of[t.right])
     ),
     "quotients round to zero": lambda p: p.setattr(
-        View, "_divided", lambda self, x, y, rest: self.script.op("mod" if rest else "div", "Int", x, y)
+        SmtView, "_divided", lambda self, x, y, rest: self.script.op("mod" if rest else "div", "Int", x, y)
     ),
     "options are equal whatever they hold": lambda p: _translate(
         p, e.Eq, lambda v, t, of: v.script.same(of[t.left][0], of[t.right][0])
@@ -553,7 +553,9 @@ TOO_STRONG: dict[str, Callable[[Patch], Any]] = {
         else v._equal(t.left.sort, of[t.left], of[t.right])
     ),
     "an absent option is present": lambda p: _translate(p, e.IsNone, lambda v, t, of: FALSE),
-    "writing to an array writes nothing": lambda p: p.setattr(View, "_stored", lambda self, sort, whole, index, value: whole),
+    "writing to an array writes nothing": lambda p: p.setattr(
+        SmtView, "_stored", lambda self, sort, whole, index, value: whole
+    ),
     "fields of records are mixed up": lambda p: _translate(p, e.Field, lambda v, t, of: of[t.record][-1]),
 }  # fmt: skip
 
@@ -602,7 +604,7 @@ def test_a_translation_that_is_too_strong_is_noticed(monkeypatch: pytest.MonkeyP
         parametric = replace(parametric, system=replace(parametric.system, properties=chosen))
         initial = [FIRST] if model == MIXED else []
         with monkeypatch.context() as patch:
-            build = TOO_STRONG[fault](patch) or Obligation
+            build = TOO_STRONG[fault](patch) or ProofObligation
             found.append(
                 next(contradictions(parametric, *((100, 20) if only else (20, 2)), build=build, initial=initial), None)
             )

@@ -9,13 +9,14 @@ from streamproof.conformance.flink.reader import TORN, read_run
 from streamproof.conformance.flink.records import MORE, Problem, Problems, problem_lines
 from streamproof.conformance.flink.rest import NoAnswer, RestAttempt, RestFailure, RestJob, read_rest
 from streamproof.conformance.flink.run import FlinkRun, Process
-from streamproof.conformance.flink.times import DAY, Moment, Reading
+from streamproof.conformance.flink.times import DAY, ClockReading, Moment
 
 __all__ = [
     "DAY",
     "MORE",
     "TORN",
     "Attempt",
+    "ClockReading",
     "Dataset",
     "Edge",
     "FlinkRun",
@@ -26,7 +27,6 @@ __all__ = [
     "Problem",
     "Problems",
     "Process",
-    "Reading",
     "RestAttempt",
     "RestFailure",
     "RestJob",

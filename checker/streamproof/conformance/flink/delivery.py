@@ -113,7 +113,7 @@ class Repetitions:
 
 
 @dataclass(slots=True)
-class Order:
+class LineOrder:
     """Counts in a file how often the time of the next record is a later one, and how often an earlier one."""
 
     latest: str = ""

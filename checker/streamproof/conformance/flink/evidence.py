@@ -17,7 +17,7 @@ _NETWORK: Final = ("part.registered", "gate.created")
 
 
 @dataclass(slots=True)
-class Evidence:
+class GraphEvidence:
     """Facts about a job graph.
 
     `vertices` are in topological order where the JobManager named them, else in the order of appearance. `stated` edges
@@ -35,9 +35,9 @@ class Evidence:
     gates: dict[str, int] = field(default_factory=dict)
 
 
-def gather(events: Iterable[Event]) -> Evidence:
+def gather(events: Iterable[Event]) -> GraphEvidence:
     """The evidence in the events of one job, process by process."""
-    found = Evidence()
+    found = GraphEvidence()
     parts: dict[str, dict[int, int]] = {}
     producers: dict[str, str] = {}
     exchanges: dict[str, str] = {}
@@ -93,7 +93,7 @@ def gather(events: Iterable[Event]) -> Evidence:
     return found
 
 
-def _note_vertex(found: Evidence, event: Event) -> None:
+def _note_vertex(found: GraphEvidence, event: Event) -> None:
     args = event.args
     if "attempt" not in args:
         return

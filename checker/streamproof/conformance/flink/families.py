@@ -399,7 +399,7 @@ _OFFERED: Final = re.compile(rf"allocationId=({HEX})")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MessageForm:
     """One family's message: `read` gives the arguments of a message that has this form."""
 
     family: str
@@ -445,16 +445,16 @@ def _arguments(family: str, groups: Mapping[str, str | None]) -> dict[str, Any]:
     return args
 
 
-def _index() -> dict[str, tuple[Form, ...]]:
-    forms: dict[str, list[Form]] = {}
+def _index() -> dict[str, tuple[MessageForm, ...]]:
+    forms: dict[str, list[MessageForm]] = {}
     for family, loggers, pattern in _TABLE:
-        form = Form(family, re.compile(pattern, re.ASCII))
+        form = MessageForm(family, re.compile(pattern, re.ASCII))
         for logger in loggers:
             forms.setdefault(logger, []).append(form)
     return {logger: tuple(found) for logger, found in forms.items()}
 
 
-FORMS: Final[Mapping[str, tuple[Form, ...]]] = _index()
+FORMS: Final[Mapping[str, tuple[MessageForm, ...]]] = _index()
 """Forms by the last part of a logger's name, in the order in which they are tried."""
 
 _LANDMARKS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {

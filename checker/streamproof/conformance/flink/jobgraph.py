@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from streamproof.conformance.flink.evidence import Evidence, gather
+from streamproof.conformance.flink.evidence import GraphEvidence, gather
 from streamproof.conformance.flink.graph import (
     Dataset,
     Edge,
@@ -76,14 +76,14 @@ def only_job(run: FlinkRun) -> str:
     )
 
 
-def _evidence(run: FlinkRun, job: str) -> Evidence:
+def _evidence(run: FlinkRun, job: str) -> GraphEvidence:
     if job not in run.jobs:
         known = ", ".join(run.jobs) or "none"
         raise InputError(f"the run {run.name} has no job {job}", remedy=f"jobs in its logs: {known}")
     return gather(run.of_job(job))
 
 
-def _from_evidence(run: FlinkRun, job: str, found: Evidence) -> JobGraph:
+def _from_evidence(run: FlinkRun, job: str, found: GraphEvidence) -> JobGraph:
     vertices = tuple(found.vertices.values())
     parallelism = _parallelism(vertices)
     edges = tuple(found.stated.values()) if found.announced else _seen_edges(found)
@@ -99,7 +99,7 @@ def _parallelism(vertices: Sequence[Vertex]) -> dict[str, int | None]:
     return {vertex.id: vertex.parallelism for vertex in vertices}
 
 
-def _seen_edges(found: Evidence) -> tuple[Edge, ...]:
+def _seen_edges(found: GraphEvidence) -> tuple[Edge, ...]:
     """Edges along which partitions were seen to be asked for, where the JobManager did not state them."""
     edges = [
         Edge(dataset.producer, reader, dataset=dataset.id)
@@ -110,7 +110,7 @@ def _seen_edges(found: Evidence) -> tuple[Edge, ...]:
     return tuple(replace(edge, input=0) if found.gates.get(edge.target) == 1 else edge for edge in edges)
 
 
-def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: Evidence) -> list[str]:
+def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: GraphEvidence) -> list[str]:
     """Which inputs of which vertices have no edge, by what the JobManager announced or else by the gates created."""
     missing = []
     untold = 0
@@ -136,7 +136,9 @@ def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: Ev
     return missing
 
 
-def _with_patterns(edges: tuple[Edge, ...], found: Evidence, parallelism: Mapping[str, int | None]) -> tuple[Edge, ...]:
+def _with_patterns(
+    edges: tuple[Edge, ...], found: GraphEvidence, parallelism: Mapping[str, int | None]
+) -> tuple[Edge, ...]:
     """Patterns by the number of channels that each input of each consumer has."""
 
     def pattern(edge: Edge) -> Pattern | None:
@@ -154,7 +156,7 @@ def _with_patterns(edges: tuple[Edge, ...], found: Evidence, parallelism: Mappin
     return tuple(replace(edge, pattern=edge.pattern or pattern(edge)) for edge in edges)
 
 
-def _carry(edges: tuple[Edge, ...], found: Evidence, parallelism: Mapping[str, int | None]) -> tuple[Edge, ...]:
+def _carry(edges: tuple[Edge, ...], found: GraphEvidence, parallelism: Mapping[str, int | None]) -> tuple[Edge, ...]:
     """Edges with the dataset that carries each, where just one assignment fits, and with what the datasets tell."""
     result = list(edges)
     for source in dict.fromkeys(edge.source for edge in edges):

@@ -20,7 +20,7 @@ from typing import Final
 
 from streamproof.conformance.flink.copies import find_copies
 from streamproof.conformance.flink.records import LONGEST, Problem
-from streamproof.conformance.flink.rotation import INFIX, NUMBERED, Part, are_numbered_parts, are_one_log, in_order
+from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
 from streamproof.conformance.packed import packed_as
 from streamproof.system.bounded import bounded_lines
 from streamproof.system.errors import InputError
@@ -62,18 +62,18 @@ class _Named:
     """The files of a run by process and rotation suffix, from their names; each file's content is scanned once."""
 
     processes: dict[str, dict[str, Path]] = field(default_factory=dict)
-    parts: dict[Path, Part] = field(default_factory=dict)
+    parts: dict[Path, LogPart] = field(default_factory=dict)
     excuses: dict[str, str] = field(default_factory=dict)
 
-    def read(self, process: str) -> list[Part]:
+    def read(self, process: str) -> list[LogPart]:
         """The parts of a log."""
         return [self.part(file, rotation) for rotation, file in self.processes[process].items()]
 
-    def part(self, file: Path, rotation: str) -> Part:
+    def part(self, file: Path, rotation: str) -> LogPart:
         """The scan of a file's content."""
-        part = self.parts.setdefault(file, Part(file, rotation))
+        part = self.parts.setdefault(file, LogPart(file, rotation))
         if part.last is None:
-            part = self.parts[file] = Part.of(file, rotation, _quietly)
+            part = self.parts[file] = LogPart.of(file, rotation, _quietly)
         part.rotation = rotation
         return part
 
@@ -101,7 +101,7 @@ class _Named:
         several = [(stem, members) for stem, members in stems.items() if len(members) + (stem in self.processes) > 1]
         return sorted(several, key=lambda pair: (-len(pair[0]), pair[0]))
 
-    def _several(self, stem: str, members: Mapping[str, str]) -> list[Part]:
+    def _several(self, stem: str, members: Mapping[str, str]) -> list[LogPart]:
         own = self.processes.get(stem, {})
         parts = [self.part(file, rotation) for rotation, file in own.items()]
         return parts + [self.part(self.processes[name][""], rotation) for name, rotation in members.items()]

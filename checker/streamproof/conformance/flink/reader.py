@@ -12,7 +12,7 @@ from typing import Final, Literal, NoReturn
 
 from streamproof.conformance.events import Event
 from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.delivery import MISPLACED, Order, Repetitions, by_process, describe, misplaced
+from streamproof.conformance.flink.delivery import MISPLACED, LineOrder, Repetitions, by_process, describe, misplaced
 from streamproof.conformance.flink.drafts import Draft
 from streamproof.conformance.flink.families import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.joins import resolve
@@ -142,12 +142,12 @@ class _Reader:
         self.started = False
         self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
-        clock, orders = Clock(self.problems.append), dict[str, Order]()
+        clock, orders = Clock(self.problems.append), dict[str, LineOrder]()
         self.repetitions = Repetitions()
         for record in read_records(files, self.problems.append):
             whole.add(record.file)
             clock.look(record)
-            orders.setdefault(record.file, Order()).look(record.head.ts)
+            orders.setdefault(record.file, LineOrder()).look(record.head.ts)
             if record.head.flink or record.head.logger in FORMS:
                 logged.add(record.file)
                 self.role = _role(self.role, record.head.logger)

@@ -54,7 +54,7 @@ _JOB_RANK: Final[Mapping[bytes, int]] = {
 
 
 @dataclass(slots=True)
-class Part:
+class LogPart:
     """What orders a file among the parts of a log: first and last timestamp, and for each attempt, task and job the lowest
     and the highest state, number or checkpoint, none of which ever decreases."""
 
@@ -70,7 +70,7 @@ class Part:
     """Whether the lines about attempts are a JobManager's."""
 
     @classmethod
-    def of(cls, file: Path, rotation: str, read: Lines) -> Part:
+    def of(cls, file: Path, rotation: str, read: Lines) -> LogPart:
         """Reads a file."""
         part = cls(file, rotation)
         latest: deque[bytes] = deque(maxlen=_PROBED)
@@ -111,21 +111,21 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PartOrder:
     """The order of some parts. `direction` is that of their numbers, None where they have no other; `known` is false where
     nothing decides it."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[LogPart, ...]
     direction: Direction | None = None
     known: bool = True
 
 
-def are_one_log(parts: Sequence[Part]) -> bool:
+def are_one_log(parts: Sequence[LogPart]) -> bool:
     """Whether files whose names differ by a date before `.log` are parts of one log: no two TaskManagers write one."""
     return len({resource for part in parts for resource in part.resources}) < 2
 
 
-def are_numbered_parts(parts: Sequence[Part]) -> bool | None:
+def are_numbered_parts(parts: Sequence[LogPart]) -> bool | None:
     """Whether files whose names differ by a number before `.log` are parts of one log: an attempt's lines go on from one to
     another, and no two were written at a time or begin with a start. None where nothing decides it."""
     found = [part for part in parts if part.first is not None]
@@ -145,19 +145,19 @@ def are_numbered_parts(parts: Sequence[Part]) -> bool | None:
     return True if shared else None
 
 
-def in_order(logs: Sequence[Sequence[Part]]) -> list[Order]:
+def in_order(logs: Sequence[Sequence[LogPart]]) -> list[PartOrder]:
     """The parts of each log in the order of writing."""
     orders = [_by_itself(parts) for parts in logs]
     directions = {order.direction for order in orders if order.known and order.direction is not None}
     return [order if order.known else _by_others(order.parts, directions) for order in orders]
 
 
-def _by_itself(parts: Sequence[Part]) -> Order:
+def _by_itself(parts: Sequence[LogPart]) -> PartOrder:
     """The order that the parts themselves tell."""
     up, down = _numbered(parts, 1), _numbered(parts, -1)
-    numbered = [Order(up, "up"), Order(down, "down")] if up != down else [Order(up)]
+    numbered = [PartOrder(up, "up"), PartOrder(down, "down")] if up != down else [PartOrder(up)]
     by_time = _by_time(parts)
-    orders = [*numbered, Order(by_time)] if by_time and by_time not in (up, down) else numbered
+    orders = [*numbered, PartOrder(by_time)] if by_time and by_time not in (up, down) else numbered
     fewest = min(_contradictions(order.parts) for order in orders)
     left = [order for order in orders if _contradictions(order.parts) == fewest]
     known = sorted((order for order in left if order in numbered), key=lambda order: _back(order.parts))
@@ -165,26 +165,26 @@ def _by_itself(parts: Sequence[Part]) -> Order:
         return left[0]
     back = _back(known[0].parts)
     if len(left) > len(known) and back > _SET_BACK:
-        return Order(by_time or up, None, False)
+        return PartOrder(by_time or up, None, False)
     if len(known) == 1 or _back(known[1].parts) > 10 * back:
         return known[0]
-    return Order(up, None, False)
+    return PartOrder(up, None, False)
 
 
-def _by_others(parts: Sequence[Part], directions: set[Direction]) -> Order:
+def _by_others(parts: Sequence[LogPart], directions: set[Direction]) -> PartOrder:
     """The order of parts whose content does not determine it."""
-    ways: dict[Direction, tuple[Part, ...]] = {"up": _numbered(parts, 1), "down": _numbered(parts, -1)}
+    ways: dict[Direction, tuple[LogPart, ...]] = {"up": _numbered(parts, 1), "down": _numbered(parts, -1)}
     if len(directions) == 1:
         (direction,) = directions
-        return Order(ways[direction], direction)
+        return PartOrder(ways[direction], direction)
     first = [direction for direction, way in ways.items() if way[0].starts]
     if len(first) == 1 and sum(part.starts for part in parts) == 1:
-        return Order(ways[first[0]], first[0])
-    return Order(tuple(parts), None, False)
+        return PartOrder(ways[first[0]], first[0])
+    return PartOrder(tuple(parts), None, False)
 
 
-def _numbered(parts: Sequence[Part], sign: int) -> tuple[Part, ...]:
-    def place(part: Part) -> tuple[bool, list[int], list[int]]:
+def _numbered(parts: Sequence[LogPart], sign: int) -> tuple[LogPart, ...]:
+    def place(part: LogPart) -> tuple[bool, list[int], list[int]]:
         numbers = [int(n) for n in re.findall(r"\d+", part.rotation)]
         dated = INFIX.fullmatch(f"_{part.rotation}")
         date = [int(n) for n in re.findall(r"\d+", dated["date"])] if dated else []
@@ -193,7 +193,7 @@ def _numbered(parts: Sequence[Part], sign: int) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=place))
 
 
-def _by_time(parts: Sequence[Part]) -> tuple[Part, ...] | None:
+def _by_time(parts: Sequence[LogPart]) -> tuple[LogPart, ...] | None:
     """The order of the first times, if all have a date."""
     times = [second_of(part.first or "") for part in parts]
     if not all(time and time[1] for time in times):
@@ -202,7 +202,7 @@ def _by_time(parts: Sequence[Part]) -> tuple[Part, ...] | None:
     return tuple(sorted(parts, key=lambda part: seconds[part.file]))
 
 
-def _contradictions(parts: Iterable[Part]) -> int:
+def _contradictions(parts: Iterable[LogPart]) -> int:
     """How often an attempt, a task or a job would go back from one part to a later one."""
     highest: dict[bytes, int] = {}
     found = 0
@@ -213,7 +213,7 @@ def _contradictions(parts: Iterable[Part]) -> int:
     return found
 
 
-def _back(parts: Iterable[Part]) -> float:
+def _back(parts: Iterable[LogPart]) -> float:
     """By how many seconds in all the clock would run back between the parts; without dates, by how many it would run on."""
     total = 0.0
     for one, other in pairwise(part for part in parts if part.first):

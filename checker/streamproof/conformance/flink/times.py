@@ -20,7 +20,7 @@ class Moment(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reading:
+class ClockReading:
     """The moments of one process. Times without a date are read as going on: after midnight it is the next day."""
 
     dated: bool = True

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from streamproof.explicit.compiled.log_file import LogFile
 from streamproof.explicit.compiled.mark import Mark
-from streamproof.explicit.found import Event
+from streamproof.explicit.found import SearchEvent
 from streamproof.system.errors import InputError, SystemFailure, UsageError
 from streamproof.system.files import CHECKPOINT, expect_writable, new_folders, open_own, write
 from streamproof.system.fingerprint import fingerprint
@@ -236,7 +236,8 @@ class Checkpoints:
             facts=tuple(data["facts"]),
             news=tuple(data["news"]),
             events={
-                names.get(k, -1): Event(v["state"], v["instance"], v["mistake"]) for k, v in data["events"].items()
+                names.get(k, -1): SearchEvent(v["state"], v["instance"], v["mistake"])
+                for k, v in data["events"].items()
             },
             next=data["next"],
         )

@@ -32,7 +32,7 @@ _OURS = re.compile(r"[0-9a-f]{64}\.(code|[^.]+\.part)|[0-9a-f]{40}\.o")
 """Names of files that this version or an earlier one wrote, those included that a killed process left half-written."""
 
 
-class Entry:
+class CacheEntry:
     """The place in the cache of the code that `parts` determine: texts by what they are, in any order."""
 
     def __init__(self, parts: Mapping[str, str]) -> None:

@@ -19,7 +19,7 @@ from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.runs import key_kind, keys_of
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
-from streamproof.explicit.compiled.table import LOAD, SLACK, Table
+from streamproof.explicit.compiled.table import LOAD, SLACK, StateTable
 from streamproof.explicit.compiled.words import (
     address,
     halves_at,
@@ -141,7 +141,7 @@ class Sizes:
 class Fill:
     """Memory for successors. It takes the place of the table in the control block of a worker."""
 
-    def __init__(self, table: Table, words_of_state: int, states: int, batch_room: int) -> None:
+    def __init__(self, table: StateTable, words_of_state: int, states: int, batch_room: int) -> None:
         self._table = table
         self._words = words_of_state
         most = states + batch_room

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +13,17 @@ import numpy.typing as npt
 from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.ahead import MOST, Ahead
 from streamproof.explicit.compiled.layout import Layout
-from streamproof.explicit.compiled.memory import Block, Reserve
-from streamproof.explicit.compiled.native import build
-from streamproof.explicit.compiled.steps import Facts, conditions_code, module
+from streamproof.explicit.compiled.memory import Reserve, WordBlock
+from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
+from streamproof.explicit.compiled.table import Fixed
 from streamproof.explicit.compiled.worker import Worker
+from streamproof.explicit.found import Found
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.records import replace
 from streamproof.system.recurrence import twofold
-
-if TYPE_CHECKING:
-    from streamproof.explicit.compiled.search import CompiledSearch
 
 CHUNK = 1 << 16
 """States whose conditions are evaluated at once."""
@@ -34,7 +33,21 @@ BUFFERS = ("OUT", "ACTIONS", "ENDS", "HASHES", "KEPT", "RECENT", "SCRATCH")
 """What each thread needs for itself."""
 
 
-def state_graph(search: CompiledSearch) -> StateGraph:
+class Expanded(Found, Protocol):
+    """A search of the compiled tier, whose states can be expanded once more."""
+
+    layout: Layout
+    fixed: Fixed
+    worker: Worker
+    threads: int
+    passed: list[tuple[int, int]]
+    """At the ends of levels: the states that have been expanded, and the steps that leave them."""
+
+    def every_step(self) -> tuple[Module, StepCounters]:
+        """The successor function that writes down all steps, and what it notes."""
+
+
+def state_graph(search: Expanded) -> StateGraph:
     """Expand every state that was expanded once more, and write down where its steps lead.
 
     Raises `TooLarge` when the steps do not fit into the memory that the search may use.
@@ -104,11 +117,11 @@ class _Part:
     """A run of states whose steps are written by one thread: the search's own buffers, or some for this alone."""
 
     def __init__(
-        self, search: CompiledSearch, span: tuple[int, int, int], noted: Facts, where: Mapping[str, int], *, own: bool
+        self, search: Expanded, span: tuple[int, int, int], noted: StepCounters, where: Mapping[str, int], *, own: bool
     ) -> None:
         table, words, expand = search.worker.table, search.layout.words, where["EXPAND"]
-        self._control = Block(table.control.slice(0, len(kernels.CONTROL)))
-        self._facts = Block(noted.fresh())
+        self._control = WordBlock(table.control.slice(0, len(kernels.CONTROL)))
+        self._facts = WordBlock(noted.fresh())
         self._worker = None if own else Worker(words, search.budget, noted, expand, lender=table)
         if self._worker is not None:
             self._set({name: self._worker.table.value(name) for name in BUFFERS})
@@ -134,7 +147,7 @@ class _Part:
             self._worker.close()
 
 
-def _spans(search: CompiledSearch, looked_at: int, steps: int) -> list[tuple[int, int, int]]:
+def _spans(search: Expanded, looked_at: int, steps: int) -> list[tuple[int, int, int]]:
     """What each thread does: the first of its states, the last, and the number of the first step.
 
     The steps before a state are known at the ends of levels, if every step was counted and leads to a known state.
@@ -169,13 +182,13 @@ def _fill(parts: Sequence[_Part], run: Callable[..., int]) -> None:
             thread.join()
 
 
-def _evaluate(search: CompiledSearch, conditions: Sequence[Expr]) -> Truths:
+def _evaluate(search: Expanded, conditions: Sequence[Expr]) -> Truths:
     table = search.worker.table
     return _judged(search.layout, conditions, search.known, table.address)
 
 
 def _evaluate_steps(
-    search: CompiledSearch, conditions: Sequence[Expr], before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]
+    search: Expanded, conditions: Sequence[Expr], before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]
 ) -> Truths:
     layout, width = search.layout, search.layout.words
     words = np.frombuffer(search.worker.table.stored(0, 0, search.known), dtype=np.uint64).reshape(search.known, width)

@@ -17,7 +17,7 @@ MARK = 1 << (WORD - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BitField:
     """A variable's place. The bits hold the distance from `low`: the least integer of a range, 0 for the others."""
 
     sort: Scalar
@@ -56,7 +56,7 @@ class Field:
 class Layout:
     """The packed form of a scalar system's states."""
 
-    fields: Mapping[str, Field]
+    fields: Mapping[str, BitField]
     """By variable, in the order of the state."""
     words: int
     """Words of a state, at least one."""
@@ -111,7 +111,7 @@ def layout(system: System) -> Layout:
     sizes = {v.name: max(cardinality(v.sort) - 1, 0).bit_length() for v in system.variables}
     total = sum(sizes.values())
     free = [WORD - 1]
-    fields: dict[str, Field] = {}
+    fields: dict[str, BitField] = {}
     for v in system.variables:
         bits = sizes[v.name]
         word = next((at for at, room in enumerate(free) if room >= bits), len(free))
@@ -120,7 +120,7 @@ def layout(system: System) -> Layout:
         start = (WORD if word else WORD - 1) - free[word]
         free[word] -= bits
         low = v.sort.lo if isinstance(v.sort, RangeSort) else 0
-        fields[v.name] = Field(v.sort, word, start, bits, low)  # type: ignore[arg-type]
+        fields[v.name] = BitField(v.sort, word, start, bits, low)  # type: ignore[arg-type]
     return Layout(fields, len(free), total)
 
 

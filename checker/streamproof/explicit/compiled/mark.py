@@ -1,10 +1,11 @@
-"""What a search had counted at the end of a level."""
+"""What a search had counted at the end of a level, and what writes it down."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
-from streamproof.explicit.found import Event
+from streamproof.explicit.found import SearchEvent
 from streamproof.system.records import dataclass
 
 
@@ -17,10 +18,20 @@ class Mark:
     stuck: int
     facts: tuple[int, ...]
     news: tuple[int, ...]
-    events: Mapping[int, Event]
+    events: Mapping[int, SearchEvent]
     next: int
 
     @property
     def known(self) -> int:
         """How many states there were."""
         return sum(self.levels)
+
+
+class Recorder(Protocol):
+    """Where a search is written to."""
+
+    def write(self, mark: Mark) -> None:
+        """Bring it up to the end of a level."""
+
+    def close(self) -> None:
+        """No more is written."""

@@ -65,7 +65,7 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class Block:
+class WordBlock:
     """A fixed array of 64-bit words that compiled code and Python share.
 
     It has its lines of memory for itself: threads that write to neighbouring blocks would take them from each other.

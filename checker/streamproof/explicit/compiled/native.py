@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from streamproof.explicit.compiled.code_cache import Entry
+from streamproof.explicit.compiled.code_cache import CacheEntry
 from streamproof.system.records import dataclass
 from streamproof.version import VERSION
 
@@ -40,7 +40,7 @@ def build(text: str | Callable[[], str], names: Sequence[str], *, optimise: bool
     stands for the text, code that was kept is found again without the text, which may then be a function that makes it.
     """
     machine = _machine()
-    entry = Entry({**_compiler(), "optimise": str(optimise), "code": key if key is not None else _text(text)})
+    entry = CacheEntry({**_compiler(), "optimise": str(optimise), "code": key if key is not None else _text(text)})
     code = entry.load()
     if code is not None:
         # An engine wants a module, even an empty one.

@@ -37,7 +37,7 @@ def keys_of(states: Array) -> Array:
     return text.view(key_kind(words)).reshape(count)
 
 
-class Run:
+class SortedRun:
     """Different keys in ascending order."""
 
     def __init__(self, folder: Path, words: int) -> None:
@@ -90,10 +90,10 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunPart:
     """A sorted part of a file, and a file with a number for each of its keys, by default their positions."""
 
-    keys: SpillFile | Run
+    keys: SpillFile | SortedRun
     first: int
     last: int
     notes: SpillFile | None = None
@@ -102,7 +102,7 @@ class Part:
 class _Cursor:
     """A part that is being read from its beginning to its end."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RunPart) -> None:
         self._part = part
         self._next = part.first
         self._keys: Array = np.empty(0)
@@ -131,7 +131,7 @@ class _Cursor:
         return taken
 
 
-def merged(parts: Sequence[Part], size: int) -> Iterator[tuple[Array, Array, Array]]:
+def merged(parts: Sequence[RunPart], size: int) -> Iterator[tuple[Array, Array, Array]]:
     """The keys of some parts in ascending order, each once.
 
     Gives pieces: keys, the number of the part that each is from (the first of those that have it), and its note; `size`
@@ -154,10 +154,10 @@ def merged(parts: Sequence[Part], size: int) -> Iterator[tuple[Array, Array, Arr
         yield keys, which, notes
 
 
-def joined(folder: Path, words: int, runs: Sequence[Run], size: int) -> Run:
+def joined(folder: Path, words: int, runs: Sequence[SortedRun], size: int) -> SortedRun:
     """One run with the keys of all of them, which are closed."""
-    result = Run(folder, words)
-    for keys, _, _ in merged([Part(run, 0, run.count) for run in runs], size):
+    result = SortedRun(folder, words)
+    for keys, _, _ in merged([RunPart(run, 0, run.count) for run in runs], size):
         result.append(keys)
     for run in runs:
         run.close()

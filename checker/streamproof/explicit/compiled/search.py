@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.ahead import Ahead
 from streamproof.explicit.compiled.layout import Layout, layout, packed
-from streamproof.explicit.compiled.mark import Mark
-from streamproof.explicit.compiled.memory import Block
+from streamproof.explicit.compiled.mark import Mark, Recorder
+from streamproof.explicit.compiled.memory import WordBlock
 from streamproof.explicit.compiled.native import Module, build
-from streamproof.explicit.compiled.steps import NONE, Facts, ever_code, expand_code, module, watch_code
+from streamproof.explicit.compiled.steps import NONE, StepCounters, ever_code, expand_code, module, watch_code
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.found import Event, Found
+from streamproof.explicit.found import Found, SearchEvent
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.search import starts, watch_of
 from streamproof.system import build as b
@@ -33,7 +33,6 @@ from streamproof.system.sorts import RangeSort
 from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
-    from streamproof.explicit.compiled.checkpoint import Checkpoints
     from streamproof.explicit.compiled.team import Team
     from streamproof.explicit.state_graph import StateGraph
 
@@ -67,12 +66,12 @@ class CompiledSearch:
     threads: int = 1
     together: int = 0
     """With so many known states there are several workers; 0: when it pays."""
-    checkpoints: Checkpoints | None = None
+    checkpoints: Recorder | None = None
     """Where the search is written to at the ends of levels."""
     checkpoint_seconds: float = 60.0
     levels: list[int] = field(default_factory=list)
     initial: int = 0
-    events: dict[int, Event] = field(default_factory=dict)
+    events: dict[int, SearchEvent] = field(default_factory=dict)
     stuck: int = -1
     stopped: Stop | None = None
     compile_seconds: float = 0.0
@@ -83,7 +82,7 @@ class CompiledSearch:
         begun = time.perf_counter()
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
-        self._facts = Facts(len(self.system.instances), len(self._steps))
+        self._facts = StepCounters(len(self.system.instances), len(self._steps))
         self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
         watching = self._watches()
@@ -138,17 +137,17 @@ class CompiledSearch:
     @property
     def least(self) -> int:
         """The smallest number of successors of an expanded state."""
-        return self._met()[Facts.LEAST]
+        return self._met()[StepCounters.LEAST]
 
     @property
     def most(self) -> int:
         """The largest."""
-        return self._met()[Facts.MOST]
+        return self._met()[StepCounters.MOST]
 
     @property
     def faulty(self) -> int:
         """The state where the model makes a mistake, or -1."""
-        return self._first(Facts.FAULTY)
+        return self._first(StepCounters.FAULTY)
 
     @property
     def _workers(self) -> list[Worker]:
@@ -188,7 +187,7 @@ class CompiledSearch:
         judged = [conditions[k] for k in open_]
         ever = build(module(ever_code(self.layout, judged)), ["ever"], optimise=False).function("ever", 3)
         size = len(open_) // 8 + 1
-        seen = Block([0] * size)
+        seen = WordBlock([0] * size)
         for address, _, count in self._blocks(0):
             ever(address, count, seen.address)
         flags = b"".join(word.to_bytes(8, "little") for word in seen.slice(0, size))
@@ -222,12 +221,12 @@ class CompiledSearch:
     def instance(self, before: int, after: int) -> None:
         """Steps are not noted on the way."""
 
-    def every_step(self) -> tuple[Module, Facts]:
+    def every_step(self) -> tuple[Module, StepCounters]:
         """The successor function that writes down all steps, and what it notes."""
         if self._all_steps:
             return self._own, self._facts
         code = module(expand_code(self.system, self.layout, (), idle_steps=True))
-        return build(code, ["expand"], optimise=False), Facts(len(self.system.instances), 0)
+        return build(code, ["expand"], optimise=False), StepCounters(len(self.system.instances), 0)
 
     # --- the search ---
 
@@ -312,7 +311,7 @@ class CompiledSearch:
             if not table.make_room(len(states), self.fixed):
                 self.stopped = Stop.MEMORY
                 break
-            words = Block(packed(self.layout, states))
+            words = WordBlock(packed(self.layout, states))
             add(self.worker.control, words.address, len(states))
             limit = Stop.STATES if self.known > self.budget.max_states else None
             self.stopped = self.stopped or self.budget.spent() or limit
@@ -343,7 +342,7 @@ class CompiledSearch:
         elif not self.stopped:
             self._alone()
         if self.stuck < 0:
-            self.stuck = self._first(Facts.STUCK)
+            self.stuck = self._first(StepCounters.STUCK)
         self._note_steps()
         self.passed.append((self.worker.table.next, sum(self.generated)))
         self.levels[-1] = self.known - known
@@ -432,7 +431,7 @@ class CompiledSearch:
         A mistake of a property counts when no state of the level decides it.
         """
         before = len(self.events)
-        mistakes: dict[int, Event] = {}
+        mistakes: dict[int, SearchEvent] = {}
         blocks = self._blocks(sum(self.levels[:-1])) if self._watched else iter(())
         watched = (
             map(self._watch_block, blocks) if self._team is None else self._team.each(self._watch_block, [*blocks])
@@ -441,15 +440,15 @@ class CompiledSearch:
             for at, prop in enumerate(self._watched):
                 for place, events in ((2 * at, self.events), (2 * at + 1, mistakes)):
                     if notes[place] != NONE:
-                        events.setdefault(prop, Event(first + notes[place], None, events is mistakes))
+                        events.setdefault(prop, SearchEvent(first + notes[place], None, events is mistakes))
         self.events = mistakes | self.events
         if len(self.events) > before:
             self._compile_watches()
 
-    def _watch_block(self, block: tuple[int, int, int]) -> tuple[int, Block]:
+    def _watch_block(self, block: tuple[int, int, int]) -> tuple[int, WordBlock]:
         """Where in a block of states, which begins at the number given, something is met first."""
         address, first, count = block
-        notes = Block([NONE] * (2 * len(self._watched)))
+        notes = WordBlock([NONE] * (2 * len(self._watched)))
         self._watch(address, count, notes.address)
         return first, notes
 
@@ -477,7 +476,7 @@ class CompiledSearch:
         for at, (number, _) in enumerate(self._steps):
             for place, mistake in ((self._facts.hit(at), False), (self._facts.hit(at) + 2, True)):
                 if met[place] != NONE:
-                    self.events.setdefault(number, Event(met[place], met[place + 1], mistake))
+                    self.events.setdefault(number, SearchEvent(met[place], met[place + 1], mistake))
 
     def close(self) -> None:
         """Give the memory back; nothing can be asked afterwards."""

@@ -21,10 +21,10 @@ from streamproof.explicit.compiled import kernels
 from streamproof.explicit.compiled.collect import Candidates, Fill, Sizes, collecting
 from streamproof.explicit.compiled.layout import packed
 from streamproof.explicit.compiled.memory import give_back
-from streamproof.explicit.compiled.runs import Part, Run, joined, keys_of, merged
+from streamproof.explicit.compiled.runs import RunPart, SortedRun, joined, keys_of, merged
 from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
-from streamproof.explicit.compiled.steps import Facts
+from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.limits import Stop, resident_bytes
 from streamproof.explicit.search import starts
 from streamproof.system.errors import TooLarge
@@ -48,7 +48,7 @@ class Disk:
         self._words = words
         self.log = SpillFile(folder, np.uint64, words)
         self.parents = SpillFile(folder, np.uint32)
-        self._runs: list[Run] = []
+        self._runs: list[SortedRun] = []
         self._indexed = 0
 
     @property
@@ -74,7 +74,7 @@ class Disk:
     def index(self, size: int, merge: int) -> None:
         """Sort the states that are in no run yet, so many at a time."""
         for at, states in self.pieces(self._indexed, size):
-            run = Run(self._folder, self._words)
+            run = SortedRun(self._folder, self._words)
             run.append(np.sort(keys_of(states)))
             self._enter(run, at + len(states), merge)
 
@@ -87,9 +87,9 @@ class Disk:
         spool = SpillFile(self._folder, np.uint32)
         counts = [0] * len(found.fills)
         size = max(16, merge // max(1, len(found.fills)))
-        run = Run(self._folder, self._words)
+        run = SortedRun(self._folder, self._words)
         total = 0
-        parts = [Part(found.keys, first, last, found.places) for first, last in found.fills]
+        parts = [RunPart(found.keys, first, last, found.places) for first, last in found.fills]
         for keys, which, places in merged(parts, size):
             pulse()
             open_ = np.arange(len(keys))
@@ -108,7 +108,7 @@ class Disk:
         self._enter(run, self.count + total, merge)
         return spool, counts
 
-    def _enter(self, run: Run, indexed: int, merge: int) -> None:
+    def _enter(self, run: SortedRun, indexed: int, merge: int) -> None:
         """Add a run, and join it with those before that are not much larger, so that there are never many."""
         self._indexed = indexed
         self._runs.append(run)
@@ -219,7 +219,7 @@ class SpillingSearch(CompiledSearch):
         self._note_steps()
         stuck, events = self.stuck, self.events
         if stuck < 0:
-            stuck = self._first(Facts.STUCK)
+            stuck = self._first(StepCounters.STUCK)
         self._back()
         # What is wrong with a state that is kept, or with a step from it, stays found.
         self.stuck = stuck

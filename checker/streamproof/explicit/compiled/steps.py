@@ -2,8 +2,9 @@
 
 ``expand(states, n, number, out, actions, ends, facts)`` writes the successors of `n` packed states, numbered from
 `number`: their words to `out`, the instance of each to `actions` (16 bits), and after each state how many there are so far
-to `ends` (32 bits). It gives how many states it went through. `facts` is a block of words (see `Facts`), where it counts and
-where it reports what it met. When a state makes the model's mistake it ends there, with the successors found before it.
+to `ends` (32 bits). It gives how many states it went through. `facts` is a block of words (see `StepCounters`), where it
+counts and where it reports what it met. When a state makes the model's mistake it ends there, with the successors found
+before it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ CHEAP = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class StepCounters:
     """The words of the block `facts`: four totals, the generated successors per instance, and the hits of step properties.
 
     A hit takes four words: state and instance of the first step that breaks the property, and of the first where evaluating
@@ -96,7 +97,7 @@ class _Expand:
         self._system = system
         self._layout = layout
         self._rules = [rule for rule in rules_of(system, numbered) if b.FALSE not in rule.guard]
-        self._facts = Facts(len(system.instances), len(steps))
+        self._facts = StepCounters(len(system.instances), len(steps))
         self._emit = Emitter(layout)
         self._idle_steps = idle_steps
 
@@ -265,7 +266,7 @@ class _Expand:
         out.line(f"br i1 {out.term(faults)}, label %{fail}, label %{fine}")
         out.begin(fail)
         number = out.new("add i64 %number, %at")
-        self._put(Facts.FAULTY, number)
+        self._put(StepCounters.FAULTY, number)
         place = out.new("getelementptr i32, ptr %ends.p, i64 %at")
         out.line(f"store i32 {out.new(f'trunc i64 {pos} to i32')}, ptr {place}")
         out.line(f"ret i64 {out.new('add i64 %at, 1')}")
@@ -316,10 +317,10 @@ class _Expand:
             allowed = out.term(b.FALSE if terminal is None else terminal)
         out.line(f"br i1 {allowed}, label %next, label %{stuck}")
         out.begin(stuck)
-        have = out.new(f"load i64, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {Facts.STUCK}')}")
+        have = out.new(f"load i64, ptr {out.new(f'getelementptr i64, ptr %facts.p, i64 {StepCounters.STUCK}')}")
         out.line(f"br i1 {out.new(f'icmp eq i64 {have}, -1')}, label %{note}, label %next")
         out.begin(note)
-        self._put(Facts.STUCK, out.new("add i64 %number, %at"))
+        self._put(StepCounters.STUCK, out.new("add i64 %number, %at"))
         out.line("br label %next")
         out.begin("next")
         out.line(f"%pos.next = add i64 {pos}, 0")

@@ -13,7 +13,7 @@ from pathlib import Path
 from streamproof.explicit.compiled import kernel, kernels
 from streamproof.explicit.compiled.ahead import LEAST, MOST
 from streamproof.explicit.compiled.kernel import translate
-from streamproof.explicit.compiled.memory import Block, Reserve
+from streamproof.explicit.compiled.memory import Reserve, WordBlock
 from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.limits import Budget
 from streamproof.system.errors import TooLarge
@@ -64,10 +64,10 @@ def fixed_code(words: int, shards: int = 1) -> Fixed:
     return Fixed(words, shards)
 
 
-class Table:
+class StateTable:
     """The known states: table, log, predecessors, and the control block that compiled code works on."""
 
-    def __init__(self, words: int, budget: Budget, shares: int = 1, log_of: Table | None = None) -> None:
+    def __init__(self, words: int, budget: Budget, shares: int = 1, log_of: StateTable | None = None) -> None:
         self._words = words
         self._budget = budget
         self._shares = shares
@@ -77,7 +77,7 @@ class Table:
         self._log: Reserve = Reserve(most, huge=True) if log_of is None else log_of._log
         self._parents: Reserve = Reserve(most // 2, huge=True) if log_of is None else log_of._parents
         self._scratch = Reserve(8 * (1 << 16))
-        self.control = Block([0] * len(kernels.CONTROL))
+        self.control = WordBlock([0] * len(kernels.CONTROL))
         self.set(
             TABLE=self._entries.address,
             LOG=self._log.address,

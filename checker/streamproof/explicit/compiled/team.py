@@ -15,9 +15,9 @@ from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.memory import Block, Reserve
-from streamproof.explicit.compiled.steps import Facts
-from streamproof.explicit.compiled.table import Table, fixed_code
+from streamproof.explicit.compiled.memory import Reserve, WordBlock
+from streamproof.explicit.compiled.steps import StepCounters
+from streamproof.explicit.compiled.table import StateTable, fixed_code
 from streamproof.explicit.compiled.worker import Worker
 from streamproof.explicit.limits import Budget
 
@@ -31,7 +31,7 @@ PLACES = 6
 """Words that describe a box, see `kernels.scatter`."""
 
 
-class Member:
+class TeamMember:
     """A worker with its boxes."""
 
     def __init__(self, me: int, of: int, words: int, worker: Worker) -> None:
@@ -46,7 +46,7 @@ class Member:
         entries: list[int] = []
         for box in self._parts:
             entries += [part.address for part in box] + [0]
-        self.boxes = Block(entries)
+        self.boxes = WordBlock(entries)
         least = min(part.size // width for box in self._parts for part, width in zip(box, widths, strict=True))
         self.reach = max(1, (least - SLACK_BYTES // 8) // degree)
         """States whose successors fit the boxes."""
@@ -84,12 +84,14 @@ class Member:
 class Team:
     """So many workers for the states in `table`, whose entries are dealt out among them."""
 
-    def __init__(self, threads: int, table: Table, words: int, budget: Budget, facts: Facts, expand: int) -> None:
+    def __init__(
+        self, threads: int, table: StateTable, words: int, budget: Budget, facts: StepCounters, expand: int
+    ) -> None:
         self._table = table
         self._fixed = fixed_code(words, threads)
         self._degree = table.value("DEGREE")
         self.members = [
-            Member(me, threads, words, Worker(words, budget, facts, expand, me=me, of=threads, lender=table))
+            TeamMember(me, threads, words, Worker(words, budget, facts, expand, me=me, of=threads, lender=table))
             for me in range(threads)
         ]
         self._pool = ThreadPoolExecutor(threads - 1)
@@ -103,7 +105,7 @@ class Team:
         share = self._fixed.function("share", 2)
         room = known // len(self.members) + known // 16 + 1024
 
-        def enter(member: Member) -> bool:
+        def enter(member: TeamMember) -> bool:
             table = member.worker.table
             if not table.make_room(room, self._fixed):
                 return False
@@ -152,17 +154,17 @@ class Team:
         sums = map(sum, zip(*counts, strict=True) if by_table else counts)
         return list(accumulate(sums, initial=known))
 
-    def _all(self, work: Callable[[Member, Any], Any], what: Iterable[Any]) -> list[Any]:
+    def _all(self, work: Callable[[TeamMember, Any], Any], what: Iterable[Any]) -> list[Any]:
         """Let every worker do its part at the same time."""
         first, *rest = zip(self.members, what, strict=False)
         others = [self._pool.submit(work, *part) for part in rest]
         return [work(*first), *(other.result() for other in others)]
 
-    def _expand(self, member: Member, part: tuple[int, int]) -> int:
+    def _expand(self, member: TeamMember, part: tuple[int, int]) -> int:
         member.worker.table.set(NEXT=part[0], LAST=part[1])
         return self._fixed.function("scatter", 2)(member.worker.control, member.boxes.address)
 
-    def _look_up(self, member: Member, behind: int) -> bool:
+    def _look_up(self, member: TeamMember, behind: int) -> bool:
         me, gather = member.me, self._fixed.function("gather", 3)
         if not member.worker.table.make_room(sum(m.waiting(me) for m in self.members), self._fixed):
             return False
@@ -170,7 +172,7 @@ class Team:
             behind += gather(member.worker.control, other.box(me), behind)
         return True
 
-    def _write(self, member: Member, number: int) -> int:
+    def _write(self, member: TeamMember, number: int) -> int:
         return self._fixed.function("append", 3)(member.worker.control, member.boxes.address, number)
 
     def each(self, work: Callable[[T], R], what: Sequence[T]) -> list[R]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamproof.explicit.compiled.kernels import RECENT_STATES
-from streamproof.explicit.compiled.memory import Block, Reserve
-from streamproof.explicit.compiled.steps import Facts
-from streamproof.explicit.compiled.table import Table
+from streamproof.explicit.compiled.memory import Reserve, WordBlock
+from streamproof.explicit.compiled.steps import StepCounters
+from streamproof.explicit.compiled.table import StateTable
 from streamproof.explicit.limits import Budget
 
 OUT_SPACE = 1 << 16
@@ -21,17 +21,17 @@ class Worker:
         self,
         words: int,
         budget: Budget,
-        facts: Facts,
+        facts: StepCounters,
         expand: int,
         *,
         me: int = 0,
         of: int = 1,
-        lender: Table | None = None,
+        lender: StateTable | None = None,
     ) -> None:
         degree = max(1, facts.instances)
-        self.table = Table(words, budget, of, lender)
-        self.facts = Block(facts.fresh())
-        self.news = Block([0] * facts.instances)
+        self.table = StateTable(words, budget, of, lender)
+        self.facts = WordBlock(facts.fresh())
+        self.news = WordBlock([0] * facts.instances)
         self._parts = [
             Reserve((OUT_SPACE + degree) * 8 * words + (1 << 16)),
             Reserve((OUT_SPACE + degree) * 2 + (1 << 16)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from streamproof.explicit.liveness.tableau import Move, Node, Tableau
+from streamproof.explicit.liveness.tableau import Node, Tableau, Transition
 from streamproof.system.expr import Expr
 from streamproof.system.records import dataclass
 
@@ -60,7 +60,7 @@ class BuchiAutomaton:
 
 def buchi_automaton(table: Tableau) -> BuchiAutomaton:
     """The automaton of a tableau: a state for each pair of nodes that a move joins, equivalent states merged."""
-    steps: dict[tuple[Node, Node], list[Move]] = {}
+    steps: dict[tuple[Node, Node], list[Transition]] = {}
     for node, moves in table.moves.items():
         for move in moves:
             steps.setdefault((node, move.to), []).append(move)

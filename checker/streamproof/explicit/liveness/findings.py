@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamproof.explicit.found import Found
 from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness.outcome import Lasso, violated
-from streamproof.explicit.reductions.plan import Plan
+from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm
 from streamproof.system.errors import TooLarge, UsageError
@@ -36,7 +36,7 @@ def ended(spent: Stop) -> str:
 class Temporal:
     """Decides the temporal properties of a complete search. `seconds` is what that has taken so far."""
 
-    def __init__(self, search: Found, plan: Plan, witnesses: Witnesses) -> None:
+    def __init__(self, search: Found, plan: ReductionPlan, witnesses: Witnesses) -> None:
         self._search, self._plan, self._witnesses = search, plan, witnesses
         self.seconds = 0.0
 

@@ -81,7 +81,7 @@ Node: TypeAlias = frozenset[Term]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Transition:
     """A transition: which valuations it reads, where it leads, which promises it puts off."""
 
     table: int
@@ -96,7 +96,7 @@ class Tableau:
     conditions: tuple[Expr, ...]
     """The atoms; bit `k` of a valuation is the truth of the k-th."""
     start: Node
-    moves: Mapping[Node, tuple[Move, ...]]
+    moves: Mapping[Node, tuple[Transition, ...]]
     promises: tuple[Strong, ...]
 
     @property
@@ -173,7 +173,7 @@ class _Expansion:
 
     def run(self, formula: Formula) -> Tableau:
         start = self.node([self.normal(formula, True)])
-        moves: dict[Node, tuple[Move, ...]] = {}
+        moves: dict[Node, tuple[Transition, ...]] = {}
         todo = [] if start is None else [start]
         while todo:
             node = todo.pop()
@@ -316,7 +316,7 @@ class _Expansion:
             return frozenset()
         return whole.parts if isinstance(whole, Both) else frozenset([whole])
 
-    def moves(self, node: Node) -> tuple[Move, ...]:
+    def moves(self, node: Node) -> tuple[Transition, ...]:
         found: dict[tuple[Node, frozenset[Strong]], int] = {}
         for table, after, put_off in self._ways(list(node), self.all, frozenset(), frozenset(), frozenset()):
             to = self.node(after)
@@ -328,7 +328,7 @@ class _Expansion:
             for other in better:
                 table &= ~other
             if table:
-                kept.append(Move(table, to, put_off))
+                kept.append(Transition(table, to, put_off))
         return tuple(kept)
 
     def _ways(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field
 from itertools import pairwise
 
-from streamproof.explicit.reductions.equivalence import THOROUGH, Assignment, Effort, Equivalence, Undecided
+from streamproof.explicit.reductions.equivalence import THOROUGH, Assignment, EffortSpent, Equivalence, TermEffort
 from streamproof.explicit.reductions.images import liveness
 from streamproof.explicit.reductions.renaming import Renaming, renamed_system, symmetric_sorts
 from streamproof.system import build as b
@@ -48,7 +48,7 @@ def verify(scalarised: Scalarised, simple: System, properties: Collection[str]) 
         raise Asymmetric("no variable has a symmetric sort; declare interchangeable names with Symmetric(...)")
     leaves = [leaf.name for leaf in simple.variables]
     equal = Equivalence(dict(zip(leaves, liveness(scalarised.original), strict=True)))
-    effort = Effort(EFFORT)
+    effort = TermEffort(EFFORT)
     for sort in sorts:
         for one, other in exchanges(sort):
             names = {name: name for name in sort.members} | {one: other, other: one}
@@ -64,7 +64,7 @@ class _Comparison:
     renaming: Renaming
     exchange: str
     equal: Equivalence
-    effort: Effort
+    effort: TermEffort
     other: System = field(init=False)
 
     def run(self, properties: Collection[str]) -> None:
@@ -149,10 +149,10 @@ class _Comparison:
 
     def _same(self, what: str, pairs: list[tuple[Expr, Expr]], under: Expr = b.TRUE) -> None:
         share = min(THOROUGH, self.effort.left)
-        spent = Effort(share)
+        spent = TermEffort(share)
         try:
             found = self.equal.difference(pairs, under, spent)
-        except Undecided:
+        except EffortSpent:
             raise Asymmetric(
                 f"it could not be verified that {self.exchange} preserves {what.partition(': ')[0]}"
             ) from None

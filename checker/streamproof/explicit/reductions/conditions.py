@@ -38,13 +38,13 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class Alternatives:
     """True when a part is; without parts never."""
 
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = Literal | Every | Some
+Condition: TypeAlias = Literal | Every | Alternatives
 
 Cost: TypeAlias = Callable[[int], int]
 """How much it costs to take in these instances."""
@@ -57,7 +57,7 @@ def holds(condition: Condition, truth: int) -> bool:
             return bool(truth & bit) is positive
         case Every(parts):
             return all(holds(part, truth) for part in parts)
-        case Some(parts):
+        case Alternatives(parts):
             return any(holds(part, truth) for part in parts)
         case _:
             assert_never(condition)
@@ -97,12 +97,12 @@ class Atoms:
         """A Boolean scalar term (or its negation) over atoms."""
         match term:
             case e.Const(value=value):
-                return Every(()) if value is positive else Some(())
+                return Every(()) if value is positive else Alternatives(())
             case e.Not(arg=x):
                 return self.condition(x, not positive)
             case e.And(args=args) | e.Or(args=args):
                 parts = tuple(self.condition(x, positive) for x in args)
-                return Every(parts) if isinstance(term, e.And) is positive else Some(parts)
+                return Every(parts) if isinstance(term, e.And) is positive else Alternatives(parts)
             case _:
                 return self._literal(term, positive)
 

@@ -2,7 +2,7 @@
 
 Forms are compared up to the order of commutative operands, linear arithmetic, and conditionals that ask one scalar for
 its value. Where that does not settle it, the values of one variable after the other are put in; what becomes constant
-folds away, so that few cases are left to look at. Beyond some effort the question stays open (`Undecided`).
+folds away, so that few cases are left to look at. Beyond some effort the question stays open (`EffortSpent`).
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Assignment: TypeAlias = dict[str, Value]
 """Values of some variables; those of the next state have a prime."""
 
 
-class Undecided(Exception):
+class EffortSpent(Exception):
     """More effort than may be spent."""
 
 
 @dataclass(slots=True)
-class Effort:
+class TermEffort:
     """How many terms may still be looked at, each once per case: the same number on every machine."""
 
     left: int
 
     def spend(self, terms: int) -> None:
-        """Note that so many terms are looked at. Raises `Undecided` when that is too many."""
+        """Note that so many terms are looked at. Raises `EffortSpent` when that is too many."""
         self.left -= terms
         if self.left < 0:
-            raise Undecided
+            raise EffortSpent
 
 
 THOROUGH = 1_000_000
@@ -174,17 +174,17 @@ class Equivalence:
     forms: Forms = field(default_factory=Forms)
 
     def difference(
-        self, pairs: Sequence[tuple[Expr, Expr]], under: Expr = b.TRUE, effort: Effort | None = None
+        self, pairs: Sequence[tuple[Expr, Expr]], under: Expr = b.TRUE, effort: TermEffort | None = None
     ) -> Assignment | None:
         """Values of some variables for which `under` is true and a pair differs, or None: the pairs are equal there.
 
-        Raises `Undecided` when that would take more effort, by default `THOROUGH`.
+        Raises `EffortSpent` when that would take more effort, by default `THOROUGH`.
         """
         left = [pair for pair in pairs if self.forms(pair[0]) != self.forms(pair[1])]
         if not left:
             return None
         under = b.and_((under, self._meaningful(*(t for pair in left for t in pair), under)))
-        return self._differ(left, under, Effort(THOROUGH) if effort is None else effort)
+        return self._differ(left, under, TermEffort(THOROUGH) if effort is None else effort)
 
     def _meaningful(self, *terms: Expr) -> Expr:
         """That the leaves which `terms` read hold what they hold in states: defaults where they mean nothing."""
@@ -207,7 +207,7 @@ class Equivalence:
             waiting.extend(t for t in e.subterms(alive) if isinstance(t, e.Var | e.Next))
         return b.and_(facts)
 
-    def _differ(self, pairs: Sequence[tuple[Expr, Expr]], under: Expr, effort: Effort) -> Assignment | None:
+    def _differ(self, pairs: Sequence[tuple[Expr, Expr]], under: Expr, effort: TermEffort) -> Assignment | None:
         size = sum(1 for _ in e.subterms(under, *(t for pair in pairs for t in pair)))
         effort.spend(size)
         if under is b.FALSE:

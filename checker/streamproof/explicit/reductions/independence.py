@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from streamproof.explicit.reductions.conditions import as_term
-from streamproof.explicit.reductions.equivalence import Effort, Equivalence, Undecided
+from streamproof.explicit.reductions.equivalence import EffortSpent, Equivalence, TermEffort
 from streamproof.explicit.successors import Rule
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -48,8 +48,8 @@ class Independence:
     """Per instance, what terms come to where it is enabled."""
     _sizes: list[int] = field(init=False)
     """Per instance, how many terms its guard and updates are made of."""
-    _pairs: Effort = field(default_factory=lambda: Effort(EFFORT))
-    _enabling: Effort = field(default_factory=lambda: Effort(EFFORT))
+    _pairs: TermEffort = field(default_factory=lambda: TermEffort(EFFORT))
+    _enabling: TermEffort = field(default_factory=lambda: TermEffort(EFFORT))
 
     def __post_init__(self) -> None:
         self._place = self.system.index
@@ -108,7 +108,7 @@ class Independence:
     def _may_make(self, number: int, wanted: Expr, size: int) -> bool:
         try:
             self._enabling.spend(size + self._sizes[number])
-        except Undecided:
+        except EffortSpent:
             return True
         after = self._after[number](wanted)
         here = self._enabled[number].fork()
@@ -122,7 +122,7 @@ class Independence:
         try:
             self._pairs.spend(self._sizes[one] + self._sizes[other])
             return self._compose(self._enabled[one].fork(), rules, updates, (self._after[one], self._after[other]))
-        except Undecided:
+        except EffortSpent:
             return False
 
     def _compose(
@@ -134,7 +134,7 @@ class Independence:
     ) -> bool:
         """Whether two instances accord, by composing their updates; `here` takes the first to be enabled.
 
-        Raises `Undecided`.
+        Raises `EffortSpent`.
         """
         correct = (b.not_(rules[0].faults), b.not_(rules[1].faults))
         for condition in (*rules[1].guard, *correct):
@@ -148,7 +148,7 @@ class Independence:
         simple = [(here(x), here(y)) for x, y in pairs]
         if any(isinstance(x, e.Const) and isinstance(y, e.Const) and x.value != y.value for x, y in simple):
             return False
-        effort = Effort(min(PAIR_EFFORT, self._pairs.left))
+        effort = TermEffort(min(PAIR_EFFORT, self._pairs.left))
         given = effort.left
         try:
             return self.equal.difference(simple, both, effort) is None

@@ -22,7 +22,7 @@ SAFETY = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReductionPlan:
     """What a search leaves out: nothing, unless it has a symmetry or stubborn sets.
 
     `refused` says why reductions that were asked for are not made.
@@ -44,12 +44,12 @@ class Plan:
         found = f"{number_of(states, 'state')} of the reduced search"
         return f"{found}, up to symmetry," if self.symmetry is not None else found
 
-    def given_up(self, states: int) -> Plan:
+    def given_up(self, states: int) -> ReductionPlan:
         """The plan of the full search, which was complete when the reduced one had found so many states."""
         names = [SYMMETRY] if self.symmetry is not None else []
         names += [PARTIAL_ORDER] if self.stubborn is not None else []
         because = f"given up after {states:,} states, the full search was done with less work"
-        return Plan(refused=(*(Reduction(name, False, because) for name in names), *self.refused))
+        return ReductionPlan(refused=(*(Reduction(name, False, because) for name in names), *self.refused))
 
     def report(self) -> tuple[Reduction, ...]:
         """The reductions asked for, after the search: what those made left out, and why others were not made."""
@@ -74,12 +74,12 @@ def plan(
     *,
     symmetry: bool = False,
     por: bool = False,
-) -> Plan:
+) -> ReductionPlan:
     """The reductions asked for that apply to deciding `properties` of `simple`, the simplified scalar system."""
     refused: list[Reduction] = []
     same = _symmetry(scalarised, simple, properties, refused) if symmetry else None
     stubborn = _stubborn(scalarised, simple, properties, refused) if por else None
-    return Plan(same, stubborn, tuple(refused))
+    return ReductionPlan(same, stubborn, tuple(refused))
 
 
 def _symmetry(

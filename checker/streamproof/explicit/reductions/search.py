@@ -8,7 +8,7 @@ from dataclasses import field
 
 from streamproof.explicit.limits import Stop
 from streamproof.explicit.reductions.expand import reduced_expander
-from streamproof.explicit.reductions.plan import Plan
+from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.reductions.rival import Rival
 from streamproof.explicit.search import SUCCESSOR, Search
 from streamproof.explicit.successors import Batch, StepHit, expander
@@ -24,7 +24,7 @@ SIZE = 64
 class ReducedSearch(Search):
     """A search that leaves out what its plan says. With symmetry, the states are representatives of their orbits."""
 
-    plan: Plan = field(default_factory=Plan)
+    plan: ReductionPlan = field(default_factory=ReductionPlan)
     rival: Rival | None = None
     """The full search, which may be done sooner."""
     terms: int = 0

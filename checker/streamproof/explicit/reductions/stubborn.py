@@ -23,7 +23,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
-from streamproof.explicit.reductions.conditions import Atoms, Condition, Every, Literal, Some, holds, necessary, parts
+from streamproof.explicit.reductions.conditions import (
+    Alternatives,
+    Atoms,
+    Condition,
+    Every,
+    Literal,
+    holds,
+    necessary,
+    parts,
+)
 from streamproof.explicit.reductions.equivalence import Equivalence
 from streamproof.explicit.reductions.independence import Independence, bits
 from streamproof.explicit.successors import Rule, rules_of
@@ -43,7 +52,7 @@ MISTAKE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class StubbornGoal:
     """Where something is decided: the number of the property, or `MISTAKE`, and a condition on states."""
 
     number: int
@@ -68,7 +77,7 @@ class StubbornSets:
     """Per instance."""
     dependent: tuple[int, ...]
     """Per instance, those it is not known to accord with."""
-    goals: tuple[Goal, ...]
+    goals: tuple[StubbornGoal, ...]
     progress: bool
     """Whether a state with an enabled instance must have one taken."""
     cut: int = 0
@@ -77,7 +86,7 @@ class StubbornSets:
     """In how many states instances were chosen."""
     work: int = 0
     """What the choices have taken, in terms evaluated."""
-    _open: tuple[Goal, ...] = ()
+    _open: tuple[StubbornGoal, ...] = ()
     _known: dict[int, Choice] = field(default_factory=dict)
     _quick: list[tuple[int, int]] = field(init=False)
     _goals_cost: int = 0
@@ -187,26 +196,26 @@ def stubborn_sets(system: System, properties: Sequence[Property], alive: Mapping
     return StubbornSets(tuple(atoms.terms), guards, dependent, goals, progress)
 
 
-def _mistakes(system: System, rules: Sequence[Rule], guards: Sequence[Condition], atoms: Atoms) -> list[Goal]:
+def _mistakes(system: System, rules: Sequence[Rule], guards: Sequence[Condition], atoms: Atoms) -> list[StubbornGoal]:
     asking = b.or_(check.condition for i in system.instances for check in i.guard_checks)
-    found = [] if asking is b.FALSE else [Goal(MISTAKE, atoms.condition(asking))]
+    found = [] if asking is b.FALSE else [StubbornGoal(MISTAKE, atoms.condition(asking))]
     for rule, guard in zip(rules, guards, strict=True):
         if rule.faults is not b.FALSE:
-            found.append(Goal(MISTAKE, Every((guard, atoms.condition(rule.faults)))))
+            found.append(StubbornGoal(MISTAKE, Every((guard, atoms.condition(rule.faults)))))
     return found
 
 
 def _decisions(
     properties: Sequence[Property], rules: Sequence[Rule], guards: Sequence[Condition], atoms: Atoms
-) -> list[Goal]:
-    found: list[Goal] = []
+) -> list[StubbornGoal]:
+    found: list[StubbornGoal] = []
     for number, prop in enumerate(properties):
         if prop.kind in (Kind.INVARIANT, Kind.REACHABLE):
             checks = [atoms.condition(check.condition) for check in prop.checks]
             wanted = atoms.condition(prop.expr, prop.kind is Kind.REACHABLE)
-            found.append(Goal(number, Some((*checks, wanted))))
+            found.append(StubbornGoal(number, Alternatives((*checks, wanted))))
     for rule, guard in zip(rules, guards, strict=True):
         for number, mistake, broken in rule.steps:
-            here = Some((atoms.condition(mistake), atoms.condition(broken)))
-            found.append(Goal(number, Every((guard, here))))
+            here = Alternatives((atoms.condition(mistake), atoms.condition(broken)))
+            found.append(StubbornGoal(number, Every((guard, here))))
     return found

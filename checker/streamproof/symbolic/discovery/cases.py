@@ -23,16 +23,16 @@ MOST_CASES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class UpdateCase:
     """`known` maps terms to what they equal in this case; `updates` are the values of the variables written."""
 
     known: Mapping[Expr, Expr]
     updates: Mapping[str, Expr]
 
 
-def cases(instance: Instance) -> Iterator[Case]:
+def cases(instance: Instance) -> Iterator[UpdateCase]:
     """The cases of an instance of a scalar system; those that its guard excludes on the face of it are left out."""
-    facts = Facts()
+    facts = KnownTerms()
     for conjunct in instance.guard:
         facts.learn(conjunct.expr, True)
     for check in (*instance.guard_checks, *instance.effect_checks):
@@ -47,7 +47,7 @@ def cases(instance: Instance) -> Iterator[Case]:
         updates = {name: decided(term) for name, term in updates.items()}
         condition = next((c for term in updates.values() if (c := _condition(term)) is not None), None)
         if condition is None or room == 0:
-            yield Case(facts.known, updates)
+            yield UpdateCase(facts.known, updates)
             continue
         room -= 1
         for truth in (False, True):
@@ -67,14 +67,14 @@ def _condition(root: Expr) -> Expr | None:
 
 
 @dataclass(slots=True)
-class Facts:
+class KnownTerms:
     """What is known of a state: terms and what they equal there."""
 
     known: dict[Expr, Expr] = field(default_factory=dict)
 
-    def copy(self) -> Facts:
+    def copy(self) -> KnownTerms:
         """The same, to learn more."""
-        return Facts(dict(self.known))
+        return KnownTerms(dict(self.known))
 
     def contradictory(self) -> bool:
         """Whether the values known of variables refute something else that is known."""

@@ -13,7 +13,7 @@ from streamproof.symbolic.discovery.mining import mined
 from streamproof.symbolic.discovery.samples import Samples
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import goals
-from streamproof.symbolic.solver import Budget
+from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property, State
 from streamproof.system.records import dataclass
@@ -54,7 +54,7 @@ def discover(
     scalarised: Scalarised,
     properties: Sequence[Property],
     explored: Explored | None,
-    budget: Budget,
+    budget: SolverBudget,
     known: Sequence[Expr] = (),
     *,
     whole: bool = True,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from streamproof.symbolic.encoding import Encoding
-from streamproof.symbolic.solver import Answer, Budget, Solver
+from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 
 
 def inductive(
-    encoding: Encoding, candidates: Sequence[Expr], budget: Budget, known: Sequence[Expr] = ()
+    encoding: Encoding, candidates: Sequence[Expr], budget: SolverBudget, known: Sequence[Expr] = ()
 ) -> tuple[Expr, ...]:
     """The candidates (conditions on leaves) that hold initially and are kept by every step, taken together.
 
@@ -34,7 +34,7 @@ def inductive(
 class _Thinning:
     """Leaves out whatever can be false at a position, until nothing can."""
 
-    def __init__(self, encoding: Encoding, candidates: Iterable[Expr], position: int, budget: Budget) -> None:
+    def __init__(self, encoding: Encoding, candidates: Iterable[Expr], position: int, budget: SolverBudget) -> None:
         self._encoding = encoding
         self._position = position
         self._interpreter = Interpreter(encoding.system)
@@ -52,14 +52,14 @@ class _Thinning:
         while alive:
             assumptions = [switches[n] for n in alive] if switches else []
             match self.solver.ask(self._encoding.any_of(self._broken[n] for n in alive), assumptions):
-                case Answer.NO:
+                case SolverAnswer.NO:
                     break
-                case Answer.YES:
+                case SolverAnswer.YES:
                     state = self._encoding.state(self.solver.model, self._position)
                     true = self._interpreter.values((self._candidates[n] for n in alive), state)
                     alive = [n for n, holds in zip(alive, true, strict=True) if holds]
-                case Answer.UNKNOWN:
-                    alive = [n for n in alive if self.solver.ask(self._broken[n], assumptions) is Answer.NO]
+                case SolverAnswer.UNKNOWN:
+                    alive = [n for n in alive if self.solver.ask(self._broken[n], assumptions) is SolverAnswer.NO]
         return tuple(self._candidates[n] for n in alive)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from streamproof.symbolic.discovery.cases import cases
 from streamproof.symbolic.discovery.forms import ONE, Form, amount, as_term, features, form
-from streamproof.symbolic.discovery.linear import Span, null_space, plus, scaled
+from streamproof.symbolic.discovery.linear import VectorSpan, null_space, plus, scaled
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
@@ -110,7 +110,7 @@ def _equations(action: Action, system: System, places: tuple[Expr, ...]) -> Iter
 
 
 def _with_total(
-    weights: Mapping[Expr, int], written: set[str], beginning: Span[Expr]
+    weights: Mapping[Expr, int], written: set[str], beginning: VectorSpan[Expr]
 ) -> tuple[Mapping[Expr, int], Expr | None]:
     """The weights and the total; both multiplied where the total would be a fraction."""
     whole: Form = {}
@@ -123,7 +123,7 @@ def _with_total(
     return {place: by * weight for place, weight in weights.items()}, as_term(scaled(rest, by))
 
 
-def _beginning(system: System, written: set[str]) -> Span[Expr]:
+def _beginning(system: System, written: set[str]) -> VectorSpan[Expr]:
     """What is known of initial states, as linear forms that are 0 in all of them; what steps write is eliminated first."""
     equations: list[Form] = []
     for v in system.variables:
@@ -143,7 +143,7 @@ def _beginning(system: System, written: set[str]) -> Span[Expr]:
                 pass
     parts = dict.fromkeys(part for equation in equations for part in equation if part is not ONE)
     order = [p for p in parts if e.variables(p) & written] + [p for p in parts if not e.variables(p) & written]
-    span: Span[Expr] = Span(order)
+    span: VectorSpan[Expr] = VectorSpan(order)
     for equation in equations:
         span.add(equation)
     return span

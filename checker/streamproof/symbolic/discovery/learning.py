@@ -13,7 +13,7 @@ from streamproof.symbolic.cubes import clause
 from streamproof.symbolic.discovery.samples import Samples
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import Goal
-from streamproof.symbolic.solver import Answer, Budget, Solver
+from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.symbolic.theory import Term
 from streamproof.system.expr import Expr
 from streamproof.system.model import Property
@@ -41,7 +41,7 @@ def learned(
     goals: Sequence[Goal],
     facts: Sequence[Expr],
     samples: Samples,
-    budget: Budget,
+    budget: SolverBudget,
     refuted: dict[Property, None],
 ) -> Learned:
     """Clauses over leaves with which the goals' events, and mistakes of the model, become impossible by induction.
@@ -59,11 +59,11 @@ def learned(
         budget.tell("learning from counterexamples to induction", len(clauses), len(open_goals))
         events = {g: seen[g] for g in open_goals}
         match solver.ask(encoding.any_of([mistake, *events.values(), *clauses.values()])):
-            case Answer.NO:
+            case SolverAnswer.NO:
                 return Learned(tuple(clauses), tuple(g.prop for g in open_goals))
-            case Answer.UNKNOWN:
+            case SolverAnswer.UNKNOWN:
                 break
-            case Answer.YES:
+            case SolverAnswer.YES:
                 state = encoding.state(solver.model, 0)
                 cubes = [samples.separated(state, prefer=view * len(state) // VIEWS) for view in range(VIEWS)]
                 if None in cubes:
@@ -81,16 +81,16 @@ def learned(
     return Learned((), ())
 
 
-def enough(encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], budget: Budget) -> bool:
+def enough(encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], budget: SolverBudget) -> bool:
     """Whether the goals are inductive together as they stand, given the facts. Raises `Stopped`."""
     at = encoding.at
     solver = _stepping(encoding, goals, facts, (), budget)
     events = [at(g.event, 0 if g.step else 1) for g in goals]
-    return solver.ask(encoding.any_of([at(encoding.mistake, 1), *events])) is Answer.NO
+    return solver.ask(encoding.any_of([at(encoding.mistake, 1), *events])) is SolverAnswer.NO
 
 
 def _stepping(
-    encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], clauses: Iterable[Expr], budget: Budget
+    encoding: Encoding, goals: Sequence[Goal], facts: Sequence[Expr], clauses: Iterable[Expr], budget: SolverBudget
 ) -> Solver:
     """A solver for one step of a system in whose first state all is as it is claimed to be."""
     at = encoding.at

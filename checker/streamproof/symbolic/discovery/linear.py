@@ -42,7 +42,7 @@ def primitive(vector: Mapping[K, Number]) -> dict[K, int]:
     return {key: sign * value // divisor for key, value in whole.items()}
 
 
-class Span(Generic[K]):
+class VectorSpan(Generic[K]):
     """The space that vectors span, in reduced echelon form: every pivot appears in one row, with entry 1.
 
     `order` lists the keys that may be pivots; earlier ones are taken first. A vector without any of them adds nothing.
@@ -80,7 +80,7 @@ def null_space(equations: Iterable[Mapping[K, Number]], unknowns: Sequence[K]) -
 
     Vectors are primitive and made simple: entries are few, and as far as may be positive.
     """
-    span: Span[K] = Span(unknowns)
+    span: VectorSpan[K] = VectorSpan(unknowns)
     for equation in equations:
         span.add(equation)
     basis: list[dict[K, int]] = []

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 
-from streamproof.symbolic.parametric.claims import Claim
+from streamproof.symbolic.parametric.claims import ParametricClaim
 from streamproof.symbolic.parametric.laws import said
 from streamproof.symbolic.parametric.local import Local, local
-from streamproof.symbolic.parametric.samples import Instantiate, Sample, samples
+from streamproof.symbolic.parametric.samples import Instantiate, LocalSample, samples
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
@@ -31,13 +31,13 @@ class _Place:
     key: tuple[str, ...]
 
 
-def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[Claim]:
+def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[ParametricClaim]:
     """Bounds on one place and on two, and what a control state excludes, as far as sampled states agree."""
     view = local(parametric)
     if view is None:
         return []
     finder = _Finder(parametric, view, list(samples(parametric, view, instantiate)))
-    found: dict[str, Claim] = {}
+    found: dict[str, ParametricClaim] = {}
     for claim in finder.claims():
         found.setdefault(claim.name, claim)
         if len(found) == MOST:
@@ -46,7 +46,7 @@ def bound_candidates(parametric: Parametric, instantiate: Instantiate) -> list[C
 
 
 class _Finder:
-    def __init__(self, parametric: Parametric, view: Local, seen: Sequence[Sample]) -> None:
+    def __init__(self, parametric: Parametric, view: Local, seen: Sequence[LocalSample]) -> None:
         self._view = view
         self._seen = seen
         free = {f.name for f in parametric.free}
@@ -56,7 +56,7 @@ class _Finder:
         self._limits = list(dict.fromkeys(_limits(parametric)))
         self._known = [self._amounts(sample) for sample in seen]
 
-    def _amounts(self, sample: Sample) -> Mapping[Expr, int]:
+    def _amounts(self, sample: LocalSample) -> Mapping[Expr, int]:
         given: Mapping[Expr, Expr] = {
             t: b.num(sample.parameters[t.name])
             for limit in self._limits
@@ -71,7 +71,7 @@ class _Finder:
             found[limit] = int(term.value)
         return found
 
-    def claims(self) -> Iterator[Claim]:
+    def claims(self) -> Iterator[ParametricClaim]:
         for p in self._numbers:
             for limit in self._limits:
                 if self._always(lambda s, a, p=p, limit=limit: s[p.name] <= a[limit]):
@@ -111,11 +111,11 @@ class _Finder:
     def _sometimes(self, mode: _Place, value: Value) -> bool:
         return any(sample.leaves[mode.name] == value for sample in self._seen)
 
-    def _claim(self, condition: Expr, text: str, places: Iterable[_Place]) -> Claim:
+    def _claim(self, condition: Expr, text: str, places: Iterable[_Place]) -> ParametricClaim:
         for p in places:
             if p.name in self._view.index:
-                return Claim(f"for all c: {text}", forall(self._view.index[p.name], condition), found=True)
-        return Claim(text, condition, found=True)
+                return ParametricClaim(f"for all c: {text}", forall(self._view.index[p.name], condition), found=True)
+        return ParametricClaim(text, condition, found=True)
 
 
 def _limits(parametric: Parametric) -> Iterator[Expr]:

@@ -25,7 +25,7 @@ from streamproof.system.unbounded import Parametric, exists, forall
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ParametricClaim:
     """`condition` holds in every reachable state, or of every step if `step`. `found`: nobody wrote it."""
 
     name: str
@@ -34,14 +34,14 @@ class Claim:
     found: bool = False
 
 
-def claim(parametric: Parametric, prop: Property) -> Claim | None:
+def claim(parametric: Parametric, prop: Property) -> ParametricClaim | None:
     """What a property says as a claim, that it makes no mistake included; None for kinds that induction is not for."""
     checks = [b.not_(c.condition) for c in prop.checks]
     match prop.kind:
         case Kind.INVARIANT | Kind.STEP:
-            return Claim(prop.name, b.and_([prop.expr, *checks]), prop.kind is Kind.STEP)
+            return ParametricClaim(prop.name, b.and_([prop.expr, *checks]), prop.kind is Kind.STEP)
         case Kind.DEADLOCK:
-            return Claim(prop.name, b.and_([b.or_(_going(parametric)), *checks]))
+            return ParametricClaim(prop.name, b.and_([b.or_(_going(parametric)), *checks]))
         case _:
             return None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamproof import interrupts
 from streamproof.symbolic.parametric.claims import inside
-from streamproof.symbolic.parametric.values import Shape, Universe, View
+from streamproof.symbolic.parametric.values import Shape, SymbolicView, Universe
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system.errors import Loc
@@ -70,10 +70,10 @@ class _Question:
         self._universe = Universe()
         self._sorts: dict[str, Sort] = {v.name: v.sort for v in system.variables}
         now, then = ({n: self._universe.fresh(n, s) for n, s in self._sorts.items()} for _ in range(2))
-        self._view = View(self._universe, now, View(self._universe, then))
+        self._view = SymbolicView(self._universe, now, SymbolicView(self._universe, then))
         self._solver = self._universe.z3.SolverFor("QF_NIA", ctx=self._universe.ctx)
         self._solver.set("rlimit", LIMIT)
-        for view in (self._view, View(self._universe, then)):
+        for view in (self._view, SymbolicView(self._universe, then)):
             self._solver.add(*(view.value(inside(b.var(n, s), s, 0)) for n, s in self._sorts.items()))
 
     def possible(self, formula: Term | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from streamproof.symbolic.discovery.forms import ONE, Form, amount, form
 from streamproof.symbolic.discovery.laws import Books, Law, laws
 from streamproof.symbolic.discovery.linear import plus, scaled
-from streamproof.symbolic.parametric.claims import Claim
+from streamproof.symbolic.parametric.claims import ParametricClaim
 from streamproof.symbolic.parametric.local import Local, forgetting, local, own_index, without
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -25,14 +25,14 @@ MOST_LEFT_OUT = 12
 EQUAL, AT_MOST, AT_LEAST = "=", "<=", ">="
 
 
-def law_candidates(parametric: Parametric) -> list[Claim]:
+def law_candidates(parametric: Parametric) -> list[ParametricClaim]:
     """Laws that the rules suggest. An action that puts things back to where they began breaks no law, and seems to break
     all of them, so laws are also looked for without each such action; whether they hold is for induction to say."""
     view = local(parametric)
     return [] if view is None else _found(parametric, view, laws, (EQUAL,))
 
 
-def drift_candidates(parametric: Parametric) -> list[Claim]:
+def drift_candidates(parametric: Parametric) -> list[ParametricClaim]:
     """Bounds that the rules suggest: sums that all actions but one conserve, and which that one may change one way only."""
     view = local(parametric)
     if view is None:
@@ -42,13 +42,13 @@ def drift_candidates(parametric: Parametric) -> list[Claim]:
 
 def _found(
     parametric: Parametric, view: Local, look: Callable[[System], Iterable[Law]], relations: tuple[str, ...]
-) -> list[Claim]:
+) -> list[ParametricClaim]:
     finder = _Finder(parametric, view)
     left_out = list(dict.fromkeys(forgetting(view.system)))[:MOST_LEFT_OUT]
     groups: list[set[str] | None] = [None]
     for bound in dict.fromkeys(view.index.values()):
         groups.append({name for name, own in view.index.items() if own is bound})
-    found: dict[str, Claim] = {}
+    found: dict[str, ParametricClaim] = {}
     for actions in ((), *((name,) for name in left_out)):
         for group in groups:
             for law in look(without(view.system, actions, group)):
@@ -84,7 +84,7 @@ class _Finder:
                 case _:
                     yield part, b.TRUE
 
-    def claim(self, law: Law, relation: str) -> Claim | None:
+    def claim(self, law: Law, relation: str) -> ParametricClaim | None:
         """That a law's sum is (at most, at least) what it is at first, as a claim on the parametric system.
 
         None where that is not known, or the law speaks of two indices.
@@ -109,7 +109,7 @@ class _Finder:
             weighed = plus(weighed, {part: -share})
         return self._said(weighed, relation, bounds.pop() if everywhere and bounds else None)
 
-    def _said(self, weighed: Form, relation: str, bound: Expr | None) -> Claim | None:
+    def _said(self, weighed: Form, relation: str, bound: Expr | None) -> ParametricClaim | None:
         sides: list[list[tuple[Expr, int]]] = [[], []]
         for term, weight in weighed.items():
             number = int(weight)
@@ -118,8 +118,8 @@ class _Finder:
         text = f" {relation} ".join(self._text(side, bound is not None) for side in sides)
         told = {EQUAL: b.eq, AT_MOST: b.less_eq, AT_LEAST: lambda x, y: b.less_eq(y, x)}[relation](left, right)
         if bound is None:
-            return Claim(text, told, found=True)
-        return Claim(f"for all c: {text}", forall(bound, told), found=True)
+            return ParametricClaim(text, told, found=True)
+        return ParametricClaim(f"for all c: {text}", forall(bound, told), found=True)
 
     def _sum(self, side: list[tuple[Expr, int]], everywhere: bool) -> Expr:
         whole: Expr = b.num(0)

@@ -16,16 +16,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from streamproof import interrupts
-from streamproof.symbolic.parametric.claims import Claim, claim
-from streamproof.symbolic.parametric.showing import Cti, shown
-from streamproof.symbolic.parametric.steps import SAFE, Asked, Steps
-from streamproof.symbolic.solver import INTERRUPTED, Answer, Budget, Effort, Stopped
+from streamproof.symbolic.parametric.claims import ParametricClaim, claim
+from streamproof.symbolic.parametric.showing import ParametricCti, shown
+from streamproof.symbolic.parametric.steps import SAFE, StepQuestions, SwitchedSolver
+from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverAnswer, SolverBudget, Stopped
 from streamproof.system import build as b
 from streamproof.system.model import Property
 from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
-Stage = Callable[[], Sequence[Claim]]
+Stage = Callable[[], Sequence[ParametricClaim]]
 """Finds candidates; called only when those of the stages before were not enough."""
 
 
@@ -41,13 +41,13 @@ class AnySize:
     proved: tuple[str, ...]
     lemmas: tuple[str, ...]
     found: tuple[str, ...]
-    ctis: dict[str, Cti]
+    ctis: dict[str, ParametricCti]
     unknown: tuple[str, ...]
     candidates: int
     queries: int
     seconds: float
     stopped: str | None = None
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[ParametricClaim, ...] = ()
     """The claims of the finished proof: `proved`, `lemmas` and `found` with what they say."""
 
 
@@ -65,10 +65,10 @@ def prove_any(
     `timeout` bounds one query, in milliseconds, `seconds` the whole run. Raises `ModelError` for terms outside the
     fragment in which such proofs are made, at their line.
     """
-    budget = Budget(timeout, seconds, on_progress)
+    budget = SolverBudget(timeout, seconds, on_progress)
     written = [c for p in (*properties, *parametric.system.lemmas) if (c := claim(parametric, p)) is not None]
     wanted = [p.name for p in properties]
-    helpful: list[Claim] = []
+    helpful: list[ParametricClaim] = []
     tried = 0
     attempt = _Attempt(parametric, written, wanted, budget)
     stopped = None
@@ -111,12 +111,12 @@ class _Attempt:
     """One induction over claims. `alive` are those that nothing has broken yet, `proof` those of the finished proof."""
 
     parametric: Parametric
-    claims: Sequence[Claim]
+    claims: Sequence[ParametricClaim]
     wanted: Sequence[str]
-    budget: Budget
-    alive: dict[str, Claim] = field(default_factory=dict)
+    budget: SolverBudget
+    alive: dict[str, ParametricClaim] = field(default_factory=dict)
     proof: tuple[str, ...] = ()
-    ctis: dict[str, Cti] = field(default_factory=dict)
+    ctis: dict[str, ParametricCti] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
 
     @property
@@ -126,9 +126,9 @@ class _Attempt:
 
     def run(self) -> None:
         """The whole induction. Raises `Stopped`."""
-        self.alive = {c.name: c for c in (*self.claims, Claim(SAFE, b.TRUE))}
+        self.alive = {c.name: c for c in (*self.claims, ParametricClaim(SAFE, b.TRUE))}
         claims = list(self.alive.values())
-        steps = Steps(self.parametric, claims, self.budget)
+        steps = StepQuestions(self.parametric, claims, self.budget)
         first = steps.first()
         self._sift(first)
         asked = steps.each()
@@ -145,34 +145,34 @@ class _Attempt:
             else:
                 self.unknown += wanted
 
-    def _sift(self, asked: Asked) -> None:
+    def _sift(self, asked: SwitchedSolver) -> None:
         """Takes out what this question shows to be broken, until it shows nothing more."""
         while True:
             self.budget.tell("induction for every size", 1, len(self.alive))
             answer, names = asked.broken(list(self.alive), list(self.alive))
-            if answer is Answer.NO:
+            if answer is SolverAnswer.NO:
                 return
-            if answer is Answer.UNKNOWN:
+            if answer is SolverAnswer.UNKNOWN:
                 names = self._undecided(asked)
                 if not names:
                     return
             for name in names:
-                if answer is Answer.YES:
+                if answer is SolverAnswer.YES:
                     self.ctis[name] = shown(self.parametric, asked, name)
                 del self.alive[name]
 
-    def _undecided(self, asked: Asked) -> list[str]:
+    def _undecided(self, asked: SwitchedSolver) -> list[str]:
         """The claims that this question breaks, or does not decide, when it is put for each of them alone."""
         gone = []
         for name in list(self.alive):
             answer, _ = asked.broken([name], list(self.alive))
-            if answer is Answer.UNKNOWN:
+            if answer is SolverAnswer.UNKNOWN:
                 self.unknown.append(name)
-            if answer is not Answer.NO:
+            if answer is not SolverAnswer.NO:
                 gone.append(name)
         return gone
 
-    def _needed(self, wanted: Sequence[str], asked: Sequence[Asked]) -> list[str]:
+    def _needed(self, wanted: Sequence[str], asked: Sequence[SwitchedSolver]) -> list[str]:
         """Claims that support each other and everything wanted; one is added where a counterexample calls for it."""
         chosen = dict.fromkeys(wanted)
         pending = [*wanted, SAFE] if wanted else []
@@ -180,8 +180,12 @@ class _Attempt:
             goal = pending.pop(0)
             for one in asked:
                 self.budget.tell("making the proof small", 1, len(pending) + 1)
-                while (answer := one.broken([goal], list(chosen))[0]) is not Answer.NO:
-                    name = one.excluding([n for n in self.alive if n not in chosen]) if answer is Answer.YES else None
+                while (answer := one.broken([goal], list(chosen))[0]) is not SolverAnswer.NO:
+                    name = (
+                        one.excluding([n for n in self.alive if n not in chosen])
+                        if answer is SolverAnswer.YES
+                        else None
+                    )
                     if name is None:
                         return [n for n in self.alive if n != SAFE]
                     chosen[name] = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import combinations
 from typing import cast
 
-from streamproof.symbolic.parametric.values import Universe, View
+from streamproof.symbolic.parametric.values import SymbolicView, Universe
 from streamproof.symbolic.theory import Term
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
@@ -42,7 +42,7 @@ class Question:
         if not any(index.eq(known) for known in self.indices):
             self.indices.append(index)
 
-    def mentioned(self, view: View, *roots: Expr) -> None:
+    def mentioned(self, view: SymbolicView, *roots: Expr) -> None:
         """Mentions the indices at which `roots` read and write arrays of any length, those that loops bind excepted."""
         free = set(view.names)
         for term in e.subterms(*roots):
@@ -53,11 +53,11 @@ class Question:
 
     # --- conditions
 
-    def assumed(self, view: View, condition: Expr) -> Term:
+    def assumed(self, view: SymbolicView, condition: Expr) -> Term:
         """A formula that follows from `condition`."""
         return self._formula(view, condition, True, ("assumed", view.number, condition))
 
-    def denied(self, view: View, condition: Expr, share: Hashable) -> Term:
+    def denied(self, view: SymbolicView, condition: Expr, share: Hashable) -> Term:
         """A formula that follows from the negation of `condition`.
 
         Of the conditions denied under one name `share`, no two may have to be denied at once: they have one witness.
@@ -69,7 +69,7 @@ class Question:
             found.append(self._formula(view, part, False, key))
         return self.universe.z3.Not(self.universe.all_of(found))
 
-    def _formula(self, view: View, term: Expr, positive: bool, key: tuple[object, ...]) -> Term:
+    def _formula(self, view: SymbolicView, term: Expr, positive: bool, key: tuple[object, ...]) -> Term:
         """A formula that `term` implies, or for not `positive` that implies `term`, up to the choice of witnesses."""
         z3 = self.universe.z3
         if not self._speaks_of_all(term):
@@ -128,7 +128,7 @@ class Question:
                     self._quantified[term] = isinstance(term, Forall) or inner
         return self._quantified[root]
 
-    def about_conditions(self, *views: View) -> list[Term]:
+    def about_conditions(self, *views: SymbolicView) -> list[Term]:
         """What the names mean that conditions on every index have where values hang on them."""
         found = []
         for start in views:
@@ -140,7 +140,7 @@ class Question:
 
     # --- sums over any number of indices
 
-    def about_sums(self, view: View, *, formed: bool) -> Iterator[Term]:
+    def about_sums(self, view: SymbolicView, *, formed: bool) -> Iterator[Term]:
         """What is true of the sums of a view: no parts, no sum. Where every value is of its sort (`formed`), sums of
         what is not negative are no less than their parts."""
         z3 = self.universe.z3
@@ -154,7 +154,7 @@ class Question:
                 for (t, t_in, t_part), (u, u_in, u_part) in combinations(parts, 2):
                     yield z3.Implies(z3.And(t_in, u_in, t != u), value >= t_part + u_part)
 
-    def part(self, view: View, total: Total, index: Term) -> Term:
+    def part(self, view: SymbolicView, total: Total, index: Term) -> Term:
         """What one index contributes to a sum."""
         return view.bound(_index(total).name, index).value(total.body)
 
@@ -164,12 +164,12 @@ def _index(total: Total | Forall) -> e.Var:
     return total.bound
 
 
-def _some(view: View, sort: object) -> Term:
+def _some(view: SymbolicView, sort: object) -> Term:
     assert isinstance(sort, TermRange)
     return view.value(sort.least) <= view.value(sort.most)
 
 
-def in_range(view: View, sort: object, index: Term) -> Term:
+def in_range(view: SymbolicView, sort: object, index: Term) -> Term:
     """That an index lies in its range."""
     if isinstance(sort, TermRange):
         least, most = view.value(sort.least), view.value(sort.most)
@@ -179,7 +179,7 @@ def in_range(view: View, sort: object, index: Term) -> Term:
     return view.universe.z3.And(least <= index, index <= most)
 
 
-def touched(view: View, name: str, update: Expr) -> list[Term] | None:
+def touched(view: SymbolicView, name: str, update: Expr) -> list[Term] | None:
     """The indices at which an update may write the array called `name`; all of them where its length is fixed.
 
     None where it replaces an array of any length as a whole, where these are too many, and for a variable of another sort.

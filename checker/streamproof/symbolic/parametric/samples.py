@@ -23,7 +23,7 @@ WALK = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LocalSample:
     """One reached state, as one index sees it: values of the leaves of a `Local`, and of the parameters."""
 
     leaves: Mapping[str, Value]
@@ -45,7 +45,7 @@ def small_values(free: Sequence[Free], most: int = MOST_INSTANCES) -> Iterator[M
         yield {f.name: n for f, (_, n) in zip(free, row, strict=True)}
 
 
-def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> Iterator[Sample]:
+def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> Iterator[LocalSample]:
     """States on random walks through small instances; instances that the model refuses are passed over."""
     chance = random.Random(SEED)
     for values in small_values(parametric.free):
@@ -54,7 +54,7 @@ def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> It
         except StreamproofError:
             continue
         for state in _walks(system, chance):
-            yield from (Sample(leaves, values) for leaves in _seen(parametric, view, state))
+            yield from (LocalSample(leaves, values) for leaves in _seen(parametric, view, state))
 
 
 def _walks(system: System, chance: random.Random) -> Iterator[State]:

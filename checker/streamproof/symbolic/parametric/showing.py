@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamproof.symbolic.parametric.question import in_range
-from streamproof.symbolic.parametric.steps import SAFE, Asked
-from streamproof.symbolic.parametric.values import Lanes, Shape, View, mapped
+from streamproof.symbolic.parametric.steps import SAFE, SwitchedSolver
+from streamproof.symbolic.parametric.values import Lanes, Shape, SymbolicView, mapped
 from streamproof.system.expr import Var
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange, values
@@ -15,7 +15,7 @@ from streamproof.system.unbounded import Parametric
 
 
 @dataclass(frozen=True, slots=True)
-class Cti:
+class ParametricCti:
     """Why the claim `of` is not inductive: at these `parameters`, `step` leads from the state `before` to `after`.
 
     Names and values are texts; of an array of any length, the elements at the indices that matter. The state before satisfies
@@ -30,7 +30,7 @@ class Cti:
     after: tuple[tuple[str, str], ...]
 
 
-def shown(parametric: Parametric, asked: Asked, name: str) -> Cti:
+def shown(parametric: Parametric, asked: SwitchedSolver, name: str) -> ParametricCti:
     """The model that the last question found."""
     model: Any = asked.model
     free = tuple((f.name, str(_number(asked.before, model, asked.before.names[f.name]))) for f in parametric.free)
@@ -54,24 +54,24 @@ def shown(parametric: Parametric, asked: Asked, name: str) -> Cti:
     because = "false" if step is None else "false after the step"
     if name == SAFE:
         because = next((why for formula, why in asked.reasons if _true(asked, formula)), "a value leaves its sort")
-    return Cti(name, because, free, step, before, after)
+    return ParametricCti(name, because, free, step, before, after)
 
 
-def _true(asked: Asked, formula: Any) -> bool:
+def _true(asked: SwitchedSolver, formula: Any) -> bool:
     return bool(asked.universe.z3.is_true(asked.model.eval(formula, model_completion=True)))
 
 
-def _number(view: View, model: Any, term: Any) -> int:
+def _number(view: SymbolicView, model: Any, term: Any) -> int:
     return int(model.eval(term, model_completion=True).as_long())
 
 
-def _state(parametric: Parametric, view: View, model: Any, indices: list[Any]) -> Iterator[tuple[str, str]]:
+def _state(parametric: Parametric, view: SymbolicView, model: Any, indices: list[Any]) -> Iterator[tuple[str, str]]:
     for v in parametric.system.variables:
         yield from _parts(v.name, v.sort, view, view.names[v.name], model, indices)
 
 
 def _parts(
-    name: str, sort: Sort, view: View, shape: Shape, model: Any, indices: list[Any]
+    name: str, sort: Sort, view: SymbolicView, shape: Shape, model: Any, indices: list[Any]
 ) -> Iterator[tuple[str, str]]:
     z3 = view.universe.z3
     match sort:

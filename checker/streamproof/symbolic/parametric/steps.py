@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from streamproof.symbolic.parametric.claims import Claim, well_formed
+from streamproof.symbolic.parametric.claims import ParametricClaim, well_formed
 from streamproof.symbolic.parametric.question import Question, in_range, touched
-from streamproof.symbolic.parametric.values import Universe, View
-from streamproof.symbolic.solver import SEED, Answer, Budget, checked
+from streamproof.symbolic.parametric.values import SymbolicView, Universe
+from streamproof.symbolic.solver import SEED, SolverAnswer, SolverBudget, checked
 from streamproof.symbolic.theory import Term
 from streamproof.system import build as b
 from streamproof.system import expr as e
@@ -23,15 +23,15 @@ SAFE = "no evaluation error"
 """The name of the claim that the model makes no mistake and every value stays in its sort."""
 
 
-class Asked:
+class SwitchedSolver:
     """A solver with claims that may be assumed and goals that may be broken, each behind a switch of its own."""
 
-    def __init__(self, universe: Universe, budget: Budget, instance: Instance | None) -> None:
+    def __init__(self, universe: Universe, budget: SolverBudget, instance: Instance | None) -> None:
         self.universe = universe
         self.instance = instance
         self.indices: Sequence[Term] = ()
-        self.before: View
-        self.after: View | None = None
+        self.before: SymbolicView
+        self.after: SymbolicView | None = None
         self._budget = budget
         self._facts: list[Term] = []
         self._assumed: dict[str, Term] = {}
@@ -53,18 +53,18 @@ class Asked:
         for name, formula in goals.items():
             self._solver.add(z3.Implies(z3.Bool(f"break {name}", ctx), formula))
 
-    def broken(self, goals: Collection[str], assuming: Collection[str]) -> tuple[Answer, list[str]]:
+    def broken(self, goals: Collection[str], assuming: Collection[str]) -> tuple[SolverAnswer, list[str]]:
         """Whether one of the goals can be broken where all of `assuming` holds, and which of them are in the model."""
         z3, ctx = self.universe.z3, self.universe.ctx
         asked = [g for g in goals if g in self._goals]
         if not asked:
-            return Answer.NO, []
+            return SolverAnswer.NO, []
         switch = z3.Bool(f"query {self._budget.queries}", ctx)
         self._solver.add(z3.Implies(switch, z3.Or([z3.Bool(f"break {g}", ctx) for g in asked])))
         switches = [z3.Bool(f"assume {a}", ctx) for a in assuming if a in self._assumed]
         answer = self._check(self._solver, [switch, *switches])
         self._solver.add(z3.Not(switch))
-        if answer is not Answer.YES:
+        if answer is not SolverAnswer.YES:
             return answer, []
         return answer, [g for g in asked if z3.is_true(self.model.eval(self._goals[g], model_completion=True))]
 
@@ -85,23 +85,23 @@ class Asked:
             return True
         solver = self.universe.z3.Solver(ctx=self.universe.ctx)
         solver.add(*self._facts, *(self._assumed[n] for n in using if n in self._assumed), self._goals[goal])
-        return self._check(solver, []) is Answer.NO
+        return self._check(solver, []) is SolverAnswer.NO
 
-    def _check(self, solver: Any, assumptions: Sequence[Term]) -> Answer:
+    def _check(self, solver: Any, assumptions: Sequence[Term]) -> SolverAnswer:
         answer = checked(solver, self._budget, assumptions)
-        if answer is Answer.YES:
+        if answer is SolverAnswer.YES:
             self.model = solver.model()
         return answer
 
 
-class Steps:
+class StepQuestions:
     """The questions of one system about one set of claims.
 
     The state before a step is the same for all rules, and so are the names of their parameters (the first one of its kind,
     the second one), so that what is assumed of it is written once.
     """
 
-    def __init__(self, parametric: Parametric, claims: Sequence[Claim], budget: Budget) -> None:
+    def __init__(self, parametric: Parametric, claims: Sequence[ParametricClaim], budget: SolverBudget) -> None:
         self.parametric = parametric
         self._claims = claims
         self._budget = budget
@@ -122,10 +122,10 @@ class Steps:
         z3, ctx = self._universe.z3, self._universe.ctx
         self._assumed = {n: (f, z3.Implies(z3.Bool(f"assume {n}", ctx), f)) for n, f in assumed.items()}
 
-    def first(self) -> Asked:
+    def first(self) -> SwitchedSolver:
         """The initial states: which claims on states are false in one of them."""
         universe = Universe()
-        asked = Asked(universe, self._budget, None)
+        asked = SwitchedSolver(universe, self._budget, None)
         view = asked.before = self._view(universe)
         question = Question(universe, self._budget.allowance)
         self._mention_firsts(question, view)
@@ -140,13 +140,13 @@ class Steps:
         asked.settle([*facts, *question.about_sums(view, formed=False)], {}, goals)
         return asked
 
-    def each(self) -> list[Asked]:
+    def each(self) -> list[SwitchedSolver]:
         """Each rule: which claims it can break, when claims on states hold before it."""
         return [step.asked() for step in self._steps]
 
     # --- views
 
-    def _view(self, universe: Universe) -> View:
+    def _view(self, universe: Universe) -> SymbolicView:
         """A state, and values for the parameters of every rule."""
         system = self.parametric.system
         names = {v.name: universe.fresh(v.name, v.sort, v.loc) for v in system.variables}
@@ -157,15 +157,15 @@ class Steps:
                 if (v.sort, at) not in shared:
                     shared[v.sort, at] = universe.fresh(v.name.rpartition(".")[2], v.sort)
                 names[v.name] = shared[v.sort, at]
-        return View(universe, names)
+        return SymbolicView(universe, names)
 
-    def _mention_firsts(self, question: Question, view: View) -> None:
+    def _mention_firsts(self, question: Question, view: SymbolicView) -> None:
         """The first index of every array of any length: where there is one, there is that one."""
         for v in self.parametric.system.variables:
             if any_length(v.sort) and isinstance(v.sort.index, TermRange):
                 question.mention(view.value(v.sort.index.least))
 
-    def _limits(self, view: View) -> list[Term]:
+    def _limits(self, view: SymbolicView) -> list[Term]:
         found = []
         for f in self.parametric.free:
             value = view.names[f.name]
@@ -175,7 +175,7 @@ class Steps:
 
     # --- sums
 
-    def _first_sums(self, view: View) -> list[Term]:
+    def _first_sums(self, view: SymbolicView) -> list[Term]:
         """Sums whose parts are all the same at first are so many times that part."""
         facts = list(_uniform(self.parametric.initial))
         found = []
@@ -194,13 +194,13 @@ class Steps:
 class _Step:
     """One rule in the questions of a system."""
 
-    def __init__(self, steps: Steps, instance: Instance) -> None:
+    def __init__(self, steps: StepQuestions, instance: Instance) -> None:
         self._steps = steps
         self._instance = instance
         start, universe, question = steps._start, steps._universe, steps._question
         changed = {name: start.value(term) for name, term in instance.updates}
-        self.after = View(universe, {**start.names, **changed})
-        self.before = View(universe, start.names, self.after)
+        self.after = SymbolicView(universe, {**start.names, **changed})
+        self.before = SymbolicView(universe, start.names, self.after)
         self._guard = b.and_(c.expr for c in instance.guard)
         self._wrong = b.or_(c.condition for c in instance.effect_checks)
         self._early = b.or_(c.condition for c in instance.guard_checks)
@@ -218,11 +218,11 @@ class _Step:
             question.assumed(self.before, self._early),
         )
 
-    def asked(self) -> Asked:
+    def asked(self) -> SwitchedSolver:
         """The question."""
         steps, instance, before, after = self._steps, self._instance, self.before, self.after
         universe, question, z3 = steps._universe, steps._question, steps._universe.z3
-        asked = Asked(universe, steps._budget, instance)
+        asked = SwitchedSolver(universe, steps._budget, instance)
         asked.before, asked.after, asked.indices = before, after, question.indices
         facts = [*steps._shared, *(in_range(before, v.sort, before.names[v.name]) for v in _parameters(instance))]
         taken, wrong, early = self._conditions()

@@ -148,7 +148,7 @@ class Universe:
         return left == right
 
 
-class View:
+class SymbolicView:
     """What terms amount to in one state: `names` gives the shapes of variables, parameters and bound indices.
 
     `following` is the view of the state after the step, for terms that speak of it. Sums over any number of indices are
@@ -160,13 +160,13 @@ class View:
         self,
         universe: Universe,
         names: Mapping[str, Shape],
-        following: View | None = None,
+        following: SymbolicView | None = None,
         inner: frozenset[str] = frozenset(),
     ) -> None:
         self._inner = inner
         self.number = next(universe.views)
         """No other view of the universe has it."""
-        self.conditions: list[tuple[View, Forall, Term]] = []
+        self.conditions: list[tuple[SymbolicView, Forall, Term]] = []
         """Conditions on every index that values hang on, each with the view it is meant in and the Boolean it is called."""
         self.universe = universe
         self.names = names
@@ -174,9 +174,9 @@ class View:
         self.totals: dict[Total, Term] = {}
         self._known: dict[Expr, Shape] = {}
 
-    def bound(self, name: str, value: Term) -> View:
+    def bound(self, name: str, value: Term) -> SymbolicView:
         """The same state with a bound index."""
-        view = View(self.universe, {**self.names, name: value}, self.following, self._inner | {name})
+        view = SymbolicView(self.universe, {**self.names, name: value}, self.following, self._inner | {name})
         view.totals, view.conditions = self.totals, self.conditions
         return view
 
