@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cached_property
+from contextlib import suppress
+from enum import Enum, EnumType
+from functools import _lru_cache_wrapper, cached_property, partial
 from typing import Any
 
 from streamproof.language.model import Model
 from streamproof.language.rewritten import is_installed, is_users
-from streamproof.language.sources import code_of
+from streamproof.language.sources import code_of, definition
+from streamproof.system.errors import ModelError
 
 MOST = 64
 """The most integers that are returned, the least in size first."""
 LARGEST = 10**6
-DEPTH = 4
+DEPTH = 12
 """How deep functions that call functions, and containers in containers, are looked into."""
 
 
@@ -38,9 +42,12 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     kind = type(value)
     if kind is int:
         yield value
+    elif kind is float and value.is_integer():
+        yield int(value)
     elif kind is str:
+        yield from map(ord, value if len(value) == 1 else ())
         yield from map(int, re.findall(r"\d{1,6}", value) if len(value) < 40 else ())
-    if not depth or id(value) in seen or kind in (int, str, bool):
+    if not depth or id(value) in seen or kind in (int, float, str, bool):
         return
     seen.add(id(value))
     if isinstance(value, staticmethod | classmethod | types.MethodType):
@@ -50,6 +57,7 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     elif isinstance(value, cached_property):
         yield from _in(value.func, seen, depth)
     elif isinstance(value, types.FunctionType):
+        yield from _written(value)
         yield from _in_code(code_of(value), value.__globals__, seen, depth)
         yield from _in((value.__defaults__, value.__kwdefaults__), seen, depth)
         for cell in value.__closure__ or ():
@@ -64,13 +72,39 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     elif isinstance(value, list | tuple | AbstractSet):
         for held in list(value)[:MOST]:
             yield from _in(held, seen, depth - 1)
+    elif isinstance(value, EnumType):
+        yield from _in(list(value.__members__.values()), seen, depth)
     elif isinstance(value, type):
         for base in value.__mro__:
-            file = getattr(sys.modules.get(base.__module__), "__file__", None) or "<"
-            if is_users(file) and not is_installed(file):
+            if _is_written(base):
                 yield from _in_class(base, seen, depth - 1)
     elif isinstance(value, range):
         yield from (value.start, value.stop)
+    elif isinstance(value, partial):
+        yield from _in((value.func, value.args, value.keywords), seen, depth)
+    elif isinstance(value, _lru_cache_wrapper):
+        yield from _in(value.__wrapped__, seen, depth)
+    elif isinstance(value, Enum):
+        yield from _in(value.value, seen, depth)
+    elif isinstance(value, types.BuiltinMethodType | types.MethodWrapperType):
+        yield from _in(value.__self__, seen, depth - 1)
+
+
+def _written(function: types.FunctionType) -> Iterator[int]:
+    """The integers in the text of a function of the user's; Python computes with them when it compiles."""
+    if is_users(function.__code__.co_filename) and not is_installed(function.__code__.co_filename):
+        with suppress(ModelError):
+            for node in ast.walk(definition(function)):
+                if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+                    yield from _in(node.value, set(), 0)
+
+
+def _is_written(kind: type) -> bool:
+    """Whether the user wrote a class; of a module that Python does not list, nobody else did."""
+    if kind.__module__ not in sys.modules:
+        return True
+    file = getattr(sys.modules[kind.__module__], "__file__", None) or "<"
+    return is_users(file) and not is_installed(file)
 
 
 def _in_code(code: types.CodeType, space: Mapping[str, Any], seen: set[int], depth: int) -> Iterator[int]:
@@ -92,5 +126,5 @@ def _in_code(code: types.CodeType, space: Mapping[str, Any], seen: set[int], dep
 
 def _in_class(kind: type, seen: set[int], depth: int) -> Iterator[int]:
     for name, value in vars(kind).items():
-        if not name.startswith("__") or isinstance(value, types.FunctionType):  # not where it is written, nor its text
+        if not name.startswith("__") or callable(value):  # not where it is written, nor its text
             yield from _in(value, seen, depth)
