@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,10 @@ def test_a_closed_terminal_leaves_no_process(number: int, tmp_path: Path) -> Non
     (tmp_path / "m.py").write_text(
         MODEL.format(first="print('reading', os.getpid(), file=sys.stderr, flush=True)", setup="9**9**9")
     )
-    with subprocess.Popen(PROGRAM, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    heard = partial(signal.signal, number, signal.SIG_DFL)  # whatever started the tests may ignore it, as nohup does
+    with subprocess.Popen(
+        PROGRAM, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    ) as program:
         assert program.stderr is not None
         worker = int(program.stderr.readline().split()[1])
         program.send_signal(number)
