@@ -13,6 +13,7 @@ from enum import Enum, EnumType
 from functools import _lru_cache_wrapper, cached_property, partial
 from typing import Any
 
+from streamproof.language.frames import PACKAGE, is_standard
 from streamproof.language.model import Model
 from streamproof.language.rewritten import is_installed, is_users
 from streamproof.language.sources import code_of, definition
@@ -45,7 +46,6 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     elif kind is float and value.is_integer():
         yield int(value)
     elif kind is str:
-        yield from map(ord, value if len(value) == 1 else ())
         yield from map(int, re.findall(r"\d{1,6}", value) if len(value) < 40 else ())
     if not depth or id(value) in seen or kind in (int, float, str, bool):
         return
@@ -57,8 +57,9 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     elif isinstance(value, cached_property):
         yield from _in(value.func, seen, depth)
     elif isinstance(value, types.FunctionType):
-        yield from _written(value)
-        yield from _in_code(code_of(value), value.__globals__, seen, depth)
+        if not value.__code__.co_filename.startswith(PACKAGE) and not is_standard(value.__code__.co_filename):
+            yield from _written(value)
+            yield from _in_code(code_of(value), value.__globals__, seen, depth)
         yield from _in((value.__defaults__, value.__kwdefaults__), seen, depth)
         for cell in value.__closure__ or ():
             try:
