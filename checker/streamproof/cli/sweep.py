@@ -71,7 +71,7 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     """The options of a model that generates an axis; none where it does not, or cannot be found."""
     sweep = None
     if isinstance(model, str):
-        with suppress(StreamproofError), reserved_output():  # what is wrong with it is told later
+        with suppress(StreamproofError), reserved_output():  # its errors are reported when it is read for use
             sweep = find(model).spec.sweeps
     if sweep is None or sweep.generated is None:
         return []

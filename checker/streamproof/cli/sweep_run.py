@@ -119,7 +119,7 @@ class SweepRun:
         record = {**record, "source": source}
         try:
             keep(record)
-        finally:  # Ctrl-C while the disk is waited for: it is kept, so it is told
+        finally:  # also where Ctrl-C interrupts the wait for the disk
             self.records[key] = record
 
     def _job(self, point: SweepPoint, memory: int | None) -> Job:

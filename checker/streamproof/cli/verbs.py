@@ -116,7 +116,7 @@ class Verb(click.Command):
         parser = self.make_parser(ctx)
         for number, word in enumerate(unknown):
             click.Option([word, f"unknown_{number}"]).add_to_parser(parser, ctx)
-        with suppress(click.UsageError, StreamproofError), reserved_output():  # what is wrong is told later
+        with suppress(click.UsageError, StreamproofError), reserved_output():  # errors are reported when the verb runs
             model = parser.parse_args([*args, ""])[0].get("model")  # the last option may lack its value
             return frozenset(find(model).spec.model.parameters()) if isinstance(model, str) else frozenset()
         return frozenset()

@@ -208,7 +208,7 @@ def _evaluate_steps(
 
 
 def _judged(layout: Layout, conditions: Sequence[Expr], count: int, address: Callable[[int], int]) -> Truths:
-    """Boolean terms in each of `count` packed states; `address` tells where the `CHUNK` of them that begins with one lies."""
+    """Boolean terms in each of `count` packed states; a `CHUNK` of them that begins with state `k` lies at ``address(k)``."""
     result = np.zeros((len(conditions), count), dtype=np.bool_)
     if not conditions:
         return result

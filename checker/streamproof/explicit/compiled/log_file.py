@@ -28,7 +28,7 @@ class LogFile:
         self.size = max(self.size, place)
 
     def read(self, place: int, into: memoryview) -> None:
-        """Fill the bytes with those from a place on. Raises `EOFError` where there are not so many."""
+        """Fill a buffer from the file, beginning at an offset. Raises `EOFError` where the file is too short."""
         while len(into):
             done = os.preadv(self._file.fileno(), [into], place)
             if not done:
@@ -36,7 +36,7 @@ class LogFile:
             into, place = into[done:], place + done
 
     def cut(self, size: int) -> None:
-        """Cut off what lies behind the first so many bytes."""
+        """Shorten the file to `size` bytes."""
         os.ftruncate(self._file.fileno(), size)
         self.size = size
 

@@ -21,7 +21,7 @@ class SpillFile:
     """A log of elements of one kind. Raises `SystemFailure`."""
 
     def __init__(self, folder: Path, kind: npt.DTypeLike, width: int | None = None) -> None:
-        """`width`: an element is a row of so many numbers."""
+        """`width`: the numbers in a row, where elements are rows."""
         self._folder = folder
         self._kind = np.dtype(kind)
         self._row = () if width is None else (width,)
