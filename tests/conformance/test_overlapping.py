@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -120,6 +120,18 @@ def test_who_waits_in_vain_is_blamed_only_if_nobody_is_wrong() -> None:
     alone = follow(receiver, ()).run()
     assert alone.rejection is not None
     assert alone.rejection.message == "nothing was sent"
+
+
+@pytest.mark.parametrize(("since", "rests", "exhausted"), [(4, False, True), (4, True, False), (5, False, False)])
+def test_the_end_of_a_record_excuses_what_it_may_have_cut_off(since: int, rests: bool, exhausted: bool) -> None:
+    """What a call reads may rest on one that had not returned when the record ended; not what came before such calls, nor
+    what rests on calls that have returned."""
+    read = replace(A.span(2, 5, reads=2), rests_on_returned=rests)
+    task = Task("t", RULES.system, spans=((A.span(0, 1, put(1)), read),), ends={0: since}, grounding=RULES.instances)
+    tracked = OverlapTracker(task).run()
+    assert not tracked.accepted
+    assert (tracked.exhausted is not None) is exhausted
+    assert (tracked.rejection is None) is exhausted
 
 
 def test_too_many_orders_are_no_answer() -> None:

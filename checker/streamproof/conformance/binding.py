@@ -123,12 +123,15 @@ class Span:
     """An observation of something that took place between two moments, `opens` and `closes`, of its process's order.
 
     `after`: the position, in the same account, of a span that it cannot come before although they overlap.
+    `rests_on_returned`: it reads what calls did that have left their records if it has: none that the end of the record
+    cut off explains that it reads something else.
     """
 
     observation: Observation
     opens: int
     closes: int
     after: int | None = None
+    rests_on_returned: bool = False
 
 
 class Grounding(Protocol):

@@ -168,7 +168,11 @@ class OverlapTracker:
         most = max(point.progress for point in stuck)
         for point in (p for p in stuck if p.progress == most):
             heads = {n: account[at] for n, at in enumerate(point.at) if at < len(account := self.task.spans[n])}
-            lacks = {n for n, since in self.task.ends.items() if n not in heads or heads[n].closes > since}
+            lacks = {
+                n
+                for n, since in self.task.ends.items()
+                if n not in heads or (heads[n].closes > since and not heads[n].rests_on_returned)
+            }
             if lacks and all(n in lacks or self._waits(head, (point.state,)) for n, head in heads.items()):
                 return True
         return False

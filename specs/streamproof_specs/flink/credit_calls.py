@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import islice, product
 from typing import Any
 
@@ -442,6 +443,14 @@ _STATING = frozenset({"c.recv", "c.recv_empty", "c.backlog"})
 _GAINING = frozenset({"c.backlog", "c.float_offered", "c.excl_recycle"})
 
 
+class _Part(IntEnum):
+    """What a span of a call is, in the order of those that end together."""
+
+    EFFECT = 0
+    RETURN = 1
+    COUNTERS = 2
+
+
 @dataclass(frozen=True, slots=True)
 class _Acts:
     """What one thread did to the channel, in its order, and when each was over."""
@@ -460,8 +469,8 @@ class _Acts:
 def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
     """The calls of one process on one channel as spans, in the order in which they end."""
     effects = [(call, effect) for call in calls for effect in r.effects(call)]
-    found: list[tuple[Call, Observation, int, int, bool]] = [
-        (call, _observed(call.record, e), e.opens, e.closes, True) for call, e in effects
+    found: list[tuple[Call, Observation, int, int, _Part]] = [
+        (call, _observed(call.record, e), e.opens, e.closes, _Part.EFFECT) for call, e in effects
     ]
     threads: dict[int, _Acts] = {}
     for call, e in sorted(effects, key=lambda pair: pair[1].closes):
@@ -469,9 +478,12 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
         acts.ends.append(e.closes)
         acts.effects.append((e.opens, call.record))
     for call in calls:
-        if not counters(call.record) and not finished(call):
-            continue
         opens, closes = call.read, call.record.done
+        due = tuple(finished(call))
+        if due:
+            found.append((call, Observation(call.record.event, constraints=due), opens, closes, _Part.RETURN))
+        if not counters(call.record):
+            continue
         beside = [
             other for thread, acts in threads.items() if thread != call.thread for other in acts.beside(opens, closes)
         ]
@@ -479,20 +491,21 @@ def spans(r: Reading, calls: Sequence[Call]) -> tuple[Span, ...]:
             slack: Counter[str] = Counter({"excl": ANY, "float": ANY} if call.emptying else {})
             for record in {id(other): other for other in beside}.values():
                 slack.update(torn(record))
-            together: list[tuple[Constraint, ...]] = [(d,) for d in (*counters(call.record, slack), *finished(call))]
+            together: list[tuple[Constraint, ...]] = [(c,) for c in counters(call.record, slack)]
         else:
-            together = [(*counters(call.record), *finished(call))]
+            together = [tuple(counters(call.record))]
         gone = call.record.number("queue") == 0 and closes > r.last_use and call.record.name.startswith("p.")
         alternatives: tuple[Way, ...] = ((), (Move("abandon"),)) if gone else ((),)
         for constraints in together:
-            found.append((call, Observation(call.record.event, alternatives, constraints), opens, closes, False))
-    found.sort(key=lambda f: (f[3], not f[4]))
+            read = Observation(call.record.event, alternatives, constraints)
+            found.append((call, read, opens, closes, _Part.COUNTERS))
+    found.sort(key=lambda f: (f[3], f[4]))
     place: dict[int, int] = {}
     made: list[Span] = []
-    for at, (call, observation, opens, closes, is_act) in enumerate(found):
+    for at, (call, observation, opens, closes, part) in enumerate(found):
         key = id(call.record.event)
-        made.append(Span(observation, opens, closes, place.get(key)))
-        if is_act:
+        made.append(Span(observation, opens, closes, place.get(key), part is _Part.RETURN))
+        if part is _Part.EFFECT:
             place[key] = at
     return tuple(made)
 
