@@ -41,10 +41,10 @@ from streamproof.system.errors import (
 from streamproof.system.foreign import code_of_others
 from streamproof.system.measure import Measure
 from streamproof.system.model import Kind, System
-from streamproof.system.nearest import did_you_mean
 from streamproof.system.neighbours import admit, working_folder
 from streamproof.system.reading import TOO_LONG, expect_file
 from streamproof.system.records import dataclass
+from streamproof.system.suggestions import did_you_mean
 from streamproof.system.timely import timely
 from streamproof.system.unbounded import Parametric
 
@@ -197,7 +197,7 @@ def stated_by(function: Callable[..., Any]) -> frozenset[str]:
 
 def _of_parts(model: Model, carries: Mapping[str, Any]) -> list[Listed]:
     """The properties that a composite has from its parts; those of several parts of one name are one."""
-    from streamproof.language.carried import inherited
+    from streamproof.language.inherited_properties import inherited
 
     found: dict[str, Listed] = {}
     for name, part, functions, deeper in inherited(model, carries):

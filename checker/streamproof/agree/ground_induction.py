@@ -23,8 +23,8 @@ from streamproof.system.ground import Ground, at_text, ground, weight
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace
-from streamproof.system.recurrence import after
 from streamproof.system.scalarise import scalarise
+from streamproof.system.step_bits import after
 from streamproof.system.substitute import Substitution
 from streamproof.system.unbounded import Parametric
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 from streamproof.agree.asking import bounded, checked_by_tlc, explored, proved, spun
 from streamproof.agree.comparing import differences
+from streamproof.agree.interpreter_result import NAME as INTERPRETER
+from streamproof.agree.interpreter_result import interpreter_result
 from streamproof.agree.opinion import Answer, Expected, Opinion, OpinionDifference, silent
-from streamproof.agree.referee import NAME as INTERPRETER
-from streamproof.agree.referee import referee
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
@@ -80,7 +80,7 @@ def agree(
     allowed: list[Mapping[str, Expected]] = []
 
     def refereed() -> Opinion:
-        said = referee(system, thorough=False)
+        said = interpreter_result(system, thorough=False)
         allowed.append(said.expected)
         return said.opinion
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from streamproof.system.byte_sizes import bytes_text, parse_bytes
 from streamproof.system.errors import UsageError
 from streamproof.system.records import dataclass, replace
-from streamproof.system.sizes import bytes_text, parse_bytes
 
 TIERS = ("auto", "python", "compiled")
 """As in `explicit.tiers`, which is not imported before it is needed."""

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from streamproof.system.errors import StreamproofError, UsageError
-from streamproof.system.nearest import did_you_mean
+from streamproof.system.suggestions import did_you_mean
 
 _FILE_OR_STANDARD = "FILE|-"
 """Metavariable of options that write to a file, or to standard output for ``-``."""

@@ -22,7 +22,7 @@ from streamproof.system import StreamproofError, UsageError
 from streamproof.system.errors import Loc
 from streamproof.system.files import plain_name
 from streamproof.system.foreign import visible
-from streamproof.system.nearest import did_you_mean
+from streamproof.system.suggestions import did_you_mean
 
 DAMAGE_SHOWN = 20
 """Unreadable lines that are shown for one run."""

@@ -22,6 +22,7 @@ from streamproof.system.assume import Assuming, simplify
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.files import GENERATOR
+from streamproof.system.flatten import Rewriter
 from streamproof.system.foreign import visible
 from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
@@ -29,7 +30,6 @@ from streamproof.system.leaves import encode
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
-from streamproof.system.shapes import Rewriter
 from streamproof.system.sorts import Value
 from streamproof.system.substitute import Substitution
 

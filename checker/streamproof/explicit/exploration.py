@@ -16,13 +16,13 @@ from streamproof.explicit.reductions.plan import ReductionPlan, plan
 from streamproof.explicit.tiers import AUTO, MOST_WORKERS, PYTHON, TIERS, SearchTask, Storage, run_tiers
 from streamproof.interrupts import patiently
 from streamproof.system.assume import simplify
+from streamproof.system.byte_sizes import bytes_about
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import expect_writable, new_folders
 from streamproof.system.memory import peak_bytes
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
-from streamproof.system.sizes import bytes_about
 from streamproof.system.timely import timely
 from streamproof.system.verdict import Counts, Coverage, Finding, OutDegree, Progress, Reduction
 

@@ -25,7 +25,7 @@ def compile_model(
     properties: Iterable[Callable[..., Any]] = (),
     *,
     termination: bool = False,
-    bare: bool = False,
+    without_properties: bool = False,
     carries: Mapping[str, Any] = MappingProxyType({}),
 ) -> System:
     """The transition system of `model` with its own properties and the given ones. Raises `ModelError` at a mistake.
@@ -33,7 +33,7 @@ def compile_model(
     `bare`: without properties and lemmas, as what another model refines. `carries`: for parts of a composite, what else
     must hold of them."""
     with deep():
-        reader = _reader(model, bare, None, carries)
+        reader = _reader(model, without_properties, None, carries)
         for name, decl in reader.declarations.items():
             if any(endless(part) for part in ranges(decl.sort)):
                 raise Unbounded(
@@ -62,10 +62,10 @@ def compile_unbounded(
 
 
 def _reader(
-    model: Model, bare: bool, free: frozenset[str] | None, carries: Mapping[str, Any]
+    model: Model, without_properties: bool, free: frozenset[str] | None, carries: Mapping[str, Any]
 ) -> Reader | CompositeReader:
     """What reads the model, one machine or a composition of several."""
-    abstract = partial(compile_model, bare=True)
+    abstract = partial(compile_model, without_properties=True)
     if type(model).parts is Model.parts:
         if carries:
             raise ModelError(
@@ -73,7 +73,7 @@ def _reader(
                 loc=class_place(type(model)),
                 remedy="leave carries={...} out of its Spec",
             )
-        return Reader(model, bare, free, abstract=abstract)
+        return Reader(model, without_properties, free, abstract=abstract)
     from streamproof.language.composite import CompositeReader
 
-    return CompositeReader(model, bare, free, carries, abstract)
+    return CompositeReader(model, without_properties, free, carries, abstract)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from streamproof.language.carried import Carried, by_part, carried_over, stated
 from streamproof.language.composition import Together
-from streamproof.language.layout import laid_out
-from streamproof.language.machines import Machine, SeenMachine, below, near, places_of, way
+from streamproof.language.inherited_properties import Carried, by_part, carried_over, stated
+from streamproof.language.layout import instantiate
+from streamproof.language.machines import Machine, SeenMachine, below, places_of, resolve_pattern
 from streamproof.language.model import Model
 from streamproof.language.patterns import Given, Named, Pattern, parsed
-from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Within
+from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Scope
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, JointStep, joined, side_by_side
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Action, Check, Instance, Kind, Property, System
 from streamproof.system.records import replace
+from streamproof.system.suggestions import suggest
 
 
 class CompositeReader:
@@ -25,14 +26,15 @@ class CompositeReader:
     def __init__(
         self,
         model: Model,
-        bare: bool,
+        without_properties: bool,
         free: frozenset[str] | None,
         carries: Carried,
         abstract: Compile | None = None,
     ) -> None:
-        self.model, self.bare, self.free, self.carries, self.abstract = model, bare, free, carries, abstract
+        self.model, self.without_properties = model, without_properties
+        self.free, self.carries, self.abstract = free, carries, abstract
         self.safety_only = free is not None
-        self.whole = laid_out(model, free=bool(free))
+        self.whole = instantiate(model, free=bool(free))
         self.declarations = self.whole.declared
         self.end_checks: list[Check] = []
 
@@ -40,7 +42,7 @@ class CompositeReader:
         """The system of the composite; `extra` are properties stated outside the model. Raises `ModelError`."""
         system = self.read(self.whole, extra, self.carries)
         props = list(system.properties)
-        if self.model.check_deadlock and not self.bare:
+        if self.model.check_deadlock and not self.without_properties:
             doc = "Every reachable state has a successor or is terminal."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
         if termination:
@@ -67,7 +69,7 @@ class CompositeReader:
         return self._composed(machine, own, parts)
 
     def _reader(self, machine: Machine) -> Reader:
-        reader = Reader(machine.model, self.bare, self.free, within(machine, self.whole), self.abstract)
+        reader = Reader(machine.model, self.without_properties, self.free, within(machine, self.whole), self.abstract)
         reader.safety_only = self.safety_only
         return reader
 
@@ -133,7 +135,7 @@ class CompositeReader:
         """The first steps of participants that are one machine whatever the parameters are."""
         indices: list[tuple[str, list[Any]]] = []
         for pattern in (parsed(text, joint.loc) for text in joint.participants):
-            for choices in way(machine, pattern, joint.loc):
+            for choices in resolve_pattern(machine, pattern, joint.loc):
                 participants.append(
                     tuple(
                         JointStep(tuple(found.items()), instance, _machines(owners, instance))
@@ -175,7 +177,7 @@ class CompositeReader:
         )
 
 
-def within(machine: Machine, whole: Machine) -> Within:
+def within(machine: Machine, whole: Machine) -> Scope:
     """The place of a machine in the composition `whole`, for reading its rules."""
     parts = machine.parts
     taken = [(n, "a state variable", machine.loc) for n in machine.own]
@@ -185,7 +187,7 @@ def within(machine: Machine, whole: Machine) -> Within:
         taken += [(j.name, "a joint action", j.loc) for j in parts.joint]
     visible = {leaf.name for leaf in machine.inside.leaves()}
     declared = {n: d for n, d in whole.declared.items() if n in visible}
-    return Within(declared, machine.loc, machine.inside, machine.called, tuple(taken), parts is not None)
+    return Scope(declared, machine.loc, machine.inside, machine.called, tuple(taken), parts is not None)
 
 
 def _action(
@@ -197,7 +199,7 @@ def _action(
         raise ModelError(
             f"{owner.path or type(machine.model).__name__} has no action {name!r}",
             loc=loc,
-            remedy=near(name, known, f"its actions: {', '.join(known) or 'none'}"),
+            remedy=suggest(name, known, f"its actions: {', '.join(known) or 'none'}"),
         )
     called = owner.called(name)
     hidden = machine.internal.get(called)

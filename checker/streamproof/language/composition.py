@@ -14,10 +14,10 @@ import keyword
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from streamproof.language.amounts import Amount, Indices, shown
 from streamproof.language.declare import Decl
 from streamproof.language.frames import caller
 from streamproof.language.model import Model
+from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, shown
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness
@@ -105,10 +105,10 @@ def each(domain: Any, make: Callable[[Any], Any]) -> Each:
     Raises `ModelError` for a domain without keys, or with any number of them.
     """
     loc = caller()
-    if type(domain) is Amount or type(domain) is Indices:
+    if type(domain) is SymbolicInt or type(domain) is SymbolicRange:
         raise ModelError(
             f"{shown(domain)} parts, which is any number, are outside what can be proved for every size"
-            if type(domain) is Amount
+            if type(domain) is SymbolicInt
             else "any number of parts is outside what can be proved for every size",
             loc=loc,
             remedy="give the parameter a value, or keep an Array in one machine",

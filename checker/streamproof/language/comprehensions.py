@@ -9,10 +9,10 @@ from streamproof.language import operators
 from streamproof.language.calls import truth
 from streamproof.language.elements import Loop, Over, everywhere, refuse_used_up, unconditional
 from streamproof.language.evaluator import Evaluator
+from streamproof.language.lowering_context import Frame, Halt, where
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Term, simple
-from streamproof.language.world import Frame, Halt, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr
@@ -61,7 +61,7 @@ def _each(
     loc = where(frame, first.iter)
     if first.is_async:
         raise ModelError("'async for' is not part of the language", loc=loc, remedy="use 'for'")
-    loop = Loop(ev.world, ev.value(first.iter, outside), loc)
+    loop = Loop(ev.context, ev.value(first.iter, outside), loc)
     going: Expr = b.TRUE
     for done, (cond, item) in enumerate(loop.items, 1):
         here = b.and_((there, cond))
@@ -74,7 +74,7 @@ def _each(
             return goes
 
         try:
-            goes = ev.world.under(b.and_((cond, going)), body, loc)
+            goes = ev.context.guarded(b.and_((cond, going)), body, loc)
         except Halt:
             if b.and_((cond, going)) is b.TRUE:
                 raise
@@ -98,7 +98,7 @@ def _filtered(
         if test is b.FALSE:
             return b.TRUE
         try:
-            goes: Expr = ev.world.under(
+            goes: Expr = ev.context.guarded(
                 test,
                 lambda: _filtered(ev, tests[1:], rest, frame, b.and_((there, test)), visit),
                 where(frame, tests[0]),
@@ -124,9 +124,9 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
     def judge(there: Expr, inner: Frame) -> Expr:
         value = ev.value(node.elt, inner)
         if is_formula(value):
-            said.append((there, formula(ev.world, value, text(node.elt), where(frame, node.elt))))
+            said.append((there, formula(ev.context, value, text(node.elt), where(frame, node.elt))))
             return b.TRUE
-        part = truth(ev.world, value, name, where(frame, node.elt))
+        part = truth(ev.context, value, name, where(frame, node.elt))
         parts.append(b.implies(there, part) if name == "all" else b.and_((there, part)))
         return part if name == "all" else b.not_(part)
 
@@ -141,9 +141,9 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
 
 def indices(ev: Evaluator, node: ast.GeneratorExp, frame: Frame) -> Over | None:
     """What a generator's first loop runs over, if that is any number of indices or the elements at them."""
-    if not ev.world.free:
+    if not ev.context.free:
         return None
-    return everywhere(ev.world, ev.value(node.generators[0].iter, frame), where(frame, node))
+    return everywhere(ev.context, ev.value(node.generators[0].iter, frame), where(frame, node))
 
 
 def _over(
@@ -170,13 +170,13 @@ def _over(
         inner.locals[name] = over.item(bound)
         test: Expr = b.TRUE
         for condition in first.ifs:
-            one = ev.world.under(test, lambda at=condition: ev.condition(at, inner), loc)  # type: ignore[misc]
+            one = ev.context.guarded(test, lambda at=condition: ev.condition(at, inner), loc)  # type: ignore[misc]
             test = b.and_((test, one))
         if test is b.FALSE:
             return no
-        return b.ite(test, ev.world.under(test, lambda: judge(further, inner), loc), no)
+        return b.ite(test, ev.context.guarded(test, lambda: judge(further, inner), loc), no)
 
-    return ev.world.every(name, over.sort, run)
+    return ev.context.every(name, over.sort, run)
 
 
 def _every(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame, name: str) -> Term:
@@ -191,7 +191,7 @@ def _every(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame, name
             raise ModelError(
                 "temporal formulas over any number of indices", loc=loc, remedy="give the parameter a value"
             )
-        return truth(ev.world, value, name, loc)
+        return truth(ev.context, value, name, loc)
 
     if name == "all":
         return simple(forall(*_over(ev, node, over, frame, judge, b.TRUE), loc))
@@ -205,7 +205,7 @@ def summed(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame) -> T
     def judge(further: ast.expr | None, inner: Frame) -> Expr:
         if further is not None:
             raise ModelError("a sum over two indices", loc=loc, remedy="write a sum of sums: sum(sum(...) for ...)")
-        return operators.integer(ev.world, ev.value(node.elt, inner), loc, text(node.elt))
+        return operators.integer(ev.context, ev.value(node.elt, inner), loc, text(node.elt))
 
     return simple(total(*_over(ev, node, over, frame, judge, b.num(0)), loc))
 
@@ -229,7 +229,7 @@ def unpacked(ev: Evaluator, target: ast.Tuple | ast.List, value: Term, frame: Fr
     for t in target.elts:
         if isinstance(t, ast.Starred):
             raise ModelError("'*' in an assignment is not part of the language", loc=loc, remedy="index instead")
-    parts = unconditional(ev.world, value, loc)
+    parts = unconditional(ev.context, value, loc)
     if len(parts) != len(target.elts):
         raise ModelError(f"{len(target.elts)} names for {len(parts)} values", loc=loc, remedy="match their numbers")
     return parts

@@ -9,9 +9,9 @@ from functools import partial
 from streamproof.language.comprehensions import each_round, indices
 from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import means
+from streamproof.language.lowering_context import Frame, Halt, where
 from streamproof.language.sources import text
 from streamproof.language.terms import known
-from streamproof.language.world import Frame, Halt, where
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 
@@ -23,14 +23,14 @@ def conjuncts(ev: Evaluator, node: ast.expr, frame: Frame, suffix: str = "") -> 
 
     A later part is judged only where the earlier ones hold, as Python would come to it.
     """
-    world = ev.world
+    context = ev.context
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         parts: list[Part] = []
         for operand in node.values:
             reached = b.and_(c for c, _, _ in parts)
             try:
                 judge = partial(conjuncts, ev, operand, frame, suffix)
-                parts += world.under(reached, judge, where(frame, operand))
+                parts += context.guarded(reached, judge, where(frame, operand))
             except Halt:
                 if reached is b.TRUE:
                     raise

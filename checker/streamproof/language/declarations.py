@@ -16,7 +16,7 @@ from typing import Any
 
 from streamproof.language.faithful import plain
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import did_you_mean
+from streamproof.system.suggestions import did_you_mean
 
 TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str}
 """What parameters may be."""

@@ -14,22 +14,22 @@ from contextvars import ContextVar
 from itertools import islice, product
 from typing import Any, Final
 
-from streamproof.language.amounts import (
-    Amount,
-    Everywhere,
-    Indices,
-    between,
+from streamproof.language.faithful import expect_faithful, plain
+from streamproof.language.frames import caller, is_ours
+from streamproof.language.host_values import to_value
+from streamproof.language.symbolic_parameters import (
+    SymbolicInt,
+    SymbolicRange,
+    UniformArray,
+    as_term,
     is_free,
+    range_between,
     refuse,
     shown,
     sort_of,
     term_of,
-    unveiled,
     watch,
 )
-from streamproof.language.coerce import coerce
-from streamproof.language.faithful import expect_faithful, plain
-from streamproof.language.frames import caller, is_ours
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, TooLarge
@@ -153,9 +153,9 @@ def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
     elif isinstance(init, _Any):
         options = [ANY] if isinstance(sort, RangeSort) and endless(sort) else values(sort)
     elif isinstance(init, AnyOf):
-        options = [coerce(sort, v, loc) for v in init.values]
+        options = [to_value(sort, v, loc) for v in init.values]
     else:
-        options = [coerce(sort, init, loc)]
+        options = [to_value(sort, init, loc)]
     _expect_fits(sort, loc)
     limit = _LIMIT.get()
     if isinstance(init, _Any) and options != [ANY] and cardinality_up_to(sort, limit) > limit:
@@ -237,11 +237,11 @@ def _plain(given: Iterable[Any]) -> tuple[Any, ...]:
 
 def _between(lo: Any, hi: Any, init: Any) -> Decl:
     """An integer between ends that depend on free parameters."""
-    least, most = (b.num(end) if type(end) is int else unveiled(end) for end in (lo, hi))
+    least, most = (b.num(end) if type(end) is int else as_term(end) for end in (lo, hi))
     for end in (least, most):
         if not is_expr(end) or not isinstance(end.sort, RangeSort):
             raise ModelError(f"Range needs two integers, got {end!r}", loc=caller(), remedy="write Range(0, 3)")
-    return _decl(term_range(least, most), init, [unveiled(lo)])
+    return _decl(term_range(least, most), init, [as_term(lo)])
 
 
 def Nat(init: Any = None) -> Decl:
@@ -345,9 +345,9 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
         return _everywhere(sort, inner, init)
     _expect_fits(sort, loc)
     count = cardinality(keys)
-    many = type(init) is not Amount and isinstance(init, _Any | AnyOf | Mapping)
+    many = type(init) is not SymbolicInt and isinstance(init, _Any | AnyOf | Mapping)
     if init is not None and not many and _is_element(inner.sort, init):
-        return _decl(sort, None, [(coerce(inner.sort, init, loc),) * count])
+        return _decl(sort, None, [(to_value(inner.sort, init, loc),) * count])
     if init is None:
         if len(inner.first) ** count > _LIMIT.get():
             raise _too_many(sort, _LIMIT.get(), loc)
@@ -360,31 +360,31 @@ def Array(index: Any, element: Decl, init: Any = None) -> Decl:
 def _everywhere(sort: ArraySort, inner: Decl, init: Any) -> Decl:
     """An array of any length; it starts with the same value, or the same choice of values, at every index."""
     loc = caller()
-    if type(init) is not Amount and isinstance(init, _Any | AnyOf | Mapping | list | tuple):
+    if type(init) is not SymbolicInt and isinstance(init, _Any | AnyOf | Mapping | list | tuple):
         raise ModelError(
             f"the first values of an array with {sort.index} as index are not given one by one",
             loc=loc,
             remedy="give one value for every element, or give the element sort an init",
         )
     if init is not None:
-        return Decl(sort, (Everywhere((coerce(sort.element, init, loc),)),), loc)
-    return Decl(sort, (Everywhere(inner.first),), loc)
+        return Decl(sort, (UniformArray((to_value(sort.element, init, loc),)),), loc)
+    return Decl(sort, (UniformArray(inner.first),), loc)
 
 
 def _is_element(sort: Sort, value: Any) -> bool:
-    if type(value) is Amount:
+    if type(value) is SymbolicInt:
         return isinstance(sort, RangeSort)
     try:
-        return contains(sort, coerce(sort, value, None))
+        return contains(sort, to_value(sort, value, None))
     except ModelError:
         return False
 
 
 def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
     """The sort an array is indexed by, from what an author writes there."""
-    if type(index) is Amount:
-        index = between([term_of(index)], loc)
-    if type(index) is Indices:
+    if type(index) is SymbolicInt:
+        index = range_between([term_of(index)], loc)
+    if type(index) is SymbolicRange:
         return sort_of(index)
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
         return index.sort

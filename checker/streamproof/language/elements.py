@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from streamproof.language import places
-from streamproof.language.amounts import Indices, sort_of
+from streamproof.language import lvalues
+from streamproof.language.conversion import natural
 from streamproof.language.faithful import is_faithful
-from streamproof.language.lift import natural
+from streamproof.language.lowering_context import Context
+from streamproof.language.symbolic_parameters import SymbolicRange, sort_of
 from streamproof.language.terms import (
     Backward,
     Cases,
@@ -22,7 +23,6 @@ from streamproof.language.terms import (
     simple,
     symbolic,
 )
-from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.assume import Assuming
 from streamproof.system.errors import Loc, ModelError
@@ -52,23 +52,23 @@ MOST_CASES = 6
 """Conditions of nested `if`s that are told apart to see whether a change is one before the loop is left."""
 
 
-def elements(world: World, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
+def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]:
     """The elements as they are now, in order."""
     if isinstance(value, HeapCell):
-        return [(b.TRUE, v) for v in world.content(value)]
+        return [(b.TRUE, v) for v in context.content(value)]
     if isinstance(value, Several):
-        if any(now is not then for (_, now), (_, then) in zip(_held(world, value.seen), value.seen, strict=True)):
+        if any(now is not then for (_, now), (_, then) in zip(_held(context, value.seen), value.seen, strict=True)):
             raise _between(loc)
         return list(value.items)
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort):
         if isinstance(value.sort.index, TermRange):
             raise any_number(value.sort.index, loc)
         keys = values(value.sort.index)
-        return [(b.TRUE, places.settle(world, places.item(world, value, k, loc, str(k)))) for k in keys]
-    whole = places.plain(world, value)
+        return [(b.TRUE, lvalues.load(context, lvalues.item(context, value, k, loc, str(k)))) for k in keys]
+    whole = lvalues.dereference(context, value)
     if is_expr(whole):
         return _of_term(whole, loc)
-    if type(whole) is Indices:
+    if type(whole) is SymbolicRange:
         raise any_number(sort_of(whole), loc)
     if isinstance(whole, Cases):
         raise ModelError(
@@ -101,13 +101,13 @@ class Over:
     item: Callable[[Expr], Term]
 
 
-def everywhere(world: World, value: Term, loc: Loc) -> Over | None:
+def everywhere(context: Context, value: Term, loc: Loc) -> Over | None:
     """The loop over a value, if it is one over any number of indices, or over an array of any length."""
-    if type(value) is Indices:
+    if type(value) is SymbolicRange:
         return Over(sort_of(value), lambda bound: bound)
     if isinstance(value, Ref) and isinstance(value.sort, ArraySort) and isinstance(value.sort.index, TermRange):
         array = value
-        return Over(value.sort.index, lambda at: places.settle(world, places.item(world, array, at, loc, "index")))
+        return Over(value.sort.index, lambda at: lvalues.load(context, lvalues.item(context, array, at, loc, "index")))
     if is_expr(value) and isinstance(value.sort, ArraySort) and isinstance(value.sort.index, TermRange):
         term = value
         return Over(value.sort.index, lambda at: b.select(term, at, loc))
@@ -126,21 +126,21 @@ def any_number(sort: Sort, loc: Loc) -> ModelError:
 class Loop:
     """The elements that a loop runs over, and the watch on the containers that Python would read meanwhile."""
 
-    def __init__(self, world: World, value: Term, loc: Loc, in_turn: bool = False) -> None:
+    def __init__(self, context: Context, value: Term, loc: Loc, in_turn: bool = False) -> None:
         """`in_turn`: whether later iterations see what earlier ones did, so that the order of a local set matters."""
         refuse_lazy(value, loc)
         if in_turn and isinstance(value, Several) and not value.once:
             value = ascending(value, loc)
-        self._world, self._loc = world, loc
+        self._context, self._loc = context, loc
         found = sources(value)
-        self._watched = [(cell, world.content(cell)) for cell in found if isinstance(cell, HeapCell)]
+        self._watched = [(cell, context.content(cell)) for cell in found if isinstance(cell, HeapCell)]
         self._places = [one for one in found if not isinstance(one, HeapCell)]
-        self.items = elements(world, value, loc)
+        self.items = elements(context, value, loc)
 
     def begin(self) -> list[Expr]:
         """What the places of the containers of the state hold as an iteration begins."""
         refs = [one.ref if isinstance(one, Backward) else one for one in self._places]
-        return [places.content(ref, self._world.state[ref.root]) for ref in refs]
+        return [lvalues.content(ref, self._context.state[ref.root]) for ref in refs]
 
     def end(self, before: list[Expr], done: int, left: Expr = b.FALSE) -> None:
         """Raises `ModelError` when the iteration changed what the next ones would read in Python.
@@ -160,7 +160,7 @@ class Loop:
     def check(self) -> None:
         """Raises `ModelError` when the body of the loop changed a local container that the loop runs over."""
         for cell, before in self._watched:
-            if self._world.content(cell) is not before:
+            if self._context.content(cell) is not before:
                 raise ModelError(
                     "a local list or dict changes while a loop runs over it",
                     loc=self._loc,
@@ -204,26 +204,26 @@ def sources(*given: Term) -> tuple[HeapCell | Ref | Backward, ...]:
     return tuple(found)
 
 
-def iterator(world: World, items: Iterable[tuple[Expr, Term]], over: tuple[Term, ...]) -> Several:
+def iterator(context: Context, items: Iterable[tuple[Expr, Term]], over: tuple[Term, ...]) -> Several:
     """What Python's iterator over some values gives: it looks at containers when it is consumed, as they are then."""
     found = sources(*over)
     refs = (one.ref if isinstance(one, Backward) else one for one in found)
     looked: list[tuple[str | int, Any]] = [(one.root if isinstance(one, Ref) else one.number, None) for one in refs]
-    return Several(tuple(items), once=True, sources=found, seen=_held(world, looked))
+    return Several(tuple(items), once=True, sources=found, seen=_held(context, looked))
 
 
-def generator(world: World, evaluate: Callable[[], list[tuple[Expr, Term]]]) -> Several:
+def generator(context: Context, evaluate: Callable[[], list[tuple[Expr, Term]]]) -> Several:
     """A generator expression, which Python evaluates when it is consumed."""
-    before: list[tuple[str | int, Any]] = [*world.state.items(), *world.heap.items()]
+    before: list[tuple[str | int, Any]] = [*context.state.items(), *context.heap.items()]
     items = evaluate()
-    after = _held(world, before)
+    after = _held(context, before)
     acts = any(now is not then for (_, now), (_, then) in zip(after, before, strict=True))
     return Several(tuple(items), once=True, lazy=True, seen=after, acts=acts)
 
 
-def _held(world: World, looked: Iterable[tuple[str | int, Any]]) -> tuple[tuple[str | int, Any], ...]:
+def _held(context: Context, looked: Iterable[tuple[str | int, Any]]) -> tuple[tuple[str | int, Any], ...]:
     """What variables of the state (by name) and local containers (by number) hold now."""
-    return tuple((key, world.state[key] if isinstance(key, str) else world.heap.get(key)) for key, _ in looked)
+    return tuple((key, context.state[key] if isinstance(key, str) else context.heap.get(key)) for key, _ in looked)
 
 
 def refuse_early(operands: Sequence[Term], loc: Loc) -> None:
@@ -299,9 +299,9 @@ def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:
     )
 
 
-def unconditional(world: World, value: Term, loc: Loc) -> list[Term]:
+def unconditional(context: Context, value: Term, loc: Loc) -> list[Term]:
     """The elements of a collection whose length is known while lowering."""
-    items = elements(world, value, loc)
+    items = elements(context, value, loc)
     if any(there is not b.TRUE for there, _ in items):
         raise ModelError(
             "how many elements there are depends on the state",
@@ -311,11 +311,11 @@ def unconditional(world: World, value: Term, loc: Loc) -> list[Term]:
     return [v for _, v in items]
 
 
-def distinct(world: World, items: list[tuple[Expr, Term]], equal: Any, loc: Loc) -> Several:
+def distinct(context: Context, items: list[tuple[Expr, Term]], equal: Any, loc: Loc) -> Several:
     """A local set: an element is there unless it equals an earlier one that is."""
     kept: list[tuple[Expr, Term]] = []
     for there, v in items:
-        again = [b.and_((c, _as_expr(equal(world, v, w, loc)))) for c, w in kept]
+        again = [b.and_((c, _as_expr(equal(context, v, w, loc)))) for c, w in kept]
         here = b.and_((there, b.not_(b.or_(again))))
         if here is not b.FALSE:
             kept.append((here, v))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import Protocol
 
+from streamproof.language.lowering_context import Context, Frame
 from streamproof.language.terms import Term
-from streamproof.language.world import Frame, World
 from streamproof.system.expr import Expr
 
 
 class Evaluator(Protocol):
     """Lowers any node, by the function for its kind; see `lowering`."""
 
-    world: World
+    context: Context
 
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from streamproof.system.errors import Loc, ModelError, StreamproofError, UsageError
-from streamproof.system.nearest import nearest
+from streamproof.system.suggestions import nearest
 
 T = TypeVar("T")
 

@@ -10,19 +10,20 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language import calls, effects, methods, operators, places
-from streamproof.language.amounts import unveiled, watch
+from streamproof.language import calls, effects, lvalues, methods, operators
 from streamproof.language.comprehensions import indices, quantified, summed
+from streamproof.language.conversion import merge
 from streamproof.language.elements import elements, in_order, refuse_early, refuse_iterator, refuse_used_up
 from streamproof.language.evaluator import Evaluator
 from streamproof.language.expressions import closed_over
 from streamproof.language.frames import is_standard
 from streamproof.language.guarded import called
-from streamproof.language.lift import merge
 from streamproof.language.literals import spread
+from streamproof.language.lowering_context import Frame, Halt, Pick, where
 from streamproof.language.primitives import Disabled, NoPick, choose, require
+from streamproof.language.purity import is_pure_call
 from streamproof.language.sources import definition, local_names, parameters, place, text
-from streamproof.language.steady import answers_alike
+from streamproof.language.symbolic_parameters import as_term, watch
 from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
     Closure,
@@ -36,7 +37,6 @@ from streamproof.language.terms import (
     simple,
     symbolic,
 )
-from streamproof.language.world import Frame, Halt, Pick, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.records import dataclass
@@ -99,7 +99,7 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None = None) -
     refuse_early([*args, *kwargs.values()], loc)
     if isinstance(function, Method):
         label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
-        return methods.method(ev.world, function, args, kwargs, loc, label)
+        return methods.method(ev.context, function, args, kwargs, loc, label)
     return _applied(ev, function, args, kwargs, frame, node)
 
 
@@ -141,7 +141,7 @@ def _applied(
             own.forget(mark)
     if symbolic(owner):
         raise ModelError(f"{text(node.func)!r} cannot be called here", loc=loc, remedy="write the loop out")
-    result = calls.builtin(ev.world, function, args, kwargs, loc)
+    result = calls.builtin(ev.context, function, args, kwargs, loc)
     if result is not calls.UNKNOWN:
         return result
     if python:
@@ -159,10 +159,10 @@ def _applied(
 
 def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     """An ordinary Python call; lists and dicts that it makes anew become local ones."""
-    if not answers_alike(function, (*args, *kwargs.values())):
-        ev.world.outside.asked = True
+    if not is_pure_call(function, (*args, *kwargs.values())):
+        ev.context.outside.asked = True
     try:
-        result = called(function, *args, **kwargs) if ev.world.free else function(*args, **kwargs)
+        result = called(function, *args, **kwargs) if ev.context.free else function(*args, **kwargs)
     except (Disabled, NoPick, Undecided):
         raise
     except StreamproofError as error:
@@ -171,7 +171,7 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
         own = watch()
         if own is not None:
             own.trust(error)
-        ev.world.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
+        ev.context.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
         raise Halt from None
     except Exception as error:
         raise ModelError(
@@ -179,11 +179,11 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
             loc=loc,
             remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
         ) from error
-    result = unveiled(result)
+    result = as_term(result)
     if isinstance(result, Iterator):
         return Several(tuple((b.TRUE, v) for v in result), once=True)
     if function in (list, sorted) or (function is dict and result is not None):
-        return ev.world.allocate(tuple(result) if isinstance(result, list) else dict(result))
+        return ev.context.allocate(tuple(result) if isinstance(result, list) else dict(result))
     return frozenset(result) if function is set else result
 
 
@@ -250,7 +250,7 @@ def _bound(
     bound.apply_defaults()
     for name, parameter in _signature(plain).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            bound.arguments[name] = ev.world.allocate(bound.arguments[name])
+            bound.arguments[name] = ev.context.allocate(bound.arguments[name])
     return bound.arguments
 
 
@@ -316,8 +316,8 @@ def _super(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
 
 def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Term:
     """One branch of a `choose`: which one is given by the script; the driver runs them all."""
-    world, loc = ev.world, where(frame, node)
-    if not world.in_action:
+    context, loc = ev.context, where(frame, node)
+    if not context.in_action:
         raise ModelError(
             "choose(...) outside an action", loc=loc, remedy="properties look at states, they do not choose"
         )
@@ -325,25 +325,25 @@ def _choice(ev: Evaluator, node: ast.Call, frame: Frame, name: str | None) -> Te
         raise ModelError("choose takes one argument", loc=loc, remedy="write choose(range(3))")
     options = _options(ev, ev.value(node.args[0], frame), loc)
     if not options:
-        world.guard(b.not_(world.path), text(node), loc)
+        context.guard(b.not_(context.path), text(node), loc)
         raise Halt
-    at = world.script[len(world.widths)] if len(world.widths) < len(world.script) else 0
-    world.widths.append(len(options))
+    at = context.script[len(context.widths)] if len(context.widths) < len(context.script) else 0
+    context.widths.append(len(options))
     there, value, shown = options[at]
-    world.picks.append(Pick(_unused(name or "choice", [p.name for p in world.picks]), shown, world.path, at == 0))
+    context.picks.append(Pick(_unused(name or "choice", [p.name for p in context.picks]), shown, context.path, at == 0))
     # Where the choice is not reached, its first option alone stands for all, so that no step is counted twice.
-    world.guard(b.and_((world.path, there)) if at else b.implies(world.path, there), text(node), loc)
+    context.guard(b.and_((context.path, there)) if at else b.implies(context.path, there), text(node), loc)
     return value
 
 
 def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[tuple[Any, Term, Any]]:
     """What there is to choose from: the condition under which it is there, the value, and the value to show."""
-    ready = places.plain(ev.world, domain)
+    ready = lvalues.dereference(ev.context, domain)
     if not symbolic(ready) and isinstance(ready, int):
         raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
     pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
     options = []
-    for there, v in pairs or elements(ev.world, domain, loc):
+    for there, v in pairs or elements(ev.context, domain, loc):
         is_known, host = known(v)
         if is_expr(v) and not is_known and is_expr(ready) and isinstance(ready.sort, SetSort):
             is_known, host = True, getattr(v, "value", None)

@@ -30,7 +30,7 @@ class Rules:
     def __init__(self, model: Model) -> None:
         """Raises `ModelError` where the state is declared wrong."""
         self._model = model
-        self._reader = Reader(model, bare=True)
+        self._reader = Reader(model, without_properties=True)
         self._rules: dict[str, tuple[ActionMark, types.FunctionType]] = {
             name: (mark, function)
             for name, (mark, function) in marked(type(model)).items()

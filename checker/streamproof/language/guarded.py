@@ -1,11 +1,11 @@
-"""Running the user's ordinary Python while parameters are free, with a guard on what an object itself cannot refuse.
+"""Guarded execution of the user's ordinary Python with free parameters.
 
-An `Amount` refuses whatever asks it for something. Python never asks an object for its identity (``is``, ``id``) or its type
-(``type``), C code that wants a whole number raises an error instead of asking, and ``range`` takes no end without a value. So
-the user's functions run with guards (`rewritten`): every call, every attribute that is read, every ``is`` and every
-exception that leaves a function, a ``try`` or a ``with`` passes through here. What is called must be known to be `sound`
-where it could reach a free parameter. An exception that no ``raise`` of the user's raised must not be swallowed: at a number
-there could be another one, or none. Code that runs without guards all the same must not reach a free parameter.
+A `SymbolicInt` rejects every operation that it does not support. It cannot intercept identity (``is``, ``id``), ``type``,
+C code that requires an integer, or ``range``. The user's functions are therefore rewritten (`rewritten`): every call,
+attribute access, ``is``, and exception that leaves a function, a ``try`` or a ``with`` goes through this module. A function
+that could reach a free parameter must be on the list of `sound` functions. The user's code must not swallow an exception
+that none of its ``raise`` statements raised: for a concrete number, another exception or none could occur. Code that runs
+without guards must not reach a free parameter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
-from streamproof.language.amounts import Amount, indices, is_condition, note, refuse, shown, watch
 from streamproof.language.frames import PACKAGE, caller, is_standard
 from streamproof.language.rewritten import (
     CALL,
@@ -37,6 +36,15 @@ from streamproof.language.rewritten import (
     put_guards,
 )
 from streamproof.language.sound import calls, is_free, is_sound, is_sound_code, looks, reached
+from streamproof.language.symbolic_parameters import (
+    SymbolicInt,
+    is_condition,
+    note,
+    refuse,
+    shown,
+    symbolic_range,
+    watch,
+)
 from streamproof.system import build as b
 from streamproof.system.errors import Loc
 from streamproof.system.unbounded import Undecided
@@ -48,7 +56,7 @@ _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 _OF_THE_CLASS = frozenset({"__new__", "__class_getitem__", "__init_subclass__"})
 """Methods with two underscores that do not belong to the objects."""
 _OWN = __file__
-_ANY = Amount(b.TRUE)
+_ANY = SymbolicInt(b.TRUE)
 
 
 def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -64,7 +72,7 @@ def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if function is called:
         return called(*args, **kwargs)
     if function is range:
-        return indices(*args, **kwargs)
+        return symbolic_range(*args, **kwargs)
     given = (*args, *kwargs.values())
     free = next((a for a in given if is_free(a)), None)
     if free is not None and (looks(function) or (function is isinstance and args[1] is not object)):

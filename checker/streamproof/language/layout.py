@@ -10,20 +10,21 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from streamproof.language.amounts import Amount
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
 from streamproof.language.frames import ordinary
 from streamproof.language.guarded import called
-from streamproof.language.machines import Machine, near, places_of
+from streamproof.language.machines import Machine, places_of
 from streamproof.language.model import Model, class_place, marked
 from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import declared
 from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName, Variables
 from streamproof.language.sources import place
+from streamproof.language.symbolic_parameters import SymbolicInt
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
+from streamproof.system.suggestions import suggest
 
 MOST_LEVELS = 12
 """The most levels of parts within parts."""
@@ -42,7 +43,7 @@ def parts_of(model: Model) -> Parts:
         known: Parts = model.__dict__[ATTRIBUTE]
         return known
     home = place(type(model).parts)
-    free = any(type(v) is Amount for v in model.settings().values())
+    free = any(type(v) is SymbolicInt for v in model.settings().values())
     parts = ordinary(partial(called, model.parts) if free else model.parts, "parts()", home)
     if not isinstance(parts, Parts):
         raise ModelError(
@@ -78,7 +79,7 @@ def declarations(model: Model, *, free: bool) -> tuple[dict[str, Decl], Loc | No
     return declared(model, free=free)
 
 
-def laid_out(model: Model, *, free: bool = False) -> Machine:
+def instantiate(model: Model, *, free: bool = False) -> Machine:
     """The composition that `model` is, down to its last parts. Raises `ModelError` at a mistake."""
     return _machine(model, "", Variables(), None, free)
 
@@ -143,7 +144,7 @@ def _renaming(machine: Machine, given: Part | None) -> dict[str, str]:
             raise ModelError(
                 f"{machine.path} has no variable or action {old!r} to rename",
                 loc=given.loc,
-                remedy=near(old, known, f"it has {', '.join(known)}"),
+                remedy=suggest(old, known, f"it has {', '.join(known)}"),
             )
         if not new.isidentifier() or new in known:
             raise ModelError(

@@ -12,8 +12,8 @@ from streamproof.language.model import Model
 from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment
 from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
+from streamproof.system.suggestions import suggest
 
 
 @dataclass(eq=False, slots=True)
@@ -77,7 +77,7 @@ class SeenMachine:
     binding: Mapping[str, Any]
 
 
-def way(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[SeenMachine]]:
+def resolve_pattern(machine: Machine, pattern: Pattern, loc: Loc | None) -> list[list[SeenMachine]]:
     """The machines that a pattern of a step leads to: one list for each that takes part, of its choices.
 
     Raises `ModelError` for parts that are not there, not told apart, or hidden.
@@ -131,7 +131,7 @@ def places_of(machine: Machine, pattern: Pattern, loc: Loc | None) -> Iterator[t
             raise ModelError(
                 f"{where} has no variable or action {pattern.name!r}",
                 loc=loc,
-                remedy=near(pattern.name, both, f"it has {', '.join(both)}"),
+                remedy=suggest(pattern.name, both, f"it has {', '.join(both)}"),
             )
         yield owner, owner.own_name(pattern.name, machine)
 
@@ -144,7 +144,7 @@ def _members(at: SeenMachine, name: str, loc: Loc | None) -> list[tuple[Any, Mac
         raise ModelError(
             f"{owner} has no part {name!r}",
             loc=loc,
-            remedy=near(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
+            remedy=suggest(name, known, f"its parts: {', '.join(known)}" if known else "it is one machine"),
         )
     match at.names.find(name, loc):
         case ScopeNames() as names:
@@ -175,9 +175,3 @@ def _refused(segment: Segment, keys: list[Any], pattern: Pattern, loc: Loc | Non
 
 def _same(key: Any, value: Any) -> bool:
     return type(key) is type(value) and bool(key == value)
-
-
-def near(name: str, known: list[str], otherwise: str) -> str:
-    """The name that probably was meant, as a remedy."""
-    found = nearest(name, known)
-    return f"did you mean {found[0]!r}?" if found else otherwise

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from streamproof.language.amounts import Amount
 from streamproof.language.class_body import check_class
 from streamproof.language.declarations import (
     attribute_place,
@@ -27,6 +26,7 @@ from streamproof.language.frames import ordinary
 from streamproof.language.guarded import called
 from streamproof.language.primitives import MARK, ActionMark
 from streamproof.language.sources import place
+from streamproof.language.symbolic_parameters import SymbolicInt
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import is_plain
 from streamproof.system.foreign import visible
@@ -119,7 +119,7 @@ class Model:
                 remedy = f"give it a type to make it one: {name}: int = ..." if untyped else f"its parameters: {known}"
                 raise UsageError(f"{type(self).title()} has no parameter {name!r}", remedy=remedy)
             kind, value = types[name], plain(value)
-            if kind is int and type(value) is Amount:
+            if kind is int and type(value) is SymbolicInt:
                 setattr(self, name, value)
                 continue
             if type(value) is not kind:
@@ -127,14 +127,14 @@ class Model:
             setattr(self, name, value)
         self._within_limits()
         if type(self).setup is not Model.setup:
-            free = any(type(value) is Amount for value in given.values())
+            free = any(type(value) is SymbolicInt for value in given.values())
             ordinary(partial(called, self.setup) if free else self.setup, "setup()", place(type(self).setup))
 
     def _within_limits(self) -> None:
         """Raises `UsageError` for a parameter that is outside its limits."""
         for name, (least, most) in type(self).parameter_limits().items():
             value = getattr(self, name)
-            if type(value) is Amount:
+            if type(value) is SymbolicInt:
                 continue  # within its limits by assumption
             if (least is not None and value < least) or (most is not None and value > most):
                 raise UsageError(

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
+from streamproof.language.call_sites import CallSite
 from streamproof.language.composite import arguments, within
-from streamproof.language.layout import laid_out
-from streamproof.language.machines import Machine, below, way
+from streamproof.language.layout import instantiate
+from streamproof.language.machines import Machine, below, resolve_pattern
 from streamproof.language.model import Model, marked
 from streamproof.language.native_machine import READ_ONLY, NativeMachine
 from streamproof.language.patterns import Given, parsed
 from streamproof.language.primitives import ActionMark, Disabled, InitiallyMark, Picks, PropertyMark
-from streamproof.language.reader import Within, reached
+from streamproof.language.reader import Scope, choice_conditions
 from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName
-from streamproof.language.spots import Spot
 from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr
@@ -44,7 +44,7 @@ class MachineView:
         # A part's own helpers are called with what is seen of it from outside, and may name what is hidden there.
         if names.inside is not None and name not in names.entries and name in names.inside.entries:
             return names.inside.entries[name]
-        return names.find(name, Spot().loc)
+        return names.find(name, CallSite().loc)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -61,9 +61,9 @@ class MachineView:
         entry = self._entry(name)
         if not isinstance(entry, VariableName):
             raise ModelError(
-                f"{name} is a part, and cannot be assigned", loc=Spot().loc, remedy="assign to its variables"
+                f"{name} is a part, and cannot be assigned", loc=CallSite().loc, remedy="assign to its variables"
             )
-        self._values.replace(entry.name, checked(self._sorts[entry.name], given, Spot()))
+        self._values.replace(entry.name, checked(self._sorts[entry.name], given, CallSite()))
 
     def __repr__(self) -> str:
         return f"<{self._names.path or 'the state'}>"
@@ -88,10 +88,10 @@ class NativeComposite(NativeMachine):
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.whole = laid_out(model)
+        self.whole = instantiate(model)
         self._declared = dict(self.whole.declared)
         self._sorts = {n: d.sort for n, d in self._declared.items()}
-        self._within: dict[str, Within] = {}
+        self._within: dict[str, Scope] = {}
         self._known: dict[tuple[str, str, tuple[tuple[str, Any], ...]], Reached] = {}
         self._named = {m.called(action): (m, action) for m in _machines(self.whole) for action in m.actions}
 
@@ -220,7 +220,9 @@ class NativeComposite(NativeMachine):
         if key not in self._known:
             if move.machine.path not in self._within:
                 self._within[move.machine.path] = within(move.machine, self.whole)
-            self._known[key] = reached(move.machine.model, move.action, move.args, self._within[move.machine.path])
+            self._known[key] = choice_conditions(
+                move.machine.model, move.action, move.args, self._within[move.machine.path]
+            )
         return self._known[key]
 
 
@@ -241,7 +243,7 @@ def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
     for pattern in (parsed(text, joint.loc) for text in joint.participants):
         found |= dict.fromkeys(pattern.parameters)
         if pattern.args is None:
-            owner = way(machine, pattern, joint.loc)[0][0].machine
+            owner = resolve_pattern(machine, pattern, joint.loc)[0][0].machine
             found |= dict.fromkeys(_parameters(owner, owner.own_name(pattern.name, machine)))
     return tuple(found)
 
@@ -253,7 +255,7 @@ def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> 
         return [MachineStep(machine, action, args)]
     given, moves = dict(args), []
     for pattern in (parsed(text, joint.loc) for text in joint.participants):
-        for choices in way(machine, pattern, joint.loc):
+        for choices in resolve_pattern(machine, pattern, joint.loc):
             owner = next(p.machine for p in choices if all(given[n] == k for n, k in p.binding.items()))
             own = owner.own_name(pattern.name, machine)
             wanted = arguments(_parameters(owner, own), pattern, joint.loc)

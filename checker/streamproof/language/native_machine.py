@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
-from streamproof.language.coerce import coerce
+from streamproof.language.call_sites import RUNNING, CallSite, as_model_error
 from streamproof.language.declare import State
 from streamproof.language.faithful import as_member, members
+from streamproof.language.host_values import to_value
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
-from streamproof.language.reader import reached
+from streamproof.language.reader import choice_conditions
 from streamproof.language.sources import place
-from streamproof.language.spots import RUNNING, Spot, translated
 from streamproof.language.terms import describe
 from streamproof.language.views import Box, FixedValue, checked, look
 from streamproof.system.errors import ModelError, StreamproofError, UsageError
@@ -24,8 +24,8 @@ from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, System
 from streamproof.system.model import State as Values
-from streamproof.system.nearest import nearest
 from streamproof.system.sorts import Sort
+from streamproof.system.suggestions import nearest
 
 READ_ONLY = "a property cannot change the state"
 
@@ -46,7 +46,7 @@ class StateView:
         if name not in self._sorts:
             near = nearest(name, self._sorts)
             remedy = f"did you mean {near[0]!r}?" if near else f"the state has {', '.join(self._sorts)}"
-            raise ModelError(f"no state variable {name!r}", loc=Spot().loc, remedy=remedy)
+            raise ModelError(f"no state variable {name!r}", loc=CallSite().loc, remedy=remedy)
         return self._sorts[name]
 
     def __getattr__(self, name: str) -> Any:
@@ -55,7 +55,7 @@ class StateView:
         return look(self._sort(name), self._values.part(name))
 
     def __setattr__(self, name: str, given: Any) -> None:
-        self._values.replace(name, checked(self._sort(name), given, Spot()))
+        self._values.replace(name, checked(self._sort(name), given, CallSite()))
 
     def __repr__(self) -> str:
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in self._sorts)
@@ -80,7 +80,7 @@ class NativeMachine:
             return state
         for name in {*state} ^ {*self._sorts}:
             raise UsageError(f"{name!r} is {'missing' if name in self._sorts else 'no variable'}")
-        return tuple(coerce(sort, state[n], None) for n, sort in self._sorts.items())
+        return tuple(to_value(sort, state[n], None) for n, sort in self._sorts.items())
 
     def initial(self, most: int | None = None) -> Iterator[Values]:
         """The initial states; those among the first `most` combinations of first values."""
@@ -126,7 +126,7 @@ class NativeMachine:
             return []
         key = (instance.action, instance.args)
         if key not in self._reached:
-            self._reached[key] = reached(self.model, *key)
+            self._reached[key] = choice_conditions(self.model, *key)
         interpreter, picks = Interpreter(system), []
         for (_, value), (condition, first) in zip(instance.picks, self._reached[key][instance], strict=True):
             if interpreter.value(condition, state):
@@ -182,7 +182,7 @@ class NativeMachine:
         except (Disabled, StreamproofError):
             raise
         except Exception as error:
-            mistake = translated(error)
+            mistake = as_model_error(error)
             if mistake is None:
                 raise
             raise mistake from error

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import islice, product
 from typing import Any, TypeAlias
 
-from streamproof.language.amounts import Amount, Indices, between, sort_of, term_of
 from streamproof.language.class_body import check_module
 from streamproof.language.declare import Decl, State
 from streamproof.language.elements import in_order, refuse_iterator
@@ -21,7 +20,9 @@ from streamproof.language.faithful import as_member, members, plain_inside
 from streamproof.language.frames import ordinary
 from streamproof.language.guarded import called, read
 from streamproof.language.lowering import Lowering
+from streamproof.language.lowering_context import Context, OutsideCalls, Pick
 from streamproof.language.model import RESERVED, Model, class_place, marked
+from streamproof.language.mutation_guard import MutationGuard
 from streamproof.language.primitives import (
     MARK,
     ActionMark,
@@ -33,9 +34,8 @@ from streamproof.language.primitives import (
 from streamproof.language.refinement import promised, refined
 from streamproof.language.scopes import ScopeNames
 from streamproof.language.sources import decoration, parameters, place
+from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, range_between, sort_of, term_of
 from streamproof.language.terms import StateRef, describe
-from streamproof.language.unchanged import Unchanged
-from streamproof.language.world import OutsideCalls, Pick, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -62,8 +62,8 @@ Compile: TypeAlias = Callable[[Model], System]
 """Gives the system, without properties, of a model that another one refines."""
 
 
-def reached(
-    model: Model, action: str, args: tuple[tuple[str, Any], ...], within: Within | None = None
+def choice_conditions(
+    model: Model, action: str, args: tuple[tuple[str, Any], ...], within: Scope | None = None
 ) -> Mapping[Instance, tuple[tuple[Expr, bool], ...]]:
     """For each instance of an action with these arguments, and each of its picks, the condition under which the action
     comes to that choice, and whether the pick stands for all where it does not."""
@@ -73,7 +73,7 @@ def reached(
         table = members(model, mark.domains)
         args = tuple((n, as_member(table, n, v)) for n, v in args)
         return {
-            instance: tuple((p.reached, p.first) for p in picks)
+            instance: tuple((p.reached_when, p.first) for p in picks)
             for instance, picks in Reader(model, within=within).instances(action, function, args)
         }
 
@@ -120,7 +120,7 @@ def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc 
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Within:
+class Scope:
     """The place of a machine in a composition: what its variables and actions are called, and what it sees of others."""
 
     declared: Mapping[str, Decl]
@@ -140,16 +140,16 @@ class Reader:
     def __init__(
         self,
         model: Model,
-        bare: bool = False,
+        without_properties: bool = False,
         free: frozenset[str] | None = None,
-        within: Within | None = None,
+        within: Scope | None = None,
         abstract: Compile | None = None,
     ) -> None:
         self.model = model
         self.abstract = abstract
         self.free = free or frozenset()
         self.safety_only = free is not None
-        self.bare = bare
+        self.without_properties = without_properties
         self.within = within
         if within is None:
             self.declarations, self.place = declared(model, free=bool(self.free))
@@ -168,7 +168,7 @@ class Reader:
         self._refuse_clashes(found, extra)
         above = f"{self.names.path}." if self.names is not None else ""
         parts = [] if self.names is None else [(p.path.removeprefix(above), p.model) for p in self.names.parts()]
-        unchanged = Unchanged(self.model, [*(f for _, f in found.values()), *extra], parts)
+        unchanged = MutationGuard(self.model, [*(f for _, f in found.values()), *extra], parts)
         actions: list[Action] = []
         props: list[Property] = []
         lemmas: list[Property] = []
@@ -185,9 +185,9 @@ class Reader:
             match mark:
                 case ActionMark():
                     actions.append(self._action(name, mark, function, unchanged))
-                case PropertyMark() if not self.bare and self._wanted(mark):
+                case PropertyMark() if not self.without_properties and self._wanted(mark):
                     (lemmas if mark.lemma else props).append(self._property(name, mark, function))
-                case RefinementMark() if not self.bare and not self.safety_only:
+                case RefinementMark() if not self.without_properties and not self.safety_only:
                     refinements.append((name, mark, function, len(props)))
                 case TerminalMark():
                     cond, _, checks = self._predicate(function, 1)
@@ -222,7 +222,7 @@ class Reader:
                 self.abstract, self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
             )
             unchanged.check(function)
-        if self.model.check_deadlock and not self.bare:
+        if self.model.check_deadlock and not self.without_properties:
             doc = "Every reachable state has a successor or is terminal."
             props.append(Property(DEADLOCK, Kind.DEADLOCK, b.TRUE, checks=tuple(self.end_checks), doc=doc))
         if termination:
@@ -274,7 +274,7 @@ class Reader:
                 raise ModelError(f"{name!r} names {seen[name]} and {kind}", loc=loc, remedy="rename one of them")
             seen[name] = kind
 
-    def _expect(self, unchanged: Unchanged, function: Callable[..., Any]) -> None:
+    def _expect(self, unchanged: MutationGuard, function: Callable[..., Any]) -> None:
         """Raises `ModelError` if ordinary Python that was run since the last time changed something."""
         if self.outside.asked:
             unchanged.check(function)
@@ -282,7 +282,7 @@ class Reader:
 
     # --- actions
 
-    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: Unchanged) -> Action:
+    def _action(self, name: str, mark: ActionMark, function: types.FunctionType, unchanged: MutationGuard) -> Action:
         names = list(parameters(function))[1:]
         if not names:
             raise ModelError(
@@ -352,9 +352,9 @@ class Reader:
             run = partial(called, given) if self.free else given
             given = ordinary(partial(run, self.model), what, loc)
         refuse_iterator(given, loc, what)
-        if type(given) is Amount:
-            given = between([term_of(given)], loc)
-        if type(given) is Indices:
+        if type(given) is SymbolicInt:
+            given = range_between([term_of(given)], loc)
+        if type(given) is SymbolicRange:
             return [b.var(f"{self.called(action)}.{parameter}", sort_of(given), loc)]
         if isinstance(given, int) and not isinstance(given, bool):
             given = range(given)
@@ -398,26 +398,26 @@ class Reader:
         given = [self.model, StateRef(names=self.names), *(v for _, v in args)]
         script: tuple[int, ...] | None = ()
         while script is not None:
-            world = World(self.sorts, self._state(), label, script, free=self.free, outside=noted)
-            Lowering(world).action(function, given)
-            instance = self._instance(name, args, world)
+            context = Context(self.sorts, self._state(), label, script, free=self.free, outside=noted)
+            Lowering(context).action(function, given)
+            instance = self._instance(name, args, context)
             if instance is not None:
-                yield instance, list(world.picks)
-            script = _next(world)
+                yield instance, list(context.picks)
+            script = _next(context)
 
     def _state(self) -> dict[str, Expr]:
         return {n: b.var(n, s) for n, s in self.sorts.items()}
 
-    def _instance(self, name: str, args: tuple[tuple[str, Any], ...], world: World) -> Instance | None:
-        updates = tuple((n, t) for n, t in world.state.items() if t is not b.var(n, self.sorts[n]))
-        total = len(world.guards)
-        early = tuple(p.check for p in world.checks if p.after_guards < total)
-        late = tuple(p.check for p in world.checks if p.after_guards >= total)
-        if any(g.expr is b.FALSE for g in world.guards) and not early:
+    def _instance(self, name: str, args: tuple[tuple[str, Any], ...], context: Context) -> Instance | None:
+        updates = tuple((n, t) for n, t in context.state.items() if t is not b.var(n, self.sorts[n]))
+        total = len(context.guards)
+        early = tuple(p.check for p in context.checks if p.after_guards < total)
+        late = tuple(p.check for p in context.checks if p.after_guards >= total)
+        if any(g.expr is b.FALSE for g in context.guards) and not early:
             return None  # never enabled with these arguments: nothing to explore
-        picks = tuple((p.name, plain_inside(p.value)) for p in world.picks)
+        picks = tuple((p.name, plain_inside(p.value)) for p in context.picks)
         args = tuple((n, plain_inside(v)) for n, v in args)
-        return Instance(name, args, picks, tuple(world.guards), updates, early, late)
+        return Instance(name, args, picks, tuple(context.guards), updates, early, late)
 
     # --- properties
 
@@ -429,7 +429,7 @@ class Reader:
                 loc=place(function),
                 remedy=f"write def {name}(self, s): there is no next state in it",
             )
-        world = World(
+        context = Context(
             sorts=self.sorts,
             state=self._state(),
             label=f"{name}()",
@@ -438,8 +438,8 @@ class Reader:
             free=self.free,
             outside=self.outside,
         )
-        formula = Lowering(world).behaviour(function, [self.model, StateRef(names=self.names)])
-        checks = tuple(p.check for p in world.checks)
+        formula = Lowering(context).behaviour(function, [self.model, StateRef(names=self.names)])
+        checks = tuple(p.check for p in context.checks)
         doc = inspect.getdoc(function) or ""
         return Property(name, Kind.TEMPORAL, b.TRUE, (), checks, place(function), doc, formula)
 
@@ -470,7 +470,7 @@ class Reader:
     def _condition(
         self, function: Callable[..., Any], args: list[Any], outside: OutsideCalls
     ) -> tuple[Expr, tuple[Conjunct, ...], tuple[Check, ...]]:
-        world = World(
+        context = Context(
             sorts=self.sorts,
             state=self._state(),
             label=f"{function.__name__}()",
@@ -478,8 +478,8 @@ class Reader:
             free=self.free,
             outside=outside,
         )
-        expr, parts = Lowering(world).predicate(function, args)
-        return expr, parts, tuple(p.check for p in world.checks)
+        expr, parts = Lowering(context).predicate(function, args)
+        return expr, parts, tuple(p.check for p in context.checks)
 
     def _property(self, name: str, mark: PropertyMark, function: Callable[..., Any]) -> Property:
         if mark.kind is Kind.TEMPORAL:
@@ -498,11 +498,11 @@ class Reader:
         return expr
 
 
-def _next(world: World) -> tuple[int, ...] | None:
+def _next(context: Context) -> tuple[int, ...] | None:
     """What the choices take at the next reading: the last one that can take another option does."""
-    script = world.script
-    taken = [script[i] if i < len(script) else 0 for i in range(len(world.widths))]
-    while taken and taken[-1] + 1 >= world.widths[len(taken) - 1]:
+    script = context.script
+    taken = [script[i] if i < len(script) else 0 for i in range(len(context.widths))]
+    while taken and taken[-1] + 1 >= context.widths[len(taken) - 1]:
         taken.pop()
     return (*taken[:-1], taken[-1] + 1) if taken else None
 

@@ -6,14 +6,14 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from streamproof.language import places
+from streamproof.language import lvalues
 from streamproof.language.lowering import Lowering
+from streamproof.language.lowering_context import Context
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import ActionMark, RefinementMark
 from streamproof.language.scopes import ScopeNames, VariableName
 from streamproof.language.sources import place
 from streamproof.language.terms import StateRef, describe
-from streamproof.language.world import World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -65,14 +65,14 @@ def refined(
     of the variables, in a composition."""
     home = mark.loc if mark.named is not None else place(function)
     abstract = _abstract(compiled, model, mark, home)
-    world = World(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
+    context = Context(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
     loc = home or Loc("?", 0)
     given: Mapping[str, Any]
     seen = {n: n for n in sorts}
     if names is not None:
         seen |= {n: entry.name for n, entry in names.entries.items() if isinstance(entry, VariableName)}
     if mark.named is None:
-        given, loc = _function(world, model, function, names)
+        given, loc = _function(context, model, function, names)
     else:
         given = {}
         for theirs, ours in mark.named:
@@ -100,12 +100,12 @@ def refined(
                 remedy=f"give it a value of {sort} in the dict that is returned",
             )
         value = given[theirs] if theirs in given else b.var(seen[theirs], sorts[seen[theirs]])
-        term = places.fitted(world, value, sort, loc, f"{theirs} of {abstract.name}")
+        term = lvalues.convert(context, value, sort, loc, f"{theirs} of {abstract.name}")
         outside = b.not_(b.in_domain(term, sort))
-        world.check(outside, f"{theirs} of {abstract.name} leaves {sort}", loc, (theirs, term))
+        context.check(outside, f"{theirs} of {abstract.name} leaves {sort}", loc, (theirs, term))
         mapping[theirs] = term
     doc = promised(name, mark, (function.__doc__ or "").strip() if mark.named is None else "")[1].doc
-    checks = tuple(p.check for p in world.checks)
+    checks = tuple(p.check for p in context.checks)
     return Refinement(name, variables, initially, abstract, mapping, checks, home, doc).properties()
 
 
@@ -129,9 +129,9 @@ def _abstract(compiled: Callable[[Model], System], model: Model, mark: Refinemen
 
 
 def _function(
-    world: World, model: Model, function: types.FunctionType, names: ScopeNames | None
+    context: Context, model: Model, function: types.FunctionType, names: ScopeNames | None
 ) -> tuple[Mapping[str, Any], Loc]:
-    value, loc = Lowering(world).returned(function, [model, StateRef(names=names)])
+    value, loc = Lowering(context).returned(function, [model, StateRef(names=names)])
     if not isinstance(value, Mapping):
         raise ModelError(
             f"{function.__name__}() returns {describe(value)}",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
+from streamproof.system.suggestions import nearest
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
-"""What may be called with free parameters, anywhere inside what it is given: a list, by the identity of each function.
+"""The functions that may be called with arguments that contain free parameters, listed by identity.
 
-Each of these asks an object for what it wants of it, which an `Amount` answers or refuses, or it only stores and hands on.
-What is not listed is refused where it could reach a free parameter.
+Each function on the list either uses only operations that a `SymbolicInt` supports or rejects, or only stores and passes on
+its arguments. Any other function is rejected where it could reach a free parameter.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from streamproof.language.amounts import Amount, Hostile, Indices
 from streamproof.language.frames import PACKAGE
 from streamproof.language.rewritten import functions_of, is_users
 from streamproof.language.sources import codes
+from streamproof.language.symbolic_parameters import Hostile, SymbolicInt, SymbolicRange
 
 DEEPEST = 50_000
 """The most objects among which free parameters are looked for."""
@@ -96,7 +96,7 @@ _PLAIN = frozenset({int, bool, str, bytes, float, complex, type(None), types.Mod
 
 def is_free(value: Any) -> bool:
     """Whether a value itself depends on free parameters; asks it for nothing."""
-    return type(value) is Amount or type(value) is Indices
+    return type(value) is SymbolicInt or type(value) is SymbolicRange
 
 
 def is_sound_code(code: types.CodeType) -> bool:
@@ -213,7 +213,7 @@ def _is_text(made: Any) -> bool:
 
 def _is_ours(kind: type) -> bool:
     """Whether a class is streamproof's own, and no model's business to look for."""
-    if kind is Amount or kind is Indices or kind is Hostile:
+    if kind is SymbolicInt or kind is SymbolicRange or kind is Hostile:
         return False
     home = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
     if home is None or not str(getattr(home, "__file__", "")).startswith(PACKAGE):
@@ -235,7 +235,7 @@ def reached(values: Iterable[Any]) -> Any:
     while todo:
         value = todo.pop()
         kind = type(value)
-        if kind is Amount or kind is Indices:
+        if kind is SymbolicInt or kind is SymbolicRange:
             return value
         if kind in _PLAIN or id(value) in seen:
             continue

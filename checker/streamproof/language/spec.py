@@ -85,7 +85,7 @@ class Spec:
     def _parametric(
         self, free: Sequence[str], variant: str | None, parameters: Mapping[str, Any], *, temporal: bool
     ) -> Parametric:
-        from streamproof.language.sizes import compile_parametric
+        from streamproof.language.parametric import compile_parametric
 
         if variant is not None:
             own = {n: v for n, v in self.variant_parameters.get(variant, {}).items() if n not in free}

@@ -13,8 +13,8 @@ import types
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard
 
-from streamproof.language.amounts import Amount, Indices, shown
 from streamproof.language.scopes import ScopeNames
+from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, shown
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
 from streamproof.system.formula import FORMULAS
@@ -195,7 +195,7 @@ def describe(value: Term) -> str:
 
 def _shown(value: object) -> str:
     """A host value with its type; objects that show as an address by their type alone."""
-    if type(value) is Amount or type(value) is Indices:
+    if type(value) is SymbolicInt or type(value) is SymbolicRange:
         return shown(value)
     if isinstance(value, frozenset):
         value = set(value)

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, assert_never
 
-from streamproof.language.coerce import mismatch, unknown_member
+from streamproof.language.call_sites import CallSite, fail
+from streamproof.language.host_values import mismatch, unknown_member
+from streamproof.language.lvalues import no_field
 from streamproof.language.methods import no_method
-from streamproof.language.places import no_field
-from streamproof.language.spots import Spot, fail
 from streamproof.language.terms import describe
 from streamproof.system.errors import ModelError, StreamproofError
 from streamproof.system.sorts import (
@@ -64,7 +64,7 @@ class FixedValue:
 
     def put(self, value: Value) -> None:
         """Refused."""
-        raise ModelError(self._why, loc=Spot().loc, remedy="assign to the place in the state that holds it")
+        raise ModelError(self._why, loc=CallSite().loc, remedy="assign to the place in the state that holds it")
 
     def part(self, at: Any) -> FixedValue:
         """An element."""
@@ -132,7 +132,7 @@ class View:
     def __bool__(self) -> bool:
         raise ModelError(
             f"a condition must be a Bool, got {self._sort}",
-            loc=Spot().loc,
+            loc=CallSite().loc,
             remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
         )
 
@@ -160,7 +160,7 @@ def look(sort: Sort, place: ValuePlace) -> Any:
             assert_never(sort)
 
 
-def raw(sort: Sort, given: Any, spot: Spot | None, text: str) -> Value:
+def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
     """The plain value that `given` stands for where `sort` is wanted; integers may still lie outside their range."""
     if isinstance(given, View):
         return given._place.get()
@@ -193,7 +193,7 @@ def raw(sort: Sort, given: Any, spot: Spot | None, text: str) -> Value:
     raise mismatch(sort, describe(given), spot.loc if spot else None)
 
 
-def checked(sort: Sort, given: Any, spot: Spot) -> Value:
+def checked(sort: Sort, given: Any, spot: CallSite) -> Value:
     """The value that is assigned, seen to be one of the place's sort."""
     text = spot.target()
     value = raw(sort, given, spot, f"the new {text}")
@@ -215,7 +215,7 @@ class RecordView(View):
         try:
             at = self._sort.index(name)
         except KeyError:
-            spot = Spot()
+            spot = CallSite()
             raise no_field(self._sort, name, spot.loc) from None  # type: ignore[arg-type]
         return self._sort.fields[at][1], at
 
@@ -227,7 +227,7 @@ class RecordView(View):
 
     def __setattr__(self, name: str, given: Any) -> None:
         sort, at = self._at(name)
-        self._place.replace(at, checked(sort, given, Spot()))
+        self._place.replace(at, checked(sort, given, CallSite()))
 
 
 class ArrayView(View):
@@ -238,7 +238,7 @@ class ArrayView(View):
     def _at(self, key: Any) -> int:
         at = position(self._sort.index, key) if not isinstance(key, View) else None
         if at is None:
-            spot = Spot()
+            spot = CallSite()
             if key is None:
                 raise fail(f"{spot.index()} is None where a value is needed", spot, (spot.index(), "None"))
             raise fail(f"index outside {self._sort.index}", spot, (spot.index(), str(key)))
@@ -249,7 +249,7 @@ class ArrayView(View):
 
     def __setitem__(self, key: Any, given: Any) -> None:
         at = self._at(key)
-        self._place.replace(at, checked(self._sort.element, given, Spot()))
+        self._place.replace(at, checked(self._sort.element, given, CallSite()))
 
     def __len__(self) -> int:
         return cardinality(self._sort.index)
@@ -282,10 +282,10 @@ class QueueView(View):
     def _item(self, at: Any, message: str) -> Any:
         whole = self._place.get()
         if at is None:
-            raise fail("position is None where a value is needed", Spot(), ("position", "None"))
+            raise fail("position is None where a value is needed", CallSite(), ("position", "None"))
         index = at + len(whole) if at < 0 else at
         if not 0 <= index < len(whole):
-            spot = Spot()
+            spot = CallSite()
             queue = (spot.owner(), show(self._sort, whole))
             operands = (queue,) if message.startswith("head") else (("position", str(index)), queue)
             raise fail(f"{message} {spot.owner()}", spot, *operands)
@@ -293,7 +293,7 @@ class QueueView(View):
 
     def push(self, given: Any) -> None:
         """Puts a value at the end."""
-        spot, whole, element = Spot(), self._place.get(), self._sort.element
+        spot, whole, element = CallSite(), self._place.get(), self._sort.element
         value = raw(element, given, spot, "the value")
         if self.full:
             raise fail(f"push on the full queue {spot.owner()}", spot, (spot.owner(), show(self._sort, whole)))
@@ -319,7 +319,7 @@ class QueueView(View):
         return self._item(at, "position outside the queue")
 
     def __setitem__(self, at: int, given: Any) -> None:
-        raise no_method(self._sort, "[] =", Spot().loc)  # type: ignore[arg-type]
+        raise no_method(self._sort, "[] =", CallSite().loc)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self._place.get())
@@ -341,19 +341,19 @@ class SetView(View):
 
     def _members(self, given: Any, first: bool = False) -> frozenset[Value]:
         """The values of the other operand of what the rule does just now; it may be the `first` one."""
-        spot = Spot()
+        spot = CallSite()
         return frozenset(raw(self._sort, given, spot, spot.operand(first)))
 
     def _made(self, members: Iterable[Value]) -> SetView:
         return SetView(self._sort, FixedValue(frozenset(members)))
 
     def _change(self, members: frozenset[Value]) -> SetView:
-        self._place.put(checked(self._sort, self._made(members), Spot()))
+        self._place.put(checked(self._sort, self._made(members), CallSite()))
         return self
 
     def add(self, given: Any) -> None:
         """Puts a value in."""
-        spot, element = Spot(), self._sort.element
+        spot, element = CallSite(), self._sort.element
         value = raw(element, given, spot, "the value")
         if not contains(element, value):
             raise fail(f"the value added to {spot.owner()} leaves {element}", spot, ("value", _shown(element, value)))
@@ -361,11 +361,11 @@ class SetView(View):
 
     def discard(self, given: Any) -> None:
         """Takes a value out if it is in."""
-        self._place.put(self._place.get() - {raw(self._sort.element, given, Spot(), "the value")})
+        self._place.put(self._place.get() - {raw(self._sort.element, given, CallSite(), "the value")})
 
     def remove(self, given: Any) -> None:
         """Takes a value out that must be in."""
-        spot = Spot()
+        spot = CallSite()
         value = raw(self._sort.element, given, spot, "the value")
         if value not in self._place.get():
             shown = _shown(self._sort.element, value)

@@ -17,7 +17,7 @@ _FIRST = 1_000
 """Milliseconds that a query may take at first before the other kind of numbers gets its turn; ten times more each time."""
 
 
-class EitherNumbers:
+class DualArithmetic:
     """Rounds of induction in two encodings of one system; the second is built when it is first needed.
 
     `integers` says which kind of numbers is tried first.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from streamproof.symbolic.arithmetic import EitherNumbers
+from streamproof.symbolic.arithmetic import DualArithmetic
 from streamproof.symbolic.bmc import nothing, so_far, verdict
 from streamproof.symbolic.certificate import confirms
 from streamproof.symbolic.encoding import Encoding
@@ -46,7 +46,7 @@ class ProofAttempt:
         every = (*asked, *self.lemmas, *found)
         self._search = Unrolling(encoding, goals(encoding, every), budget)
         # Where much is discovered it is, in part, sums: a matter for integers, which can take long for the model's lemmas.
-        self._inductions = EitherNumbers(encoding, every, budget, integers=len(found) >= MANY)
+        self._inductions = DualArithmetic(encoding, every, budget, integers=len(found) >= MANY)
         self._rounds: list[Round] = []
         self._proven: dict[Property, int] = {}
         self._rests_on: dict[Claim, frozenset[Property]] = {}

@@ -34,7 +34,7 @@ _FRESH = 400
 """Queries after which a solver is made anew: what earlier ones left behind slows it down."""
 
 
-class Puzzled(Exception):
+class Unknown(Exception):
     """The solver did not know: a longer timeout, or the other kind of numbers, may help."""
 
 
@@ -90,7 +90,7 @@ class Pdr:
         self.reached = Reached()
 
     def run(self) -> Reached:
-        """Go on until everything is decided. Raises `Stopped`, and `Puzzled` where the solver does not know."""
+        """Go on until everything is decided. Raises `Stopped`, and `Unknown` where the solver does not know."""
         while True:
             self._budget.tell("property-directed reachability", self._last, len(self._open))
             self._look(in_state=True)
@@ -298,9 +298,9 @@ class Pdr:
         return self._starting.ask(None, cube) is SolverAnswer.NO and self._relative(cube, level) is SolverAnswer.NO
 
     def _sure(self, answer: SolverAnswer) -> bool:
-        """Whether it is possible. Raises `Puzzled`."""
+        """Whether it is possible. Raises `Unknown`."""
         if answer is SolverAnswer.UNKNOWN:
-            raise Puzzled
+            raise Unknown
         return answer is SolverAnswer.YES
 
 

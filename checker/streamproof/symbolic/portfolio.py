@@ -17,11 +17,11 @@ from streamproof.symbolic.bmc import nothing, so_far
 from streamproof.symbolic.discovery import Discovery, Explored, discover
 from streamproof.symbolic.discovery.discovering import CLOSED
 from streamproof.symbolic.discovery.houdini import inductive
-from streamproof.symbolic.discovery.reading import in_terms_of_the_model
-from streamproof.symbolic.discovery.wording import wording
+from streamproof.symbolic.discovery.leaf_names import in_terms_of_the_model
+from streamproof.symbolic.discovery.pretty import pretty
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, goals
-from streamproof.symbolic.pdr import Pdr, Puzzled
+from streamproof.symbolic.pdr import Pdr, Unknown
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.expr import Const, Expr
 from streamproof.system.model import Conjunct, Kind, Property, System
@@ -152,7 +152,7 @@ class Portfolio:
                     pdr = Pdr(encoding, goals(encoding, asked), (*known, *discovery.kept), self._budget)
                     try:
                         pdr.run()
-                    except Puzzled:
+                    except Unknown:
                         continue
                     finally:
                         self._found |= pdr.reached.findings
@@ -216,7 +216,7 @@ class Portfolio:
             whole = said(condition)
             if not isinstance(whole, Const):
                 # Its wording would be as long as the list of all states.
-                text = "the state is one of those explored" if source == CLOSED else wording(whole)
+                text = "the state is one of those explored" if source == CLOSED else pretty(whole)
                 lemma = Property(next(names), Kind.INVARIANT, whole, (Conjunct(whole, text, None),), doc=source)
                 self.leaf_terms[lemma] = condition
                 yield lemma

@@ -29,14 +29,14 @@ from streamproof.symbolic.theory import Integers, Term
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import UsageError
+from streamproof.system.explicit_fairness import enabled
 from streamproof.system.expr import Expr, intern
 from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
 from streamproof.system.model import Action, Conjunct, Instance, Kind, Property, System
 from streamproof.system.records import dataclass, replace
-from streamproof.system.recurrence import after, changing
 from streamproof.system.scalarise import scalarise
-from streamproof.system.scheduled import enabled
 from streamproof.system.sorts import BOOL, INFINITY, BoolSort, EnumSort, RangeSort, Scalar, TermRange, is_scalar
+from streamproof.system.step_bits import after, changing
 from streamproof.system.substitute import Substitution
 from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.unbounded import Forall, Parametric, Total, written

@@ -99,7 +99,7 @@ class Replay:
                     if self._interpreter.holds(prop, before, after):
                         return None
         except EvaluationError as error:
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
         because = (
             f"false after {steps}" if after is None else f"broken by step {len(trace.steps)}, {trace.steps[-1].label}"
         )
@@ -114,7 +114,7 @@ class Replay:
             try:
                 after = self._interpreter.take(instance, state)
             except EvaluationError as error:
-                return error.told
+                return error.short_text
             if after is not None:
                 stray = self._stray(instance, after)
                 if stray is not None:

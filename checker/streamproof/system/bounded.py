@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from streamproof.system.byte_sizes import bytes_text
 from streamproof.system.errors import InputError
-from streamproof.system.sizes import bytes_text
 
 MOST = 32_000_000
 """Bytes of the evidence of a certificate, unpacked."""

@@ -78,7 +78,7 @@ class StreamproofError(Exception):
         return self._text(f"{self.loc}: " if self.loc else "")
 
     @property
-    def told(self) -> str:
+    def short_text(self) -> str:
         """As `str` gives it, with the place as short as it stays clear."""
         return self._text(f"{self.loc.short}: " if self.loc else "")
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.flatten import Rewriter
 from streamproof.system.formula import rewritten
 from streamproof.system.leaves import decode, encode, leaf_count, leaves
 from streamproof.system.model import Action, Check, Conjunct, Instance, Property, State, System, Variable
 from streamproof.system.records import dataclass, replace
-from streamproof.system.shapes import Rewriter
 from streamproof.system.sorts import Sort, Value
 
 LEAF_LIMIT = 100_000

@@ -8,8 +8,8 @@ from typing import Any
 
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Instance, System
-from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
+from streamproof.system.suggestions import nearest
 
 _WAY = re.compile(r"(?:\w+(?:\[[^\[\]()]*\])?\.)+")
 """The parts that an action is in: ``lane[0].``; brackets that no dot follows hold picks."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from streamproof.conformance import Constraint, Event, Instance, Move, Observation, StateReader
 from streamproof_models.task_attempt import AT_WORK
-from streamproof_specs.flink.wording import switch
+from streamproof_specs.flink.explain import switch
 
 UNSEEN = frozenset({"ignore", "refuse", "lose", "withdraw"})
 """Actions that leave no line; of a task that finds its peers gone Flink says so at DEBUG only."""
@@ -79,7 +79,7 @@ _TASK_LINE = {
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptWording:
+class AttemptExplainer:
     """The lines about one attempt as observations, and what goes wrong with them in words."""
 
     name: str

@@ -25,7 +25,7 @@ from streamproof_specs.flink.attempt_lines import (
     STORE_LINES,
     TASK_LINES,
     UNSEEN,
-    AttemptWording,
+    AttemptExplainer,
     in_partial_order,
 )
 from streamproof_specs.flink.clocks import REPORTED
@@ -231,7 +231,7 @@ class Attempts:
         took_over = own is not None and (own in self._suspended or own != self._last)
         may_cut = place is None or place in self._lost or not self.complete or took_over
         system = attempt_system(len(lines.partitions), may_cut)
-        wording = AttemptWording(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
+        wording = AttemptExplainer(lines.name, lines.number, place or next(iter(lines.tasks), "its TaskManager"))
         hidden = UNSEEN
         if own is None and (not self.complete or lines.sessions or self._of_another(graph)):
             hidden |= OF_MASTER
@@ -308,11 +308,11 @@ class Attempts:
             for name, process in self.run.processes.items()
         )
 
-    def _held(self, wording: AttemptWording, event: Event) -> Observation:
+    def _held(self, wording: AttemptExplainer, event: Event) -> Observation:
         wrong = self._wrong.get((event.process, event.seq))
         return wording.master(event) if wrong is None else Observation(event, impossible=wrong)
 
-    def _seen(self, wording: AttemptWording, lines: _Lines, event: Event) -> Observation:
+    def _seen(self, wording: AttemptExplainer, lines: _Lines, event: Event) -> Observation:
         wrong = self._wrong.get((event.process, event.seq))
         if wrong is not None:
             return Observation(event, impossible=wrong)

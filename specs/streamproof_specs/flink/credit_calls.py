@@ -17,7 +17,17 @@ from typing import Any
 
 from streamproof.conformance import Constraint, Move, Observation, Span, StateReader
 from streamproof_models.credit_channel import BARRIER, DATA, KINDS, URGENT
-from streamproof_specs.flink.credit_demands import ANY, counters, head, named, next_kind, queued, says, there, torn
+from streamproof_specs.flink.credit_demands import (
+    ANY,
+    counters,
+    field_equals,
+    first_message,
+    message_pending,
+    named,
+    next_kind,
+    queued,
+    torn,
+)
 from streamproof_specs.flink.credit_records import Recorded
 
 Way = tuple[Move, ...]
@@ -96,7 +106,7 @@ _CREATED = Move("create", optional=True)
 _REFUSED = Move("refuse")
 """The partition was not there, and the call that asked for it ended with an exception, which leaves no record."""
 
-_ARRIVES = there("no message is on its way to the consumer", lambda look: bool(look("down")))
+_ARRIVES = message_pending("no message is on its way to the consumer", lambda look: bool(look("down")))
 
 
 # --- the producer
@@ -110,7 +120,7 @@ def _enqueue(r: Reading, call: Call) -> list[Effect]:
 
 
 def _accept(r: Reading, call: Call) -> list[Effect]:
-    needed = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
+    needed = message_pending("no request for the subpartition is on its way", lambda look: look("requests") > 0)
     # A pipelined partition that is there shows its queue; otherwise the reader is created when the partition is.
     there_is = (_CREATED,) if "queue" in call.record.event.args else ()
     return [
@@ -125,17 +135,17 @@ def _accept(r: Reading, call: Call) -> list[Effect]:
 
 
 def _initial(r: Reading, record: Recorded) -> Constraint:
-    return says(record, "initial", "the initial credit", lambda look: r.exclusive)
+    return field_equals(record, "initial", "the initial credit", lambda look: r.exclusive)
 
 
 def _add_credit(r: Reading, call: Call) -> list[Effect]:
-    needed = there("no announcement of credit is on its way", lambda look: bool(look("up")))
-    same = says(call.record, "n", "the credit added", lambda look: look("up")[0])
+    needed = message_pending("no announcement of credit is on its way", lambda look: bool(look("up")))
+    same = field_equals(call.record, "n", "the credit added", lambda look: look("up")[0])
     return [Effect(call.begun, call.acted, ((_CREATED, Move("add_credit")),), (same,), requires_before=needed)]
 
 
 def _restart(r: Reading, call: Call) -> list[Effect]:
-    needed = there(
+    needed = message_pending(
         "the consumer has not resumed, or credit that it announced before has not arrived",
         lambda look: look("resuming") and look("ahead") == 0,
     )
@@ -149,7 +159,7 @@ def _send(r: Reading, call: Call) -> list[Effect]:
     kind, size, backlog = record.text("type"), record.number("bytes"), record.number("backlog")
     pieces = record.number("partials")
     said: dict[str, Any] = {"size": size, "backlog": backlog}
-    due = says(record, "seq", "the sequence number sent", lambda look: look("sent"))
+    due = field_equals(record, "seq", "the sequence number sent", lambda look: look("sent"))
     alternatives: list[Way]
     if not r.pipelined:
         alternatives = [
@@ -166,7 +176,7 @@ def _send(r: Reading, call: Call) -> list[Effect]:
     def sent(look: StateReader) -> Mapping[str, Any]:
         return named(look, "down", look("down")[-1])
 
-    after = (says(record, "type", "the kind sent", lambda look: sent(look)["kind"]), _next(r, record))
+    after = (field_equals(record, "type", "the kind sent", lambda look: sent(look)["kind"]), _next(r, record))
     return [Effect(call.begun, call.acted, tuple(alternatives), (due,), after)]
 
 
@@ -204,7 +214,7 @@ def _close(r: Reading, call: Call) -> list[Effect]:
 
 
 def _cancel(r: Reading, call: Call) -> list[Effect]:
-    released = there("the consumer has not released", lambda look: look("released"))
+    released = message_pending("the consumer has not released", lambda look: look("released"))
     alternatives: tuple[Way, ...] = ((Move("cancel"),), (_REFUSED, Move("cancel")))
     return [Effect(call.begun, call.acted, alternatives, requires_before=released if r.given_up else None)]
 
@@ -213,7 +223,7 @@ def _cancel(r: Reading, call: Call) -> list[Effect]:
 
 
 def _set_aside(r: Reading, call: Call) -> list[Effect]:
-    same = says(call.record, "n", "the number of exclusive buffers", lambda look: r.exclusive)
+    same = field_equals(call.record, "n", "the number of exclusive buffers", lambda look: r.exclusive)
     return [Effect(call.begun, call.acted, ((Move("set_aside"),),), (same,))]
 
 
@@ -241,15 +251,17 @@ def _receive(r: Reading, call: Call) -> list[Effect]:
     opens = call.begun if stop is None else stop.done
     closes = record.done if backlog is None else backlog.begun
     message: tuple[Constraint, ...] = (
-        Constraint("a message about the backlog comes before it", lambda look: head(look)["what"] == "BUFFER"),
-        says(record, "seq", "the sequence number received", lambda look: head(look)["seq"] + look("piece")),
-        says(record, "backlog", "the backlog received", _backlog_due),
+        Constraint("a message about the backlog comes before it", lambda look: first_message(look)["what"] == "BUFFER"),
+        field_equals(
+            record, "seq", "the sequence number received", lambda look: first_message(look)["seq"] + look("piece")
+        ),
+        field_equals(record, "backlog", "the backlog received", _backlog_due),
     )
     alternatives: tuple[Way, ...]
     if record.name == "c.recv_empty":
         alternatives = ((Move("receive_empty"),), (Move("discard"),))
     else:
-        same = says(record, "type", "the kind received", lambda look: head(look)["kind"])
+        same = field_equals(record, "type", "the kind received", lambda look: first_message(look)["kind"])
         message = (*message, same, _size_due(record))
         alternatives = ((Move("receive", {"size": record.number("bytes")}),), (Move("discard"),))
     return [Effect(opens, closes, alternatives, message, requires_before=_ARRIVES)]
@@ -259,7 +271,7 @@ def _size_due(record: Recorded) -> Constraint:
     given = record.number("bytes") or 0
 
     def left(look: StateReader) -> int:
-        return int(head(look)["size"]) - int(look("filled"))
+        return int(first_message(look)["size"]) - int(look("filled"))
 
     def fits(look: StateReader) -> bool:
         return left(look) == given if _last_piece(look) else given < left(look)
@@ -268,22 +280,24 @@ def _size_due(record: Recorded) -> Constraint:
 
 
 def _last_piece(look: StateReader) -> bool:
-    return bool(look("piece") + 1 == head(look)["pieces"])
+    return bool(look("piece") + 1 == first_message(look)["pieces"])
 
 
 def _backlog_due(look: StateReader) -> int:
-    return int(head(look)["backlog"]) if _last_piece(look) else -1
+    return int(first_message(look)["backlog"]) if _last_piece(look) else -1
 
 
 def _hear(r: Reading, call: Call) -> list[Effect]:
     record = call.record
     inside = call.outer is not None and call.outer.name in ("c.recv", "c.recv_empty")
     if inside:
-        noted = says(record, "backlog", "the backlog noted", lambda look: look("stated"))
+        noted = field_equals(record, "backlog", "the backlog noted", lambda look: look("stated"))
         return [Effect(call.begun, call.acted, ((Move("note_backlog"),),), (noted,))]
     message = (
-        Constraint("no backlog was announced: a buffer comes first", lambda look: head(look)["what"] == "BACKLOG"),
-        says(record, "backlog", "the backlog announced", lambda look: head(look)["backlog"]),
+        Constraint(
+            "no backlog was announced: a buffer comes first", lambda look: first_message(look)["what"] == "BACKLOG"
+        ),
+        field_equals(record, "backlog", "the backlog announced", lambda look: first_message(look)["backlog"]),
     )
     return [Effect(call.begun, call.acted, ((Move("hear_backlog"),),), message, requires_before=_ARRIVES)]
 
@@ -295,11 +309,11 @@ def _want(r: Reading, call: Call) -> list[Effect]:
         return None if look("stated") is None else look("stated") + r.exclusive
 
     move = Move("want", {"got": record.number("got")})
-    return [Effect(call.begun, call.acted, ((move,),), (says(record, "want", "what is wanted", wanted),))]
+    return [Effect(call.begun, call.acted, ((move,),), (field_equals(record, "want", "what is wanted", wanted),))]
 
 
 def _gain(r: Reading, call: Call) -> list[Effect]:
-    same = says(call.record, "n", "the credit gained", lambda look: look("owed")[call.thread])
+    same = field_equals(call.record, "n", "the credit gained", lambda look: look("owed")[call.thread])
     return [Effect(call.begun, call.acted, ((Move("gain", {"t": call.thread}),),), (same,))]
 
 
@@ -317,7 +331,7 @@ def _recycle(r: Reading, call: Call) -> list[Effect]:
 
 
 def _announce(r: Reading, call: Call) -> list[Effect]:
-    same = says(call.record, "n", "the credit announced", lambda look: look("unannounced"))
+    same = field_equals(call.record, "n", "the credit announced", lambda look: look("unannounced"))
     return [Effect(call.begun, call.acted, ((Move("announce"),),), (same,))]
 
 
@@ -341,18 +355,18 @@ def _poll(r: Reading, call: Call) -> list[Effect]:
         return URGENT if urgent and found == BARRIER else found
 
     before = [
-        says(record, "seq", "the sequence number taken", lambda look: taken(look).get("seq")),
-        says(record, "type", "the kind taken", kind),
+        field_equals(record, "seq", "the sequence number taken", lambda look: taken(look).get("seq")),
+        field_equals(record, "type", "the kind taken", kind),
     ]
     if not urgent:
-        before.append(says(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
+        before.append(field_equals(record, "bytes", "the size taken", lambda look: taken(look).get("size")))
 
     def due(look: StateReader) -> str:
         late = look("barrier") is not None and named(look, "barrier", look("barrier"))["kind"] == BARRIER
         return URGENT if late and record.text("next") == URGENT else next_kind(look)
 
-    after = says(record, "next", "what is next", due)
-    needed = there("nothing was received that could be taken", lambda look: queued(look) > 0)
+    after = field_equals(record, "next", "what is next", due)
+    needed = message_pending("nothing was received that could be taken", lambda look: queued(look) > 0)
     alternatives: tuple[Way, ...] = ((Move("poll_first"),), (Move("poll_late"),)) if urgent else ((Move("poll"),),)
     return [Effect(call.begun, call.acted, alternatives, tuple(before), (after,), needed)]
 

@@ -14,6 +14,7 @@ from streamproof.conformance import Binding, Case, Event, InputError, Loc, Obser
 from streamproof.conformance.flink import Problem, find_copies, find_runs, problem_lines, read_lines
 from streamproof_models.credit_channel import URGENT, RecordedChannel
 from streamproof_specs.flink.credit_calls import Call, Reading, spans
+from streamproof_specs.flink.credit_explain import CreditExplainer
 from streamproof_specs.flink.credit_outline import is_outline, outlines
 from streamproof_specs.flink.credit_records import (
     ONE_END,
@@ -27,7 +28,6 @@ from streamproof_specs.flink.credit_records import (
     read_recording,
     trace_runs,
 )
-from streamproof_specs.flink.credit_wording import CreditWording
 
 AMPLE = 1 << 40
 """More than any number in a record of this machine's counters."""
@@ -74,7 +74,7 @@ class _Channel:
         accounts = tuple(spans(reading, [self._call(r, threads) for r in records]) for _, records in self._in_order())
         accounts = tuple(tuple(self._checked(span) for span in account) for account in accounts)
         rules = channel_rules(reading.exclusive, reading.pipelined, max(4, len(threads)), reading.given_up)
-        wording = CreditWording(reading)
+        wording = CreditExplainer(reading)
         ends = {
             number: self.recording.unreturned(process)
             for number, (process, records) in enumerate(self._in_order())

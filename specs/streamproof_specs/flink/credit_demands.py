@@ -15,7 +15,7 @@ ANY = 1 << 40
 # --- constraints
 
 
-def says(record: Recorded, field: str, what: str, value: Callable[[StateReader], Any]) -> Constraint:
+def field_equals(record: Recorded, field: str, what: str, value: Callable[[StateReader], Any]) -> Constraint:
     """A number or name of the record must be what the machine has."""
     given = record.event.args.get(field)
     return Constraint(
@@ -25,12 +25,12 @@ def says(record: Recorded, field: str, what: str, value: Callable[[StateReader],
     )
 
 
-def there(what: str, test: Callable[[StateReader], Any]) -> Constraint:
+def message_pending(what: str, test: Callable[[StateReader], Any]) -> Constraint:
     """What must have come from the other end."""
     return Constraint(what, lambda look: bool(test(look)))
 
 
-def head(look: StateReader) -> Mapping[str, Any]:
+def first_message(look: StateReader) -> Mapping[str, Any]:
     """The first message on its way to the consumer, by field."""
     return named(look, "down", look("down")[0])
 
@@ -127,10 +127,10 @@ def _counter(record: Recorded, field: str, given: Any, slack: int) -> Constraint
     forgotten = field == "backlog_now" and given == 0
 
     def agrees(look: StateReader) -> bool:
-        there = value(look)
+        message_pending = value(look)
         return (
-            there == given
-            or (slack > 0 and there - slack <= given <= there + slack)
+            message_pending == given
+            or (slack > 0 and message_pending - slack <= given <= message_pending + slack)
             or (forgotten and bool(look("abandoned")))
         )
 

@@ -21,7 +21,7 @@ from streamproof import action, require
 from streamproof.conformance import Case, Constraint, Event, Move, Observation, Rules, Span, Task
 from streamproof.conformance.flink import Problem, Problems, read_lines
 from streamproof_models.credit_channel import BLOCKING, DATA, RecordedChannel
-from streamproof_specs.flink.credit_demands import head, says, there
+from streamproof_specs.flink.credit_demands import field_equals, first_message, message_pending
 from streamproof_specs.flink.credit_records import ONE_END, Recorded
 
 CONSUMER = "RemoteInputChannel."
@@ -210,7 +210,7 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
     )
     match record.name.removeprefix(PRODUCER), record.event.args["at"]:
         case "requestSubpartitionViewOrRegisterListener" | "requestSubpartitionView", "call":
-            needed = there("no request for the subpartition is on its way", lambda look: look("requests") > 0)
+            needed = message_pending("no request for the subpartition is on its way", lambda look: look("requests") > 0)
             end.add(record, ((Move("accept"), Move("create")),), constraints=(had,), requires_before=needed)
         case "getNextBuffer", "call":
             end.add(record, ((),), before=(had,))
@@ -220,18 +220,20 @@ def _producer(end: _End, record: Recorded, exclusive: int) -> None:
             if sent is None or buffer is None:
                 end.add(record, ((),), before=(had,))
                 return
-            due = says(
+            due = field_equals(
                 _with(record, seq=int(sent["seq"])), "seq", "the sequence number sent", lambda look: look("sent")
             )
             args = {"kind": buffer["kind"], "size": int(buffer["size"]), "backlog": int(sent["backlog"]), "pieces": 1}
             end.add(record, ((Move("send_stored", args),),), before=(due,), constraints=(had,))
         case "addCredit", "call":
-            needed = there("no announcement of credit is on its way", lambda look: bool(look("up")))
+            needed = message_pending("no announcement of credit is on its way", lambda look: bool(look("up")))
             added = _with(record, n=int(given[0]))
-            same = says(added, "n", "the credit added", lambda look: look("up")[0])
+            same = field_equals(added, "n", "the credit added", lambda look: look("up")[0])
             end.add(record, ((Move("add_credit"),),), before=(had, same), requires_before=needed)
         case "resumeConsumption", "call":
-            needed = there("the consumer has not resumed", lambda look: look("resuming") and look("ahead") == 0)
+            needed = message_pending(
+                "the consumer has not resumed", lambda look: look("resuming") and look("ahead") == 0
+            )
             end.add(record, ((Move("restart"),),), before=(had,), requires_before=needed)
         case "releaseAllResources", "call":
             end.add(record, ((Move("close"),),), before=(had,))
@@ -244,7 +246,7 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
     if name == "getAndResetUnannouncedCredit" and at == "ret":
         announced = _with(record, n=int(given[0]))
         gained = _gained(end, announced.event.args["n"])
-        same = says(announced, "n", "the credit announced", lambda look: look("unannounced"))
+        same = field_equals(announced, "n", "the credit announced", lambda look: look("unannounced"))
         end.add(record, ((Move("announce"),),), before=(same, *gained[1]))
         end.known = 0
         return
@@ -258,7 +260,7 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
                 _received(end, record, buffer, moves, less, exclusive)
         case "onSenderBacklog":
             told = _with(record, backlog=int(given[0]))
-            same = says(told, "backlog", "the backlog noted", lambda look: look("stated"))
+            same = field_equals(told, "backlog", "the backlog noted", lambda look: look("stated"))
             end.add(record, ((*moves, Move("settle")),), before=(same, *less))
         case "resumeConsumption":
             end.add(record, ((*moves, Move("poll_all"), Move("resume", {"t": 1})),), before=less)
@@ -290,13 +292,13 @@ def _received(
     given, kind, size = record.event.args["given"], buffer["kind"], int(buffer["size"])
     seen = _with(record, seq=int(given[1]), backlog=int(given[2]), type=kind)
     due = (
-        says(seen, "seq", "the sequence number received", lambda look: head(look)["seq"]),
-        says(seen, "type", "the kind received", lambda look: head(look)["kind"]),
-        says(seen, "backlog", "the backlog received", lambda look: head(look)["backlog"]),
+        field_equals(seen, "seq", "the sequence number received", lambda look: first_message(look)["seq"]),
+        field_equals(seen, "type", "the kind received", lambda look: first_message(look)["kind"]),
+        field_equals(seen, "backlog", "the backlog received", lambda look: first_message(look)["backlog"]),
     )
     first: tuple[Move, ...] = (Move("take"),) if kind in DATA else ()
     if kind in BLOCKING:
         first = (Move("stop_coming"), *((Move("drain"),) if exclusive == 0 else ()))
-    needed = there("no message is on its way to the consumer", lambda look: bool(look("down")))
+    needed = message_pending("no message is on its way to the consumer", lambda look: bool(look("down")))
     alternatives = ((*moves, *first, Move("receive", {"size": size})),)
     end.add(record, alternatives, before=(*due, *less), requires_before=needed)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from streamproof.conformance import Constraint, Event, Move, Recovery, StateReader, Tracked
 from streamproof.conformance.flink import Attempt
+from streamproof_specs.flink.explain import listed
 from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
-from streamproof_specs.flink.wording import listed
 
 Way = tuple[Move, ...]
 

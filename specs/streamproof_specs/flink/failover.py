@@ -33,11 +33,11 @@ from streamproof.conformance.flink import (
 )
 from streamproof_specs.flink.attempts import Attempts
 from streamproof_specs.flink.decisions import Causes
+from streamproof_specs.flink.explain import FailoverExplainer, Shown
 from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.jobmanager_log import DECISIONS, HIDDEN, translate
 from streamproof_specs.flink.recorded import RecordedFailover, recorded_graph, recorded_system, without_edges
 from streamproof_specs.flink.scope import damage, outside
-from streamproof_specs.flink.translate import DECISIONS, HIDDEN, translate
-from streamproof_specs.flink.wording import FailoverWording, Shown
 
 MASTER_EVENTS = frozenset(
     {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
@@ -100,7 +100,7 @@ class FlinkFailover(Binding):
         model.narrow(*causes.needed(master), "failover.global.restart" in decisions)
         shown = Shown()
         lines = translate(recorded, model, causes, shown, master)
-        wording = FailoverWording(recorded, model, shown)
+        wording = FailoverExplainer(recorded, model, shown)
         main = Task(job, recorded_system(recorded, model), (Stream(lines.observations),), HIDDEN, explainer=wording)
         return Case(
             job,

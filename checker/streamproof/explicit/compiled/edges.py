@@ -23,7 +23,7 @@ from streamproof.explicit.state_graph import StateGraph, Truths, path_to, source
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.records import replace
-from streamproof.system.recurrence import twofold
+from streamproof.system.step_bits import twofold
 
 CHUNK = 1 << 16
 """States whose conditions are evaluated at once."""

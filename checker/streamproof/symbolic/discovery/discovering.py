@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 
-from streamproof.symbolic.discovery import closed
+from streamproof.symbolic.discovery import reachable_set
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.laws import Books
 from streamproof.symbolic.discovery.learning import enough, learned
@@ -69,7 +69,7 @@ def discover(
     budget.tell("discovering invariants", 0, len(properties))
     states = () if explored is None else tuple(map(scalarised.encode, explored()))
     samples = Samples(scalarised.system, states) if states else None
-    brief = whole and closed.promising(scalarised.system, states)
+    brief = whole and reachable_set.promising(scalarised.system, states)
     asked = goals(encoding, properties)
     books = Books(scalarised.system)
     groups = [tuple((law.claim, LAW) for law in books.kept() if law.claim is not None)]
@@ -92,7 +92,7 @@ def discover(
             budget.tell("trying the set of all states", 0, len(properties))
             # Bit-vectors: of an equation for each value, and no sums, they make a plain SAT question.
             bits = Encoding(scalarised)
-            condition = closed.member(scalarised.system, states)
+            condition = reachable_set.member(scalarised.system, states)
             if inductive(bits, [condition], budget):
                 found.kept = {condition: CLOSED}
                 lost = (g.prop for g in goals(bits, properties) if not enough(bits, [g], [condition], budget))

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language import faithful
-from streamproof.language.coerce import unknown_member
+from streamproof.language.conversion import merge, to_term, widened
 from streamproof.language.faithful import expect_faithful
-from streamproof.language.lift import lift, merge, widened
+from streamproof.language.host_values import unknown_member
+from streamproof.language.lowering_context import Context, Replacement
 from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, symbolic
-from streamproof.language.world import Replacement, World
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr
@@ -29,23 +29,23 @@ from streamproof.system.sorts import (
 )
 
 
-def outdated(world: World, ref: Ref) -> Replacement | None:
+def outdated(context: Context, ref: Ref) -> Replacement | None:
     """The assignment that replaced the container that `ref` stands for, or may have: Python's reference keeps the old one."""
-    if ref.since == world.generation:
+    if ref.since == context.generation:
         return None
-    return next((r for r in world.replaced if r.generation > ref.since and _within(ref, r.place)), None)
+    return next((r for r in context.replaced if r.generation > ref.since and _within(ref, r.place)), None)
 
 
-def replaced(world: World, ref: Ref, loc: Loc | None, name: str = "") -> Replacement | None:
+def replaced(context: Context, ref: Ref, loc: Loc | None, name: str = "") -> Replacement | None:
     """None where `ref` stands for what lies at its place now. Raises `ModelError` where it may not.
 
     What an assignment itself replaces, its right-hand side still stands for: then the replacement that it came before.
     """
-    one = outdated(world, ref)
+    one = outdated(context, ref)
     if one is None:
         return None
-    certain = one.place.path == ref.path[: len(one.place.path)] and one.path is world.path
-    if world.assigning is None or one.generation <= world.assigning or not certain:
+    certain = one.place.path == ref.path[: len(one.place.path)] and one.path is context.path
+    if context.assigning is None or one.generation <= context.assigning or not certain:
         raise _gone(one, name or str(ref), loc)
     return one
 
@@ -58,10 +58,10 @@ def _gone(one: Replacement, name: str, loc: Loc | None) -> ModelError:
     )
 
 
-def read(world: World, ref: Ref) -> Expr:
+def read(context: Context, ref: Ref) -> Expr:
     """The content of the container that a reference stands for."""
-    one = replaced(world, ref, None)
-    return content(ref, world.state[ref.root] if one is None else one.before)
+    one = replaced(context, ref, None)
+    return content(ref, context.state[ref.root] if one is None else one.before)
 
 
 def content(ref: Ref, whole: Expr) -> Expr:
@@ -81,68 +81,70 @@ def _within(ref: Ref, place: Ref) -> bool:
     return True
 
 
-def settle(world: World, ref: Ref) -> Term:
+def load(context: Context, ref: Ref) -> Term:
     """A scalar or option is read at once, by value; a container stays a place, as a Python reference would."""
-    return read(world, ref) if is_scalar(ref.sort) or isinstance(ref.sort, OptionSort) else ref
+    return read(context, ref) if is_scalar(ref.sort) or isinstance(ref.sort, OptionSort) else ref
 
 
-def variable(world: World, name: str, sort: Sort) -> Term:
-    """A variable of the state, as `settle` leaves it."""
+def variable(context: Context, name: str, sort: Sort) -> Term:
+    """A variable of the state, as `load` leaves it."""
     return (
-        world.state[name] if is_scalar(sort) or isinstance(sort, OptionSort) else Ref(name, (), sort, world.generation)
+        context.state[name]
+        if is_scalar(sort) or isinstance(sort, OptionSort)
+        else Ref(name, (), sort, context.generation)
     )
 
 
-def plain(world: World, value: Term) -> Term:
+def dereference(context: Context, value: Term) -> Term:
     """Places are read, also where one of two is meant; everything else stays."""
     if isinstance(value, Ref):
-        return read(world, value)
+        return read(context, value)
     if isinstance(value, Cases) and (isinstance(value.then, Ref | Cases) or isinstance(value.other, Ref | Cases)):
-        return merge(value.cond, plain(world, value.then), plain(world, value.other), None)
+        return merge(value.cond, dereference(context, value.then), dereference(context, value.other), None)
     return value
 
 
-def resolved(world: World, value: Term) -> Term:
+def resolve_deep(context: Context, value: Term) -> Term:
     """`value` with every place read and every local container replaced by what it holds, all the way down."""
-    value = plain(world, value)
+    value = dereference(context, value)
     if isinstance(value, HeapCell):
-        held = world.content(value)
+        held = context.content(value)
         if isinstance(held, Mapping):
-            return {k: resolved(world, v) for k, v in held.items()}
-        return [resolved(world, v) for v in held]
+            return {k: resolve_deep(context, v) for k, v in held.items()}
+        return [resolve_deep(context, v) for v in held]
     if type(value) is tuple:
-        return tuple(resolved(world, v) for v in value)
+        return tuple(resolve_deep(context, v) for v in value)
     if isinstance(value, Cases):
-        return Cases(value.cond, resolved(world, value.then), resolved(world, value.other))
+        return Cases(value.cond, resolve_deep(context, value.then), resolve_deep(context, value.other))
     if isinstance(value, Several):
-        return replace(value, items=tuple((c, resolved(world, v)) for c, v in value.items))
+        return replace(value, items=tuple((c, resolve_deep(context, v)) for c, v in value.items))
     return value
 
 
-def fitted(world: World, value: Term, sort: Sort, loc: Loc, text: str) -> Expr:
+def convert(context: Context, value: Term, sort: Sort, loc: Loc, text: str) -> Expr:
     """`value` as an expression where `sort` is wanted; an option is unwrapped, with a check that it is there."""
 
     def unwrap(term: Expr, inside: bool) -> Expr:
-        return present(world, term, loc, f"a part of {text}" if inside else text)
+        return unwrap_option(context, term, loc, f"a part of {text}" if inside else text)
 
-    return lift(resolved(world, value), sort, loc, unwrap, world)
+    return to_term(resolve_deep(context, value), sort, loc, unwrap, context)
 
 
-def present(world: World, term: Expr, loc: Loc, text: str) -> Expr:
+def unwrap_option(context: Context, term: Expr, loc: Loc, text: str) -> Expr:
     """The value of an option, with a check that it is there."""
-    world.check(b.is_none(term), f"{text} is None where a value is needed", loc, (text, term))
+    context.check(b.is_none(term), f"{text} is None where a value is needed", loc, (text, term))
     return b.unwrap(term, loc)
 
 
-def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
+def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as an index of `sort`, with a check where it may lie outside."""
-    key = plain(world, key)
+    key = dereference(context, key)
     if isinstance(key, Cases):
         one, two = key.then, key.other
-        chosen: Expr = world.either(
+        chosen: Expr = context.conditional(
             key.cond,
-            lambda: index_term(world, sort, one, loc, text),
-            lambda: index_term(world, sort, two, loc, text),
+            lambda: index_term(context, sort, one, loc, text),
+            lambda: index_term(context, sort, two, loc, text),
             loc,
         )
         return chosen
@@ -158,39 +160,39 @@ def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) ->
         if isinstance(sort.index, EnumSort) and host not in sort.index.members:
             raise unknown_member(sort.index, host, loc)
         if position(sort.index, host) is None:
-            world.check(b.TRUE, f"index outside {sort.index}", loc, (text, b.num(host)))
+            context.check(b.TRUE, f"index outside {sort.index}", loc, (text, b.num(host)))
         return b.const(sort.index, host, loc)
     if not is_expr(key):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
     if isinstance(key.sort, OptionSort):
-        key = present(world, key, loc, text)
+        key = unwrap_option(context, key, loc, text)
     if not compatible(key.sort, sort.index):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")
     index: Expr = key
-    world.check(b.not_(b.in_domain(index, sort.index)), f"index outside {sort.index}", loc, (text, index))
+    context.check(b.not_(b.in_domain(index, sort.index)), f"index outside {sort.index}", loc, (text, index))
     return index
 
 
-def item(world: World, ref: Ref, key: Term, loc: Loc, text: str) -> Ref:
+def item(context: Context, ref: Ref, key: Term, loc: Loc, text: str) -> Ref:
     """The place of an array's element."""
     assert isinstance(ref.sort, ArraySort)
-    return _part(world, ref, ("index", index_term(world, ref.sort, key, loc, text)), ref.sort.element, loc)
+    return _part(context, ref, ("index", index_term(context, ref.sort, key, loc, text)), ref.sort.element, loc)
 
 
-def _part(world: World, ref: Ref, step: tuple[str, Any], sort: Sort, loc: Loc) -> Ref:
+def _part(context: Context, ref: Ref, step: tuple[str, Any], sort: Sort, loc: Loc) -> Ref:
     """What `ref` holds now."""
-    one = replaced(world, ref, loc)
-    return Ref(ref.root, (*ref.path, step), sort, world.generation if one is None else one.generation - 1)
+    one = replaced(context, ref, loc)
+    return Ref(ref.root, (*ref.path, step), sort, context.generation if one is None else one.generation - 1)
 
 
-def attribute(world: World, ref: Ref, name: str, loc: Loc) -> Ref:
+def attribute(context: Context, ref: Ref, name: str, loc: Loc) -> Ref:
     """The place of a record's field."""
     assert isinstance(ref.sort, RecordSort)
     try:
         at = ref.sort.index(name)
     except KeyError:
         raise no_field(ref.sort, name, loc) from None
-    return _part(world, ref, ("field", name), ref.sort.fields[at][1], loc)
+    return _part(context, ref, ("field", name), ref.sort.fields[at][1], loc)
 
 
 def no_field(sort: RecordSort, name: str, loc: Loc) -> ModelError:
@@ -199,29 +201,29 @@ def no_field(sort: RecordSort, name: str, loc: Loc) -> ModelError:
     return ModelError(f"no field {name!r} in {sort}", loc=loc, remedy=f"its fields are {names}")
 
 
-def write(world: World, ref: Ref, value: Term, loc: Loc, text: str) -> None:
+def write(context: Context, ref: Ref, value: Term, loc: Loc, text: str) -> None:
     """Puts `value` at a place, checking that it is a value of the place's sort."""
-    term = fitted(world, value, ref.sort, loc, f"the new {text}")
-    world.check(b.not_(b.in_domain(term, ref.sort)), f"{text} leaves {ref.sort}", loc, (f"new {text}", term))
-    store(world, ref, widened(term, ref.sort), loc)
+    term = convert(context, value, ref.sort, loc, f"the new {text}")
+    context.check(b.not_(b.in_domain(term, ref.sort)), f"{text} leaves {ref.sort}", loc, (f"new {text}", term))
+    store(context, ref, widened(term, ref.sort), loc)
 
 
-def replace_whole(world: World, ref: Ref, value: Term, loc: Loc, text: str) -> None:
+def replace_whole(context: Context, ref: Ref, value: Term, loc: Loc, text: str) -> None:
     """Assigns to a place, as `text` names it: what referred to the container there keeps the old one."""
-    before = world.state[ref.root]
-    write(world, ref, value, loc, text)
+    before = context.state[ref.root]
+    write(context, ref, value, loc, text)
     if not is_scalar(ref.sort) and not isinstance(ref.sort, OptionSort):
-        world.replace(ref, text, before)
+        context.replace(ref, text, before)
 
 
-def store(world: World, ref: Ref, term: Expr, loc: Loc) -> None:
+def store(context: Context, ref: Ref, term: Expr, loc: Loc) -> None:
     """Puts a term that is known to fit at a place."""
-    if not world.in_action:
+    if not context.in_action:
         raise ModelError("a property cannot change the state", loc=loc, remedy="only actions do; return a condition")
-    one = outdated(world, ref)
+    one = outdated(context, ref)
     if one is not None:
         raise _gone(one, str(ref), loc)
-    world.state = {**world.state, ref.root: _rebuilt(world.state[ref.root], ref.path, term, loc)}
+    context.state = {**context.state, ref.root: _rebuilt(context.state[ref.root], ref.path, term, loc)}
 
 
 def _rebuilt(whole: Expr, path: tuple[tuple[str, Any], ...], term: Expr, loc: Loc) -> Expr:

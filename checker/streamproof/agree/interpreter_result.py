@@ -26,7 +26,7 @@ MOST_NODES = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Referee:
+class InterpreterResult:
     """What the interpreter says, and what it allows of others."""
 
     opinion: Opinion
@@ -34,7 +34,7 @@ class Referee:
     found: Reference
 
 
-def referee(system: System, *, thorough: bool = True) -> Referee:
+def interpreter_result(system: System, *, thorough: bool = True) -> InterpreterResult:
     """Have the interpreter explore `system` completely, or up to the model's first mistake.
 
     Unless `thorough`, it leaves out properties of endless behaviours that would take it long; the opinion says why.
@@ -71,7 +71,7 @@ def referee(system: System, *, thorough: bool = True) -> Referee:
         why=why,
         states=lambda: chain(*found.levels),
     )
-    return Referee(opinion, expected(system), found)
+    return InterpreterResult(opinion, expected(system), found)
 
 
 _ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)

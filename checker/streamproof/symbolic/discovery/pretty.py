@@ -12,7 +12,7 @@ _IMPLIED, _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _ATOM = range(8)
 """How strongly parts of a text hold together."""
 
 
-def wording(condition: Expr) -> str:
+def pretty(condition: Expr) -> str:
     """A condition, or another term, as Python would have it: ``fork[0].holder == 0 or not hungry[1]``."""
     return _said(condition)[0]
 
@@ -62,7 +62,7 @@ def _said(term: Expr) -> tuple[str, int]:
         case e.Mul(left=x, right=y):
             return _joined(" * ", (x, y), _PRODUCT)
         case e.Select(array=x, index=y) | e.Peek(queue=x, index=y):
-            return f"{_within(x, _ATOM)}[{wording(y)}]", _ATOM
+            return f"{_within(x, _ATOM)}[{pretty(y)}]", _ATOM
         case e.Field(record=x, name=name):
             return f"{_within(x, _ATOM)}.{name}", _ATOM
         case e.IsNone(arg=x):
@@ -70,11 +70,11 @@ def _said(term: Expr) -> tuple[str, int]:
         case e.Unwrap(arg=x):
             return _said(x)
         case e.Length(queue=x) | e.Size(set_=x):
-            return f"len({wording(x)})", _ATOM
+            return f"len({pretty(x)})", _ATOM
         case e.Member(set_=x, value=y):
             return _joined(" in ", (y, x), _COMPARED)
         case _:
-            inner = ", ".join(wording(part) for part in e.children(term))
+            inner = ", ".join(pretty(part) for part in e.children(term))
             return f"{type(term).__name__.lower()}({inner})", _ATOM
 
 

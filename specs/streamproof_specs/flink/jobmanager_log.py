@@ -15,8 +15,8 @@ from itertools import pairwise
 from streamproof.conformance import Constraint, Event, Move, Observation, StateReader
 from streamproof_models.failover.machine import STARTED
 from streamproof_specs.flink.decisions import Arrival, Causes, Decision, Decisions, counted, restart_set
+from streamproof_specs.flink.explain import Shown, listed, switch
 from streamproof_specs.flink.recorded import RecordedFailover, RecordedGraph
-from streamproof_specs.flink.wording import Shown, listed, switch
 
 HIDDEN = frozenset({"restart"})
 

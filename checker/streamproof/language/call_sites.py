@@ -28,7 +28,7 @@ def user_frame() -> FrameType | None:
     return frame
 
 
-def written(frame: FrameType, at: int) -> ast.AST | None:
+def source_node(frame: FrameType, at: int) -> ast.AST | None:
     """The expression or statement that the instruction `at` of a frame was compiled from; None when it is not to be had."""
     found = next(islice(frame.f_code.co_positions(), at // 2, None), (None, None, None, None))
     first, last, start, end = found
@@ -46,13 +46,13 @@ def written(frame: FrameType, at: int) -> ast.AST | None:
     return None
 
 
-class Spot:
+class CallSite:
     """A place in the user's code, with the texts that messages quote."""
 
     def __init__(self) -> None:
         frame = user_frame()
         self.loc = Loc(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else None
-        self.node = written(frame, frame.f_lasti) if frame else None
+        self.node = source_node(frame, frame.f_lasti) if frame else None
 
     def target(self) -> str:
         """What is assigned to."""
@@ -79,7 +79,7 @@ class Spot:
         return text(node.value) if isinstance(node, ast.Attribute | ast.Subscript) else "it"
 
 
-def fail(message: str, spot: Spot, *operands: tuple[str, str]) -> EvaluationError:
+def fail(message: str, spot: CallSite, *operands: tuple[str, str]) -> EvaluationError:
     """The error of the model that the checker reports for the same step."""
     return EvaluationError(_worded(message, *operands), loc=spot.loc, remedy=REMEDY)
 
@@ -93,7 +93,7 @@ class PythonError(EvaluationError):
     """What Python itself raised in a rule; the checker words such a mistake by its own operators."""
 
 
-def translated(error: Exception) -> PythonError | None:
+def as_model_error(error: Exception) -> PythonError | None:
     """What Python raised in a rule for a value outside a partial operation's domain, as an error of the model."""
     trace: TracebackType | None = None
     step = error.__traceback__
@@ -105,7 +105,7 @@ def translated(error: Exception) -> PythonError | None:
         return None
     frame = trace.tb_frame
     loc = Loc(frame.f_code.co_filename, trace.tb_lineno, frame.f_code.co_name)
-    message = _meaning(error, written(frame, trace.tb_lasti))
+    message = _meaning(error, source_node(frame, trace.tb_lasti))
     if message is None:
         return None
     return PythonError(message, loc=loc, remedy=REMEDY)

@@ -9,11 +9,11 @@ from typing import Any
 from streamproof.conformance import Event, Instance, Move, StateReader
 from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.flink.credit_calls import Reading
-from streamproof_specs.flink.credit_demands import head, next_kind
+from streamproof_specs.flink.credit_demands import first_message, next_kind
 
 
 @dataclass(frozen=True, slots=True)
-class CreditWording:
+class CreditExplainer:
     """How the machine of one channel is spoken of to those who know Flink."""
 
     reading: Reading
@@ -122,7 +122,7 @@ class CreditWording:
     def _not_taken(self, look: StateReader) -> str | None:
         if look("released"):
             return "the channel is released"
-        if look("down") and (head(look)["what"] != "BUFFER" or head(look)["kind"] not in DATA):
+        if look("down") and (first_message(look)["what"] != "BUFFER" or first_message(look)["kind"] not in DATA):
             return "what arrives is no data and needs no buffer"
         if look("holding"):
             return "a second buffer is taken for the same message"
@@ -133,14 +133,14 @@ class CreditWording:
     def _not_stopped(self, move: Move, look: StateReader) -> str | None:
         if move.action == "drain":
             return "borrowed buffers are given back only for a blocking event, without exclusive buffers"
-        if look("down") and head(look)["kind"] not in BLOCKING:
-            return f"{head(look)['kind']} arrives, which blocks nothing"
+        if look("down") and first_message(look)["kind"] not in BLOCKING:
+            return f"{first_message(look)['kind']} arrives, which blocks nothing"
         return None
 
     def _not_received(self, look: StateReader) -> str | None:
         if not look("down"):
             return None
-        kind = head(look)["kind"]
+        kind = first_message(look)["kind"]
         if look("stated") is not None:
             return "the backlog of the message before was not dealt with: no floating buffers were requested for it"
         if kind in DATA and not look("holding"):
@@ -187,7 +187,7 @@ class CreditWording:
         if look("stop") == "HANDLED":
             yield "c.resume()"
         if look("down") and look("stated") is None:
-            yield self._arriving(head(look), look)
+            yield self._arriving(first_message(look), look)
 
     def _arriving(self, message: Any, look: StateReader) -> str:
         if message["what"] == "BACKLOG":

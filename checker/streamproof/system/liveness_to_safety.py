@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from streamproof.system import build as b
 from streamproof.system.errors import UsageError
+from streamproof.system.explicit_fairness import Scheduled, scheduled
 from streamproof.system.expr import Expr
 from streamproof.system.formula import (
     Always,
@@ -37,9 +38,8 @@ from streamproof.system.formula import (
 )
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, State, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.recurrence import after, changing
-from streamproof.system.scheduled import Scheduled, scheduled
 from streamproof.system.sorts import BOOL
+from streamproof.system.step_bits import after, changing
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
 

@@ -7,12 +7,12 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any
 
-from streamproof.language.amounts import Amount, Everywhere, watching
 from streamproof.language.compile import compile_unbounded
 from streamproof.language.declarations import parameter_types
 from streamproof.language.declare import ANY
 from streamproof.language.guarded import unguarded
 from streamproof.language.model import Model
+from streamproof.language.symbolic_parameters import SymbolicInt, UniformArray, watching
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, UsageError
@@ -50,7 +50,7 @@ def compile_parametric(
     """
     own = cls.variants.get(variant or "", cls)
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
-    amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
+    amounts = {f.name: SymbolicInt(b.var(f.name, f.sort)) for f in chosen}
     with watching(), unguarded((cls, own, *properties)):
         return _compiled(cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries)
 
@@ -58,7 +58,7 @@ def compile_parametric(
 def _compiled(
     cls: type[Model],
     chosen: tuple[Free, ...],
-    amounts: Mapping[str, Amount],
+    amounts: Mapping[str, SymbolicInt],
     variant: str | None,
     parameters: Mapping[str, Any],
     properties: Sequence[Callable[..., Any]],
@@ -74,14 +74,14 @@ def _compiled(
         term = b.var(name, decl.sort)
         initial.append(b.or_(_starts(term, decl.sort, value, numbers) for value in decl.first))
     fixed = {name: value for name, value in model.settings().items() if name not in amounts}
-    bare = replace(
+    without_properties = replace(
         system,
         variables=tuple(replace(v, initial=()) for v in system.variables),
         initially=b.TRUE,
         parameters={**fixed, **dict.fromkeys(amounts, "any")},
     )
-    firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], Everywhere)}
-    return Parametric(bare, chosen, b.and_(initial), fixed, firsts)
+    firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], UniformArray)}
+    return Parametric(without_properties, chosen, b.and_(initial), fixed, firsts)
 
 
 def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
@@ -97,13 +97,13 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
 
 
 def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Expr:
-    """That `term` has the first value `value`, in which there may be terms, `ANY` and `Everywhere`."""
+    """That `term` has the first value `value`, in which there may be terms, `ANY` and `UniformArray`."""
     if is_expr(value):
         return b.eq(term, value)
     if value is ANY:
         return b.and_(_literally(term, sort))
     match sort:
-        case ArraySort(index=TermRange() as index, element=element) if isinstance(value, Everywhere):
+        case ArraySort(index=TermRange() as index, element=element) if isinstance(value, UniformArray):
             bound = b.var(f"i'{next(numbers)}", index)
             return forall(bound, b.or_(_starts(b.select(term, bound), element, v, numbers) for v in value.value))
         case ArraySort(index, element) if isinstance(value, tuple):

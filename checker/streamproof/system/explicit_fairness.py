@@ -18,8 +18,8 @@ from streamproof.system.expr import Expr, Var
 from streamproof.system.formula import Always, Atom, Eventually, Formula, NotF, OrF
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, System, Variable
 from streamproof.system.records import dataclass
-from streamproof.system.recurrence import after, by_states, changing
 from streamproof.system.sorts import BOOL, RangeSort
+from streamproof.system.step_bits import after, by_states, changing
 from streamproof.system.temporal import Obligation, obligations
 from streamproof.system.verdict import Trace
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import Any
 
-from streamproof.language.amounts import Amount, Indices
 from streamproof.language.model import Model
+from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange
 from streamproof.language.terms import symbolic
 
 _CONTAINERS = frozenset({list, dict, set, frozenset, tuple, range, str, bytes})
@@ -20,7 +20,7 @@ _VALUES = _CONTAINERS | {
     *(int, bool, float, complex, types.NoneType, types.EllipsisType, types.NotImplementedType),
     *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type, super),
     *(type({}.keys()), type({}.values()), type({}.items())),
-    *(Amount, Indices),
+    *(SymbolicInt, SymbolicRange),
 }
 """Types whose values are looked at, compared, gone through and shown by Python's own code."""
 _CLASSES = frozenset({*_CONTAINERS, int, bool, float, enumerate, zip, reversed})
@@ -31,12 +31,12 @@ _LOOKED_UP = frozenset({types.FunctionType, staticmethod, classmethod, cached_pr
 """Attributes of a class that are found without the user's code, or computed once and kept."""
 
 
-def is_steady(value: Any) -> bool:
+def is_plain_value(value: Any) -> bool:
     """Whether a value is one that Python's own code, or lowering, deals with; in containers it is not looked."""
     return type(value) in _VALUES or isinstance(value, Model) or symbolic(value)
 
 
-def answers_alike(function: Callable[..., Any], args: Iterable[Any]) -> bool:
+def is_pure_call(function: Callable[..., Any], args: Iterable[Any]) -> bool:
     """Whether a call runs none of the user's code."""
     if any(map(callable, args)):
         return False
@@ -46,7 +46,7 @@ def answers_alike(function: Callable[..., Any], args: Iterable[Any]) -> bool:
     return owner.__name__ in _MODULES if isinstance(owner, types.ModuleType) else type(owner) in _CONTAINERS
 
 
-def is_looked_up(owner: Any, name: str) -> bool:
+def is_plain_attribute(owner: Any, name: str) -> bool:
     """Whether reading an attribute runs none of the user's code."""
     if isinstance(owner, types.ModuleType):
         return "__getattr__" not in vars(owner)

@@ -31,7 +31,7 @@ class _Node:
     parts: list[Any]
 
 
-class Unchanged:
+class MutationGuard:
     """What a rule could change from the inside of an ordinary Python function that it calls, as it was before."""
 
     def __init__(

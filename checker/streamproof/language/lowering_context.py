@@ -12,8 +12,8 @@ from dataclasses import field
 from functools import lru_cache, partial
 from typing import Any
 
+from streamproof.language.conversion import merge
 from streamproof.language.facts import GuardFacts
-from streamproof.language.lift import merge
 from streamproof.language.terms import HeapCell, Ref, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -101,7 +101,7 @@ class Pick:
 
     name: str
     value: Any
-    reached: Expr
+    reached_when: Expr
     first: bool
 
 
@@ -114,7 +114,7 @@ class OutsideCalls:
 
 
 @dataclass(slots=True)
-class World:
+class Context:
     """The mutable side of one lowering run."""
 
     sorts: dict[str, Sort]
@@ -308,7 +308,7 @@ class World:
             replaced = tuple(sorted(dict.fromkeys(a[2] + c[2]), key=lambda one: one.generation))
         return state, heap, replaced
 
-    def under(self, cond: Expr, run: Callable[[], Term], loc: Loc) -> Term:
+    def guarded(self, cond: Expr, run: Callable[[], Term], loc: Loc) -> Term:
         """The value of an expression that is evaluated only where `cond` holds; what it changes, it changes only there.
 
         Raises `Halt` when the evaluation ends there, or is never reached.
@@ -337,17 +337,17 @@ class World:
         """What `run` makes of each element, evaluated where the element is there; without those that are mistakes there."""
         for there, element in items:
             try:
-                yield there, self.under(there, partial(run, element), loc)
+                yield there, self.guarded(there, partial(run, element), loc)
             except Halt:
                 if there is b.TRUE:
                     raise
 
-    def either(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
+    def conditional(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
         """The value of a conditional expression; `Halt` when neither side goes on."""
         values: list[Term] = []
         for side, run in ((cond, then), (b.not_(cond), other)):
             try:
-                values.append(self.under(side, run, loc))
+                values.append(self.guarded(side, run, loc))
             except Halt:
                 values.append(_NOWHERE)
         if values[0] is _NOWHERE and values[1] is _NOWHERE:

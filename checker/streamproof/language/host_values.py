@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
-from streamproof.language.amounts import Amount, term_of
 from streamproof.language.faithful import expect_faithful, plain
+from streamproof.language.symbolic_parameters import SymbolicInt, term_of
 from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import nearest
 from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
@@ -23,9 +22,10 @@ from streamproof.system.sorts import (
     Value,
     values,
 )
+from streamproof.system.suggestions import nearest
 
 
-def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
+def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
     """The value of `sort` that `given` stands for; `ModelError` naming both when there is none."""
     expect_faithful(given, loc)
     given = plain(given)
@@ -33,7 +33,7 @@ def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
         case BoolSort():
             if isinstance(given, bool):
                 return given
-        case RangeSort() if type(given) is Amount:
+        case RangeSort() if type(given) is SymbolicInt:
             return term_of(given)
         case RangeSort(lo, hi):
             if isinstance(given, int) and not isinstance(given, bool):
@@ -48,7 +48,7 @@ def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
                     return given
                 raise unknown_member(sort, given, loc)
         case OptionSort(element):
-            return None if given is None else coerce(element, given, loc)
+            return None if given is None else to_value(element, given, loc)
         case RecordSort(fields):
             names = [n for n, _ in fields]
             if isinstance(given, Mapping):
@@ -60,25 +60,25 @@ def coerce(sort: Sort, given: Any, loc: Loc | None) -> Value:
                 missing = [n for n in names if n not in given]
                 if missing:
                     raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=loc, remedy="give every field")
-                return tuple(coerce(s, given[n], loc) for n, s in fields)
+                return tuple(to_value(s, given[n], loc) for n, s in fields)
             if isinstance(given, tuple | list) and len(given) == len(fields):
-                return tuple(coerce(s, v, loc) for (_, s), v in zip(fields, given, strict=True))
+                return tuple(to_value(s, v, loc) for (_, s), v in zip(fields, given, strict=True))
         case ArraySort(index, element):
             keys = list(values(index))
             if isinstance(given, Mapping) and set(given) == set(keys):
-                return tuple(coerce(element, given[k], loc) for k in keys)
+                return tuple(to_value(element, given[k], loc) for k in keys)
             if isinstance(given, tuple | list) and len(given) == len(keys):
-                return tuple(coerce(element, v, loc) for v in given)
+                return tuple(to_value(element, v, loc) for v in given)
         case QueueSort(element, capacity):
             if isinstance(given, tuple | list):
                 if len(given) > capacity:
                     raise ModelError(
                         f"{len(given)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity"
                     )
-                return tuple(coerce(element, v, loc) for v in given)
+                return tuple(to_value(element, v, loc) for v in given)
         case SetSort(element):
             if isinstance(given, AbstractSet | tuple | list):
-                return frozenset(coerce(element, v, loc) for v in given)
+                return frozenset(to_value(element, v, loc) for v in given)
         case _:
             assert_never(sort)
     raise mismatch(sort, "None" if given is None else f"{given!r} ({type(given).__name__})", loc)

@@ -64,7 +64,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class FailoverWording:
+class FailoverExplainer:
     """Sentences about one job, whose log has `shown` the states of its attempts."""
 
     recorded: RecordedGraph

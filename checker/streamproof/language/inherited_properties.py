@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from streamproof.language.layout import laid_out
-from streamproof.language.machines import Machine, below, near
+from streamproof.language.layout import instantiate
+from streamproof.language.machines import Machine, below
 from streamproof.language.model import Model
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
@@ -14,6 +14,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Formula
 from streamproof.system.model import Conjunct, Kind, Property, System, Variable
 from streamproof.system.records import replace
+from streamproof.system.suggestions import suggest
 
 
 class Stated(Protocol):
@@ -30,7 +31,7 @@ Carried = Mapping[str, Any]
 
 def inherited(model: Model, carries: Carried) -> Iterator[tuple[str, Model, tuple[Callable[..., Any], ...], Carried]]:
     """The parts of a composite, each with its name, the properties stated outside its model, and what is for its parts."""
-    machine = laid_out(model)
+    machine = instantiate(model)
     wanted = by_part(machine, carries)
     for name, child in below(machine):
         functions, deeper = stated(child, wanted.get(name))
@@ -48,7 +49,7 @@ def by_part(machine: Machine, carries: Carried) -> dict[str, Any]:
             raise ModelError(
                 f"carries={{{path!r}: ...}} of a Spec: {owner} has no part {name!r}",
                 loc=machine.parts.loc if machine.parts else machine.loc,
-                remedy=near(name, known, f"its parts: {', '.join(known) or 'none'}"),
+                remedy=suggest(name, known, f"its parts: {', '.join(known) or 'none'}"),
             )
         before = found.get(name, ((), {}))
         found[name] = (before[0], {**before[1], deeper: what}) if deeper else ((*before[0], what), before[1])

@@ -11,8 +11,8 @@ from collections.abc import Set as AbstractSet
 from functools import partial, reduce
 from typing import Any, Protocol
 
-from streamproof.language.coerce import mismatch, unknown_member
 from streamproof.language.faithful import expect_faithful, is_faithful, plain
+from streamproof.language.host_values import mismatch, unknown_member
 from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -43,7 +43,7 @@ Unwrap = Callable[[Expr, bool], Expr]
 class Paths(Protocol):
     """Evaluates where a condition holds; see `World`."""
 
-    def either(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
+    def conditional(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
         """The value of a conditional expression."""
 
     def of_each(
@@ -52,13 +52,13 @@ class Paths(Protocol):
         """What `run` makes of each element where it is there."""
 
 
-def lift(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, paths: Paths | None = None) -> Expr:
+def to_term(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, paths: Paths | None = None) -> Expr:
     """`value` as an expression that can stand where `sort` is wanted; `ModelError` when it cannot.
 
     `value` holds no `Ref` and no `HeapCell`: those are read before (`places.resolved`). Without `unwrap`, an option is no
     value of its element sort; with it, `paths` says where the parts of a value are there.
     """
-    return _Lifting(loc, unwrap, paths).lift(value, sort, False)
+    return _Lifting(loc, unwrap, paths).to_term(value, sort, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,18 @@ class _Lifting:
     unwrap: Unwrap | None
     paths: Paths | None
 
-    def lift(self, value: Term, sort: Sort, inside: bool) -> Expr:
+    def to_term(self, value: Term, sort: Sort, inside: bool) -> Expr:
         loc = self.loc
         if is_expr(value):
             return self.fit(value, sort, inside)
         if isinstance(value, Cases):
-            then, other = partial(self.lift, value.then, sort, inside), partial(self.lift, value.other, sort, inside)
+            then, other = (
+                partial(self.to_term, value.then, sort, inside),
+                partial(self.to_term, value.other, sort, inside),
+            )
             if self.paths is None or loc is None:
                 return b.ite(value.cond, then(), other(), loc)
-            chosen: Expr = self.paths.either(value.cond, then, other, loc)
+            chosen: Expr = self.paths.conditional(value.cond, then, other, loc)
             return chosen
         if isinstance(value, Undefined):
             raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
@@ -85,7 +88,7 @@ class _Lifting:
         value = plain(value)
         match sort:
             case OptionSort(element):
-                return b.const(sort, None, loc) if value is None else b.some(self.lift(value, element, inside), loc)
+                return b.const(sort, None, loc) if value is None else b.some(self.to_term(value, element, inside), loc)
             case BoolSort() if isinstance(value, bool):
                 return b.truth(value)
             case RangeSort() if isinstance(value, int) and not isinstance(value, bool):
@@ -138,25 +141,25 @@ class _Lifting:
         return [value[n] for n in names]
 
     def record(self, sort: RecordSort, parts: Iterable[Any]) -> Expr:
-        made = [self.lift(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
+        made = [self.to_term(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
         own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
         return b.make_record(own, made, self.loc)
 
     def array(self, sort: ArraySort, parts: Iterable[Any]) -> Expr:
-        made = [self.lift(v, sort.element, True) for v in parts]
+        made = [self.to_term(v, sort.element, True) for v in parts]
         return b.make_array(ArraySort(sort.index, _joined(sort.element, made)), made, self.loc)
 
     def queue(self, sort: QueueSort, parts: tuple[Any, ...] | list[Any]) -> Expr:
         if len(parts) > sort.capacity:
             raise ModelError(f"{len(parts)} elements do not fit into {sort}", loc=self.loc, remedy="raise the capacity")
-        made = [self.lift(v, sort.element, True) for v in parts]
+        made = [self.to_term(v, sort.element, True) for v in parts]
         queue = b.const(QueueSort(_joined(sort.element, made), sort.capacity), (), self.loc)
         for part in made:
             queue = b.push(queue, part, self.loc)
         return queue
 
     def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
-        run = partial(self.lift, sort=sort.element, inside=True)
+        run = partial(self.to_term, sort=sort.element, inside=True)
         if self.paths is None or self.loc is None:
             made = [(there, run(v)) for there, v in items]
         else:
@@ -263,7 +266,7 @@ def _liftable(value: Term) -> bool:
 
 
 def _lift_beside(value: Term, term: Expr, loc: Loc | None) -> Expr:
-    return lift(value, term.sort, loc)
+    return to_term(value, term.sort, loc)
 
 
 def _absent(present: Expr, term: Expr) -> Expr:
