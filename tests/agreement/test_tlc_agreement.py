@@ -253,7 +253,7 @@ def test_without_tlc_the_message_says_what_is_missing(monkeypatch: pytest.Monkey
     with pytest.raises(Exception, match="set TLA2TOOLS_JAR to the path"):
         tlc.count(built(("reference.die_hard", None, {})))
     monkeypatch.setenv(tlc_run.JAR, str(tmp_path / "none.jar"))
-    assert tlc.installed() == f"TLA2TOOLS_JAR names {tmp_path / 'none.jar'}, which is no file"
+    assert tlc.installed() == f"TLA2TOOLS_JAR names {tmp_path / 'none.jar'}, which is not a file"
 
 
 def test_check_agree_asks_it_and_says_what_it_was_not_asked(jar: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every engine is asked about one system, each within limits of its own, and their opinions are compared."""
+"""The panel: every engine runs on one system, within its own limits, and the results are compared."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from streamproof.system.verdict import Verdict
 
 PYTHON, COMPILED, BMC, INDUCTION, SPIN, TLC = "python", "compiled", "bmc", "induction", "Spin", "TLC"
 TLC_JAR = "TLA2TOOLS_JAR"
-"""The environment variable that says where TLC is."""
+"""The environment variable with the path of TLC."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanelLimits:
-    """Up to how many states an engine is asked, how many steps bmc looks ahead, and how long each engine may take."""
+    """Limits of the engines: maximum number of states, depth of bmc in steps, and seconds per engine."""
 
     interpreter: int = 20_000
     python: int = 1_000_000
@@ -32,19 +32,19 @@ class PanelLimits:
 
 
 LIMITED = ("interpreter", "python", "spin", "tlc")
-"""The engines that are asked up to a number of states."""
+"""The engines with a maximum number of states."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What all engines said, the interpreter first, and every difference."""
+    """The results of all engines, the interpreter's first, and every difference."""
 
     system: System
     opinions: tuple[Opinion, ...]
     differences: tuple[OpinionDifference, ...]
 
     def answer(self, name: str) -> Answer:
-        """What the first engine that decided a property says of it; inconclusive when none did."""
+        """The answer of the first engine that decided a property; inconclusive if none did."""
         for unbounded in (True, False):
             for opinion in self.opinions:
                 answer = opinion.answers.get(name)
@@ -59,7 +59,7 @@ def agree(
     tell: Callable[[str], None] = lambda _: None,
     answered: Callable[[Opinion], None] = lambda _: None,
 ) -> Agreement:
-    """Ask all engines about all properties of `system`. `tell` gets what is being done, `answered` each opinion at once."""
+    """Runs all engines on all properties of `system`. `tell` receives progress, `answered` each result immediately."""
     opinions: dict[str, Opinion] = {}
 
     def ask(name: str, most: int | None, question: Callable[[], Opinion]) -> None:

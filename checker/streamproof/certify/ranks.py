@@ -1,4 +1,4 @@
-"""Ranks of states, for a certificate: numbers that show that nothing, or nothing fair, goes on for ever as it must not."""
+"""Ranks of states, for a certificate: evidence for termination and temporal properties."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from streamproof.system.temporal import obligations
 
 
 class NoRanks(StreamproofError):
-    """A property that was found to hold, and for which the ranks that show it do not exist: one of the two is wrong."""
+    """A property with the verdict "holds" for which no ranks exist: a contradiction between the two computations."""
 
     exit_code = Exit.DISAGREE
 
 
 def terminating(graph: StateGraph) -> list[int]:
-    """For each state a rank such that every step leads to a smaller one: the steps that are possible at most."""
+    """For each state a rank that decreases with every step: the length of the longest path from it."""
     count, number = graph.digraph.components()
     if count < graph.states:
         raise NoRanks("termination is said to hold, and there is a cycle of states")
@@ -41,7 +41,7 @@ def terminating(graph: StateGraph) -> list[int]:
 
 
 def examined(system: System, found: Found, graph: StateGraph) -> Verifier:
-    """The states and steps as the verifier will see them, for `fruitless`; they come from the stored graph."""
+    """The states and steps in the verifier's form, for `fruitless`, from the stored graph."""
     seen = Verifier(system, {}, {}, lambda _: None)
     seen.states = list(map(found.scalarised.decode, found.states()))
     seen.initial = graph.initial
@@ -59,9 +59,9 @@ def examined(system: System, found: Found, graph: StateGraph) -> Verifier:
 
 
 def fruitless(seen: Verifier, name: str, formula: Formula) -> list[dict[str, list[int]]]:
-    """Why no fair behaviour makes the formula false: tables that have for each guess a rank for each state.
+    """The proof that no fair behaviour violates the formula: tables with a rank for each guess and state.
 
-    Raises `NoRanks` where there are none: then such a behaviour exists.
+    Raises `NoRanks` if none exist: then such a behaviour exists.
     """
     ranking = _Ranking(Endless(seen, name, formula), len(seen.states))
     ranking.split(ranking.endless.reachable(), 0)
@@ -76,10 +76,11 @@ class _Ranking:
     """For each guess that occurs a rank for each state."""
 
     def split(self, nodes: set[Node], depth: int) -> None:
-        """Give the nodes ranks in the table of this depth, and in the next those among which a fair behaviour may stay.
+        """Assigns ranks to the nodes in the table of this depth, and in the next table to nodes where a fair behaviour
+        may stay.
 
-        Ranks grow with the longest way down, so they never rise. Components from which the way is as long have edges to one
-        another nowhere; those that have edges inside get ranks of their own, the others share one.
+        Ranks are longest-path lengths in the component graph, so they never increase along a path. Components of equal
+        length have no edges between them; those with internal edges get separate ranks, the others share one.
         """
         if len(self.tables) <= depth:
             self.tables.append({})
@@ -105,8 +106,8 @@ class _Ranking:
                     self.split(left, depth + 1)
 
     def _components(self, nodes: set[Node]) -> list[tuple[int, int | None, list[Node]]]:
-        """The strongly connected components: the longest way down from each, the fair actions taken inside (None: it has
-        no edges inside), and its nodes."""
+        """The strongly connected components: the longest path from each, the fair actions taken inside (None: no
+        internal edges), and its nodes."""
         names = list(nodes)
         number = {node: at for at, node in enumerate(names)}
         offsets, targets, takes = array("q", [0]), array("i"), list[int]()

@@ -1,4 +1,4 @@
-"""Z3 and cvc5, each in a process of its own that is killed when it does not answer in time."""
+"""Z3 and cvc5, each in a separate process that is killed at its time limit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from streamproof.system.records import dataclass
 
 PATIENCE = 60.0
-"""Seconds that a solver may take for one script."""
+"""Time limit of a solver for one script, in seconds."""
 GRACE = 15.0
-"""Seconds after which a solver is killed that keeps no time limit, beyond twice the limit."""
+"""Seconds beyond twice the limit after which an unresponsive solver is killed."""
 UNSAT, SAT, UNKNOWN, ERROR = "unsat", "sat", "unknown", "error"
 PROGRAM = Path(__file__).with_name("solver_process.py")
 
@@ -36,7 +36,7 @@ def present(solver: str) -> bool:
 
 
 def ask(solver: str, scripts: Sequence[str], tell: Callable[[str], None], seconds: float = PATIENCE) -> Answers:
-    """What `solver` (``z3`` or ``cvc5``) answers to each script. Where it crashes or hangs, the answer is ``unknown``."""
+    """The answers of `solver` (``z3`` or ``cvc5``) to each script; ``unknown`` for a crash or timeout."""
     version, answers = "", list[str]()
     while len(answers) < len(scripts):
         done = len(answers)

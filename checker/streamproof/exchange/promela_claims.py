@@ -1,4 +1,4 @@
-"""Temporal formulas as Promela's linear temporal logic. There an arrow is an implication, so conditional terms are spread."""
+"""Temporal formulas in Promela's LTL. It reads an arrow as an implication, so conditional terms are expanded."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from streamproof.system.formula import (
 from streamproof.system.substitute import Substitution
 
 MOST_CASES = 2_000
-"""How many conditional terms of one condition are spread into cases."""
+"""Maximum number of conditional terms of one condition that are expanded."""
 DEEPEST = 200
-"""How many of them may be in each other."""
+"""Maximum nesting depth of conditional terms."""
 
 
 class Claims:
-    """Writes formulas whose conditions are scalar terms that `terms` can write.
+    """Writes formulas whose conditions are scalar terms supported by `terms`.
 
-    `started`: the bit that is set once the behaviour has begun; None where it begins at once.
+    `started`: the bit that is set once the behaviour has begun; None if it begins immediately.
     """
 
     def __init__(self, terms: PromelaTerms, started: str | None = None) -> None:
@@ -41,7 +41,7 @@ class Claims:
         self._started = started
 
     def claim(self, formula: Formula) -> str:
-        """The formula, said of the first state of the behaviour; what comes before that does not count."""
+        """The formula, evaluated at the first state of the behaviour; states before that are ignored."""
         if self._started is None:
             return self.text(formula)
         here, before = self._started, f"!{self._started}"
@@ -70,7 +70,7 @@ class Claims:
                 assert_never(formula)
 
     def text(self, formula: Formula) -> str:
-        """The formula. Raises `TooLarge` for a condition with too many cases, or with a division that may round down."""
+        """The formula. Raises `TooLarge` for a condition with too many cases, or with a division of negative numbers."""
         match formula:
             case Atom(expr):
                 return self._condition(expr)
@@ -109,7 +109,7 @@ class Claims:
 
 
 def _spread(term: Expr, left: list[int], depth: int = 0) -> Expr:
-    """The Boolean term without conditional terms: a case for each outcome of each condition. `left`: how many are allowed."""
+    """The Boolean term without conditional terms: one case per outcome of each condition. `left`: the maximum number."""
     found = next((part for part in e.subterms(term) if isinstance(part, e.Ite)), None)
     if found is None:
         return term

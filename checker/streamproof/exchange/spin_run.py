@@ -1,6 +1,6 @@
-"""Running Spin's verifier on an exported model, and reading its report.
+"""Running Spin's verifier on an exported model, and parsing its report.
 
-Spin's exit code says nothing: it is 0 after a violation too. So the report is what is read, line by line.
+Spin's exit code is 0 after a violation too, so the report is parsed line by line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streamproof.system.records import dataclass
 
 
 class SearchOrder(Enum):
-    """In which order Spin searches. Only breadth first are behaviours shortest, and levels known."""
+    """Spin's search order. Only breadth-first search gives shortest behaviours and levels."""
 
     BREADTH_FIRST = "breadth first"
     DEPTH_FIRST = "depth first"
@@ -33,11 +33,11 @@ class SearchOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SpinOptions:
-    """How Spin is run.
+    """Options for Spin.
 
-    `memory`: MiB that its search may take. `hash_bits`: the binary logarithm of the slots in its hash table; a bad choice
-    costs time, never states. `depth`: the longest path that is followed. `seconds`: for one search. `optimise`: for the C
-    compiler.
+    `memory`: limit of its search, in MiB. `hash_bits`: the binary logarithm of the slots in its hash table; a bad
+    choice costs time, never states. `depth`: maximum length of a path. `seconds`: limit for one search. `optimise`:
+    option of the C compiler.
     """
 
     order: SearchOrder = SearchOrder.BREADTH_FIRST
@@ -50,7 +50,7 @@ class SpinOptions:
 
 @dataclass(frozen=True, slots=True)
 class SpinSeconds:
-    """Where the time went: translation to C, compilation, search."""
+    """Times of translation to C, compilation, and search, in seconds."""
 
     spin: float
     cc: float
@@ -58,49 +58,49 @@ class SpinSeconds:
 
     @property
     def total(self) -> float:
-        """From the Promela text to the answer."""
+        """Total time from the Promela text to the report."""
         return self.spin + self.cc + self.pan
 
 
 @dataclass(frozen=True, slots=True)
 class SpinReport:
-    """What one search says, in Spin's terms."""
+    """The report of one search, in Spin's terms."""
 
     stored: int
     """States; in a breadth-first search without those inside the choice of the initial state."""
     matched: int
-    """Transitions to states that were known."""
+    """Transitions to known states."""
     depth: int
     found: Mapping[str, int]
-    """What was found, each with the depth at which it was first found."""
+    """The events, each with the depth of its first occurrence."""
     truncated: str | None
-    """Why the search is incomplete, if it is."""
+    """Why the search is incomplete; None if it is complete."""
     exact: bool
-    """Whether the counts are exact: Spin rounds those of more than eight digits."""
+    """Whether the counts are exact: Spin rounds counts of more than eight digits."""
     seconds: SpinSeconds
     megabytes: float
-    """All the memory that was taken."""
+    """Total memory used."""
     commands: tuple[str, ...]
-    """What was run."""
+    """The command line."""
     trail: tuple[str, ...] = ()
-    """What Spin says when it repeats the way to the first that was found, where that was asked for."""
+    """Spin's output when it replays the trail of the first event, if requested."""
 
 
 class SpinGoal(Enum):
-    """What a search looks for, beside assertions that fail."""
+    """The goal of a search, in addition to failed assertions."""
 
     ASSERTIONS = "assertions"
     STUCK_STATES = "stuck states"
     CYCLES = "cycles"
     CLAIM = "acceptance cycles"
-    """Behaviours that make the claim of the text false."""
+    """Behaviours that violate the claim of the text."""
 
 
 def installed() -> str | None:
-    """What is missing to run Spin, in a clause; None: nothing."""
+    """The missing program for running Spin, in a clause; None: nothing is missing."""
     for program, what in (("spin", "Spin"), ("cc", "a C compiler")):
         if shutil.which(program) is None:
-            return f"{what} is not installed: there is no program '{program}'"
+            return f"{what} is not installed: program not found: '{program}'"
     return None
 
 
@@ -113,12 +113,11 @@ def run(
     *,
     trail: bool = False,
 ) -> SpinReport:
-    """Search every state, going on after what is found (of cycles, the first is enough).
+    """Searches every state and continues after an event (the first cycle suffices).
 
-    With `trail`, the search ends at the first that is found, and the report has the trail that leads there.
-
-    `macros` are defined for the model. Cycles are looked for depth first, whatever the options say. Files are written to
-    `folder`, or to a temporary one. Raises `SystemFailure` when Spin or a C compiler is missing or fails.
+    With `trail`, the search ends at the first event, and the report contains the trail to it. `macros` are defined for
+    the model. The search for cycles is depth first, whatever the options. Files are written to `folder`, or to a
+    temporary one. Raises `SystemFailure` if Spin or a C compiler is missing or fails.
     """
     missing = installed()
     if missing is not None:
@@ -137,9 +136,9 @@ def _folder(folder: Path | None) -> Iterator[Path]:
 
 
 MOST_SAID = 300
-"""Characters of what a program said that an error message has: a line of Spin's can be as long as a claim."""
+"""Maximum number of characters of a program's output in an error message: a line of Spin's can be as long as a claim."""
 VECTOR_BYTES = 1024
-"""What Spin reserves for a state when it is not told otherwise."""
+"""Spin's default memory for a state."""
 
 
 @dataclass
@@ -193,12 +192,14 @@ class _Run:
         return ["./pan", "-n", *options, *ends, f"-w{self.options.hash_bits}", f"-m{self.options.depth}"]
 
     def _produce(self, result: str, command: list[str]) -> float:
-        """Run a command that is to write a file; gives the seconds it took."""
+        """Runs a command that writes a file; returns the seconds it took."""
         begun = time.perf_counter()
         lines = [line for line in self._lines(command) if line]
-        wrong = next((line for line in lines if "rror" in line), None)  # spin goes on, and leaves half a program
+        wrong = next(
+            (line for line in lines if "rror" in line), None
+        )  # spin continues, and leaves an incomplete program
         if wrong is not None or not (self.folder / result).exists():
-            said = shorten(wrong or next(iter(lines), "nothing was said"), MOST_SAID)
+            said = shorten(wrong or next(iter(lines), "no output"), MOST_SAID)
             raise SystemFailure(f"{command[0]} failed: {said}", remedy=f"the command was: {' '.join(command)}")
         return time.perf_counter() - begun
 
@@ -212,7 +213,7 @@ class _Run:
         return reading.report(seconds, tuple(self.commands), stops=stops, breadth_first=not self.deep)
 
     def _lines(self, command: list[str]) -> Iterator[str]:
-        """What a command prints, as it prints it. Ends the command after the time that the options allow."""
+        """The output of a command, line by line. Ends the command at the time limit."""
         self.commands.append(" ".join(command))
         try:
             process = subprocess.Popen(
@@ -245,12 +246,12 @@ class _Run:
 
 @dataclass
 class _Reading:
-    """What the lines of a report have said so far."""
+    """The parsed lines of a report."""
 
     found: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
     truncated: str | None = None
-    last: str = "nothing was said"
+    last: str = "no output"
 
     def line(self, line: str) -> None:
         self.last = line.strip() or self.last
@@ -274,7 +275,7 @@ class _Reading:
         inside = self.numbers.get("atomic", "0") if breadth_first else "0"
         counts = (self.numbers["stored"], inside, self.numbers["matched"])
         if stops and self.found and self.truncated == _NOT_COMPLETED:
-            self.truncated = None  # it stopped at what it found
+            self.truncated = None  # it stopped at its first event
         return SpinReport(
             stored=int(float(self.numbers["stored"])) - int(float(inside)),
             matched=int(float(self.numbers["matched"])),
@@ -289,7 +290,7 @@ class _Reading:
 
 
 _ENDLESS = (SpinGoal.CYCLES, SpinGoal.CLAIM)
-"""What is looked for depth first, and only once."""
+"""Events that are searched depth first, and only once."""
 _NOT_COMPLETED = "Search not completed"
 _CUT_SHORT = (
     "max search depth too small",
@@ -299,7 +300,7 @@ _CUT_SHORT = (
     "hashtable full",
     _NOT_COMPLETED,
 )
-"""Parts of lines that say that not every state was searched."""
+"""Parts of lines that report an incomplete search."""
 _EVENT = re.compile(r"pan:\d+: (?P<what>.*) \(at depth (?P<depth>\d+)\)")
 _NUMBERS = {
     "stored": re.compile(r"^\s*(\S+) states, stored"),

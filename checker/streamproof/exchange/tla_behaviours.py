@@ -1,9 +1,10 @@
-"""Temporal formulas in TLA+, and modules of their own for what TLA+ has no operator for.
+"""Temporal formulas in TLA+, and separate modules for operators that TLA+ lacks.
 
-``until`` and ``release`` are not in TLA+. A property that needs them gets a module that extends the model's own by one
-variable for each: a truth value, guessed, that is held to what the operator says of this state and the next, and that may
-not promise for ever. Every behaviour of the model has exactly one such guess, so the property is true of the one
-specification when it is true of the other. The model's own module, and its count of states, are not touched.
+``until`` and ``release`` are not in TLA+. A property with them gets a module that extends the model's own by one
+variable for each: a guessed truth value, constrained by the operator's expansion over this state and the next, which
+must not postpone an until indefinitely. Every behaviour of the model has exactly one such guess, so the property is
+true of one specification exactly if it is true of the other. The model's own module, and its count of states, are
+unchanged.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ def is_direct(formula: Formula) -> bool:
 
 
 def is_watchable(formula: Formula) -> bool:
-    """Whether what stands inside until and release speaks of states, so that a variable can stand for it."""
+    """Whether the operands of until and release are state-level, so that a variable can represent the operator."""
     if isinstance(formula, Until | Release):
         return next(recurring(formula), None) is None
     return all(map(is_watchable, parts(formula)))
 
 
 def folded(formula: Formula) -> Formula | bool:
-    """The same without constants, of which TLC makes wrong verdicts and errors in temporal formulas, or a constant."""
+    """The formula without constants, for which TLC gives wrong verdicts and errors in temporal formulas, or a constant."""
     match formula:
         case Atom(expr) | Recurs(expr):
             return expr.value if isinstance(expr, Const) and (isinstance(formula, Atom) or not expr.value) else formula
@@ -117,7 +118,7 @@ TRUE_FORMULA = AndF(())
 
 
 def core(formula: Formula) -> Formula:
-    """The same with until, negation and connectives only."""
+    """The formula with until, negation and connectives only."""
     match formula:
         case Atom() | Recurs():
             return formula
@@ -150,7 +151,7 @@ class Guesses:
     found: dict[Formula, str] = field(default_factory=dict)
 
     def text(self, formula: Formula) -> Text:
-        """A formula on a single state, in which the variables stand for the untils."""
+        """A formula on a single state, in which the variables represent the untils."""
         match formula:
             case Atom(expr):
                 return self.condition(expr)
@@ -170,7 +171,7 @@ class Guesses:
                 raise AssertionError("only what `core` leaves")
 
     def outermost(self, formula: Formula) -> Text:
-        """What is to be shown: outside any until, TLA+'s own operators do."""
+        """The formula to check: TLA+'s own operators outside any until."""
         match formula:
             case NotF(arg):
                 return beside("~", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
@@ -191,7 +192,7 @@ class Guesses:
                 return self.text(core(formula))
 
     def consistent(self) -> list[Text]:
-        """What a guess must be in a state by itself: true where the promise is kept there, false where it cannot be kept."""
+        """The constraint on a guess in a single state: true where the until is fulfilled, false where it cannot be."""
         items = []
         for until, name in self._untils():
             right = self.text(until.right)
@@ -202,7 +203,7 @@ class Guesses:
         return items
 
     def handed_on(self) -> list[Text]:
-        """What a guess and the next one have to do with each other."""
+        """The constraint on consecutive guesses."""
         items = []
         for until, name in self._untils():
             waiting = beside("~", closed(self.text(until.right), Bind.ATOM), bind=Bind.COMPARED)
@@ -212,7 +213,7 @@ class Guesses:
         return items
 
     def kept(self) -> list[Text]:
-        """That no promise is made for ever and never kept."""
+        """No until is postponed indefinitely."""
         return [
             beside("[]<>(", listed("\\/", [atom(f"~{name}"), self.text(until.right)]), ")")
             for until, name in self._untils()
@@ -226,7 +227,7 @@ class Guesses:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A module for one property: its name, the module it extends, and the names that it has to declare."""
+    """A module for one property: its name, the module it extends, and the names that it declares."""
 
     module: str
     base: str
@@ -240,8 +241,8 @@ class Watched:
 
     def text(self, formula: Formula, guesses: Guesses) -> str:
         """The whole module."""
-        # A guess may be wrong in a state that TLC would take for a violation; with a temporal formula beside it, which is
-        # never true, TLC looks at whole behaviours, in which no guess is wrong.
+        # A wrong guess can look like a violation in a single state; with an additional temporal formula that is always
+        # false, TLC checks whole behaviours, in which no guess is wrong.
         whole = closed(guesses.outermost(formula), Bind.COMPARED)
         names = list(guesses.found.values())
         shown = beside(f"<>({names[0]} /\\ ~{names[0]}) \\/ ", whole, bind=Bind.LOOSE)
@@ -291,5 +292,5 @@ def defined(head: str, body: Text) -> Text:
 
 
 def comment(text: str) -> str:
-    """Text that may stand in a comment: one line, in ASCII."""
+    """Text in a comment: one line, in ASCII."""
     return " ".join(visible(" ".join(text.split())).encode("ascii", "replace").decode().split())

@@ -1,4 +1,4 @@
-"""Lowering of attributes and indexing: of the state, of its parts, and of ordinary Python objects."""
+"""Lowering of attribute access and indexing, on the state, its parts, and ordinary Python objects."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
     if name.startswith("__") and not name.endswith("__"):
         name = _mangled(name, frame)
     if not is_plain_attribute(owner, name):
-        ev.context.outside.asked = True
+        ev.context.outside.impure = True
     try:
         return read(owner, name) if ev.context.free else getattr(owner, name)
     except AttributeError:
@@ -95,7 +95,7 @@ def state_variable(ev: Evaluator, owner: StateRef, name: str, node: ast.AST, fra
 
 
 def assigned_variable(ev: Evaluator, owner: StateRef, node: ast.Attribute, frame: Frame) -> str:
-    """The variable that is assigned to as ``s.name``."""
+    """The state variable that ``s.name = ...`` assigns to."""
     state_variable(ev, owner, node.attr, node, frame)
     if owner.names is None:
         return node.attr
@@ -217,13 +217,13 @@ def _is_place(value: Term) -> bool:
 
 
 def _kind(owner: object) -> str:
-    """What to call the owner of an attribute that does not exist."""
+    """A description, for messages, of the owner of a missing attribute."""
     if isinstance(owner, types.ModuleType):
         return f"module {owner.__name__}"
     return "the base class" if isinstance(owner, super) else type(owner).__name__
 
 
 def _mangled(name: str, frame: Frame) -> str:
-    """A private name as Python stores it in the class that the function belongs to."""
+    """The mangled form of a private name in the class that defines the function."""
     owner = getattr(frame.function, "__qualname__", "").split(".<locals>")[-1].split(".")[:-1]
     return f"_{owner[-1].lstrip('_')}{name}" if owner else name

@@ -1,4 +1,4 @@
-"""Python's own functions, as the language knows them, on values that depend on the state."""
+"""Lowering of Python's built-in functions on values that depend on the state."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ from streamproof.system.unbounded import exists, forall
 from streamproof.system.unbounded import total as sum_of
 
 ABSENT: Any = object()
-"""No value given for an optional argument."""
+"""Marks an optional argument without a value."""
 
 UNKNOWN: Any = object()
-"""`builtin` does not know the function."""
+"""Result of `builtin` for an unsupported function."""
 
 
 def length(context: Context, value: Term, loc: Loc) -> Term:
@@ -133,12 +133,12 @@ def total(context: Context, value: Term, start: Term, loc: Loc) -> Term:
 
 
 def _element(context: Context, loc: Loc, value: Term) -> Expr:
-    """An element that is computed with."""
+    """The integer value of an element of a sum."""
     return integer(context, value, loc, "an element")
 
 
 def extreme(context: Context, name: str, options: list[tuple[Expr, Term]], fallback: Term, loc: Loc) -> Term:
-    """``min`` and ``max``; of conditional elements, `fallback` where none is there."""
+    """``min`` and ``max``; `fallback` is the result if no conditional element is present."""
     best: Expr | None = None
     found: Expr = b.FALSE
     for there, term in context.of_each(options, partial(_element, context, loc), loc):
@@ -164,7 +164,7 @@ def extreme(context: Context, name: str, options: list[tuple[Expr, Term]], fallb
 
 
 def builtin(context: Context, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    """A call of one of Python's own functions with something symbolic among its arguments; `UNKNOWN` if not among them."""
+    """Lowers a call of a built-in function with symbolic arguments; `UNKNOWN` if the function is not supported."""
     if isinstance(function, enum.EnumType):
         return _member(context, function, args, kwargs, loc)
     lowered = _FUNCTIONS.get(function) if isinstance(function, type | type(len)) else None
@@ -185,7 +185,8 @@ def builtin(context: Context, function: Any, args: list[Term], kwargs: dict[str,
 
 
 def _member(context: Context, kind: enum.EnumType, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    """The member of an enumeration with a value of the state, ``Phase(s.phase)``: that value, where there always is one."""
+    """The enumeration member for a symbolic value, ``Phase(s.phase)``: the value itself if every possible value is a
+    member."""
     if len(args) != 1 or kwargs:
         return UNKNOWN
     term = lvalues.dereference(context, args[0])
@@ -204,7 +205,7 @@ def _member(context: Context, kind: enum.EnumType, args: list[Term], kwargs: dic
 
 
 def _possible(term: Term) -> Iterator[Any]:
-    """The values that a term may have, as far as its sort says."""
+    """The possible values of a term, as far as its sort determines them."""
     if isinstance(term, Cases):
         yield from _possible(term.then)
         yield from _possible(term.other)
@@ -273,7 +274,7 @@ def _enumerate(context: Context, args: list[Term], kwargs: dict[str, Term], loc:
     refuse_lazy(whole, loc)
     if not isinstance(start, int):
         raise ModelError("enumerate() starts at a value of the state", loc=loc, remedy="add it inside the loop")
-    if isinstance(whole, Ref) and isinstance(whole.sort, QueueSort):  # the first elements that there are
+    if isinstance(whole, Ref) and isinstance(whole.sort, QueueSort):  # the first elements present
         pairs = [(c, (start + i, v)) for i, (c, v) in enumerate(elements(context, whole, loc))]
     else:
         pairs = [(b.TRUE, (start + i, v)) for i, v in enumerate(unconditional(context, whole, loc))]

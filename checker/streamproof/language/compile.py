@@ -1,4 +1,4 @@
-"""From a model instance, one machine or a composition of several, to a `System`."""
+"""Compilation of a model, a single machine or a composition, to a `System`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def compile_model(
     without_properties: bool = False,
     carries: Mapping[str, Any] = MappingProxyType({}),
 ) -> System:
-    """The transition system of `model` with its own properties and the given ones. Raises `ModelError` at a mistake.
+    """The transition system of `model` with its own and the given properties. Raises `ModelError` for a malformed model.
 
-    `bare`: without properties and lemmas, as what another model refines. `carries`: for parts of a composite, what else
-    must hold of them."""
+    `without_properties`: omit properties and lemmas, for the abstract model of a refinement. `carries`: properties
+    stated outside the models of the parts of a composite.
+    """
     with deep():
         reader = _reader(model, without_properties, None, carries)
         for name, decl in reader.declarations.items():
@@ -52,9 +53,10 @@ def compile_unbounded(
     temporal: bool = False,
     carries: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[System, Mapping[str, Decl]]:
-    """The rules and properties of a model whose parameters `free` stand for every number, and its declarations.
+    """The rules, properties and declarations of a model whose parameters `free` are symbolic.
 
-    Its temporal properties are among them if `temporal`."""
+    Temporal properties are included if `temporal`.
+    """
     with deep():
         reader = _reader(model, False, free, carries)
         reader.safety_only = not temporal
@@ -64,7 +66,7 @@ def compile_unbounded(
 def _reader(
     model: Model, without_properties: bool, free: frozenset[str] | None, carries: Mapping[str, Any]
 ) -> Reader | CompositeReader:
-    """What reads the model, one machine or a composition of several."""
+    """The reader for a model, a single machine or a composition."""
     abstract = partial(compile_model, without_properties=True)
     if type(model).parts is Model.parts:
         if carries:

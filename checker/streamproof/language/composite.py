@@ -1,4 +1,4 @@
-"""From a composite to a `System`: its parts are read in their places, then put side by side, their joint actions made."""
+"""Compilation of a composite: its parts are read in their places and composed in parallel, then joint actions are formed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streamproof.system.suggestions import suggest
 
 
 class CompositeReader:
-    """Reads a composite and everything below it."""
+    """Reader of a composite and all its parts."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class CompositeReader:
         )
 
     def read(self, machine: Machine, extra: tuple[Callable[..., Any], ...], carries: Carried) -> System:
-        """The system of one machine in its place, its parts included."""
+        """The system of one machine in its place, including its parts."""
         composite = machine.parts is not None
         carries = by_part(machine, carries)
         parts = [self._part(child, name, carries.get(name)) for name, child in below(machine)]
@@ -106,13 +106,13 @@ class CompositeReader:
         )
 
     def outermost(self) -> Reader:
-        """Reads what the composite itself says of everything below it."""
+        """Reads the composite's own declarations about its parts."""
         return self._reader(self.whole)
 
     # --- joint actions
 
     def _blocked(self, machine: Machine, whole: System) -> tuple[list[Instance], set[str]]:
-        """The instances that never happen alone, and the joint actions of the machine that never happen."""
+        """The instances that occur only in joint actions, and the joint actions that are blocked."""
         assert machine.parts is not None
         joint = {j.name for j in machine.parts.joint}
         blocked: list[Instance] = []
@@ -132,7 +132,7 @@ class CompositeReader:
         participants: list[tuple[JointStep, ...]] = []
         owners = _owners(machine)
         fixed: list[JointStep] = []
-        """The first steps of participants that are one machine whatever the parameters are."""
+        """The initial steps of the participants that do not depend on the joint parameters."""
         indices: list[tuple[str, list[Any]]] = []
         for pattern in (parsed(text, joint.loc) for text in joint.participants):
             for choices in resolve_pattern(machine, pattern, joint.loc):
@@ -149,13 +149,15 @@ class CompositeReader:
                 indices += [(name, list(dict.fromkeys(seen.binding[name] for seen in choices))) for name in names]
         if len(participants) < 2:
             raise ModelError(
-                f"only one takes part in {joint.name}", loc=joint.loc, remedy="name two or more, or rename the action"
+                f"only one machine participates in {joint.name}",
+                loc=joint.loc,
+                remedy="name two or more, or rename the action",
             )
         for one in (step for steps in participants for step in steps):
             for name, keys in indices:
                 if dict(one.binding).get(name, keys[0]) not in keys:
                     raise ModelError(
-                        f"{one.instance.label} takes part in {joint.name}, and there is no part for "
+                        f"{one.instance.label} participates in {joint.name}, but no part matches "
                         f"{name}={dict(one.binding)[name]!r}",
                         loc=joint.loc,
                         remedy=f"{name} goes through {', '.join(map(repr, keys))} there",
@@ -178,7 +180,7 @@ class CompositeReader:
 
 
 def within(machine: Machine, whole: Machine) -> Scope:
-    """The place of a machine in the composition `whole`, for reading its rules."""
+    """The scope of a machine in the composition `whole`, for reading its rules."""
     parts = machine.parts
     taken = [(n, "a state variable", machine.loc) for n in machine.own]
     if parts is not None:
@@ -193,7 +195,7 @@ def within(machine: Machine, whole: Machine) -> Scope:
 def _action(
     machine: Machine, whole: System, owner: Machine, name: str, loc: Loc | None
 ) -> tuple[Action | None, tuple[Instance, ...]]:
-    """An action of a part, with the instances it has left. Raises `ModelError` when it is none, or cannot be named."""
+    """The remaining instances of a part's action. Raises `ModelError` if it is unknown or hidden."""
     if name not in owner.actions:
         known = list(owner.actions_at(machine))
         raise ModelError(
@@ -210,20 +212,20 @@ def _action(
 
 
 def _owners(machine: Machine) -> dict[str, str]:
-    """For every action below, by its name in the system, the machine whose it is."""
+    """The machine that owns each action, by the action's name in the system."""
     own = {machine.called(action): machine.path for action in machine.actions}
     return {**own, **{a: path for child in machine.children() for a, path in _owners(child).items()}}
 
 
 def _machines(owners: Mapping[str, str], instance: Instance) -> frozenset[str]:
-    """The machines that take a step."""
+    """The machines that participate in a step."""
     return frozenset(owners[label.partition("(")[0]] for label in instance.of or (instance.label,))
 
 
 def _rows(
     machine: Machine, whole: System, at: SeenMachine, pattern: Pattern, loc: Loc | None
 ) -> Iterator[tuple[dict[str, Any], Instance]]:
-    """The instances that a pattern means in one machine, with the values they give to the joint parameters."""
+    """The instances in one machine that match a pattern, with their values of the joint parameters."""
     action, instances = _action(machine, whole, at.machine, at.machine.own_name(pattern.name, machine), loc)
     if action is None:
         return
@@ -242,7 +244,7 @@ def _rows(
 
 
 def arguments(parameters: tuple[str, ...], pattern: Pattern, loc: Loc | None) -> dict[str, Given | Named]:
-    """What the pattern says of each of an action's parameters. Raises `ModelError` where it leaves one out."""
+    """The pattern's index for each parameter of an action. Raises `ModelError` for a missing parameter."""
     if pattern.args is None:
         return {name: Named(name) for name in parameters}
     found: dict[str, Given | Named] = {}

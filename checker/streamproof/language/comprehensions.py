@@ -1,4 +1,4 @@
-"""Lowering of the loops of comprehensions, of quantifiers and sums over them, and of the names that loops bind."""
+"""Lowering of comprehension loops, quantifiers and sums over them, and the binding of loop variables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamproof.system.unbounded import exists, forall, total
 def comprehended(
     ev: Evaluator, generators: list[ast.comprehension], elt: ast.expr, frame: Frame
 ) -> list[tuple[Expr, Term]]:
-    """Each element a comprehension makes, with the condition under which it is there."""
+    """Each element of a comprehension, with the condition under which it is present."""
     made: list[tuple[Expr, Term]] = []
 
     def keep(there: Expr, inner: Frame) -> Expr:
@@ -39,9 +39,9 @@ def comprehended(
 def each_round(
     ev: Evaluator, generators: list[ast.comprehension], frame: Frame, visit: Callable[[Expr, Frame], Expr]
 ) -> None:
-    """Calls `visit` once per combination of a comprehension's loops, under the condition that it is there.
+    """Calls `visit` once per combination of loop variables of a comprehension, guarded by its presence condition.
 
-    `visit` gets that condition and the frame, and returns the condition on which the iteration goes on.
+    `visit` receives that condition and the frame, and returns the condition under which iteration continues.
     """
     names = frozenset(n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
     inner = Frame(frame.function, frame.file, {}, frame.globals, names, parent=frame, depth=frame.depth)
@@ -56,7 +56,7 @@ def _each(
     there: Expr,
     visit: Callable[[Expr, Frame], Expr],
 ) -> Expr:
-    """One level of loops. Returns the condition on which the iteration goes on after them."""
+    """One level of nested loops. Returns the condition under which iteration continues after it."""
     first, rest = generators[0], generators[1:]
     loc = where(frame, first.iter)
     if first.is_async:
@@ -92,7 +92,7 @@ def _filtered(
     there: Expr,
     visit: Callable[[Expr, Frame], Expr],
 ) -> Expr:
-    """The conditions of one loop, then the loops inside it, then the element."""
+    """The filters of one loop, then its inner loops, then the element."""
     if tests:
         test = ev.condition(tests[0], frame)
         if test is b.FALSE:
@@ -114,7 +114,7 @@ def _filtered(
 
 
 def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -> Term:
-    """``all(... for ...)`` or ``any(...)``: stops, as Python does, at the first element that decides."""
+    """``all(... for ...)`` or ``any(...)``; like Python, it stops at the first decisive element."""
     over = indices(ev, node, frame)
     if over is not None:
         return _every(ev, node, over, frame, name)
@@ -140,7 +140,7 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
 
 
 def indices(ev: Evaluator, node: ast.GeneratorExp, frame: Frame) -> Over | None:
-    """What a generator's first loop runs over, if that is any number of indices or the elements at them."""
+    """The range of a generator's first loop, if it iterates over an unbounded index range or the elements at such indices."""
     if not ev.context.free:
         return None
     return everywhere(ev.context, ev.value(node.generators[0].iter, frame), where(frame, node))
@@ -154,9 +154,9 @@ def _over(
     judge: Callable[[ast.expr | None, Frame], Expr],
     no: Expr,
 ) -> tuple[Expr, Expr]:
-    """The variable of a generator's first loop and what `judge` makes of an element, `no` where there is none.
+    """The bound variable of a generator's first loop and the value of `judge` for an element; `no` where none is present.
 
-    `judge` gets a generator of the further loops, or None where there are none, and the frame.
+    `judge` receives a generator of the remaining loops (None if there are none) and the frame.
     """
     first, rest = node.generators[0], node.generators[1:]
     loc = where(frame, first.target)
@@ -180,7 +180,7 @@ def _over(
 
 
 def _every(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame, name: str) -> Term:
-    """``all`` or ``any`` over any number of indices."""
+    """``all`` or ``any`` over an unbounded index range."""
     loc = where(frame, node)
 
     def judge(further: ast.expr | None, inner: Frame) -> Expr:
@@ -199,7 +199,7 @@ def _every(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame, name
 
 
 def summed(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame) -> Term:
-    """``sum`` over any number of indices."""
+    """``sum`` over an unbounded index range."""
     loc = where(frame, node)
 
     def judge(further: ast.expr | None, inner: Frame) -> Expr:
@@ -211,7 +211,7 @@ def summed(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame) -> T
 
 
 def bind(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
-    """Assigns a loop or comprehension variable."""
+    """Binds a loop or comprehension variable."""
     if isinstance(target, ast.Name):
         frame.locals[target.id] = value
     elif isinstance(target, ast.Tuple | ast.List):
@@ -224,7 +224,7 @@ def bind(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
 
 
 def unpacked(ev: Evaluator, target: ast.Tuple | ast.List, value: Term, frame: Frame) -> list[Term]:
-    """The parts of `value` for the names of `target`."""
+    """The components of `value` for the names in `target`."""
     loc = where(frame, target)
     for t in target.elts:
         if isinstance(t, ast.Starred):

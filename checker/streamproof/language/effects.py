@@ -1,4 +1,4 @@
-"""Ordinary Python calls that a rule must not make: they change objects, act on the world, or answer differently each time."""
+"""Rejection of impure Python calls in rules: mutation of objects, input and output, and nondeterminism."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ CHANGES = {
     *("intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__ior__"),
 }
 UNSTEADY = frozenset({"random", "time", "secrets", "uuid"})
-"""Modules that answer differently each time."""
+"""Modules whose functions are not deterministic."""
 EFFECTS = UNSTEADY | {"datetime", "os", "socket", "subprocess", "threading"}
 EFFECTFUL = (print, input, open, exec, eval, setattr, delattr, globals, locals, vars, breakpoint, iter, next, id)
 REMEDY = "nondeterminism comes from choose(...), and a rule changes the state only"
 
 
 def mutation(what: str, loc: Loc) -> ModelError:
-    """The error for a rule that changes an ordinary Python object."""
+    """The error for a rule that mutates an ordinary Python object."""
     return ModelError(
         f"{what!r} changes a Python object that is not part of the state",
         loc=loc,
@@ -47,7 +47,7 @@ def mutation(what: str, loc: Loc) -> ModelError:
 
 
 def refuse(function: Any, call: ast.Call, loc: Loc) -> None:
-    """Raises `ModelError` when calling `function`, which was written as `call`, is no mere computation."""
+    """Raises `ModelError` if calling `function`, written as `call`, has side effects or is not deterministic."""
     owner, name = getattr(function, "__self__", None), called(function)
     if isinstance(owner, MUTABLE) and name in CHANGES:
         raise mutation(text(call), loc)
@@ -65,13 +65,13 @@ def refuse(function: Any, call: ast.Call, loc: Loc) -> None:
 
 
 def called(function: Any) -> str:
-    """The name of what is called."""
+    """The name of the called function."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 @lru_cache(maxsize=4096)
 def _unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | None:
-    """The module through which a Python function, or one that it names, answers differently each time."""
+    """The nondeterministic module that a Python function, or a function that it names, belongs to."""
     seen: set[types.FunctionType] = set()
     todo = [function]
     while todo:
@@ -92,7 +92,7 @@ def _unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | N
 
 
 def _drawn(value: Any) -> bool:
-    """Whether `value` is a method of a generator of random numbers."""
+    """Whether `value` is a method of a random number generator."""
     return type(getattr(value, "__self__", None)).__module__ in UNSTEADY
 
 

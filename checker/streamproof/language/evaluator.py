@@ -1,4 +1,4 @@
-"""What lowers the nodes of a rule's syntax tree, as the functions for the single kinds of nodes see it."""
+"""The `Evaluator` protocol: lowering of syntax nodes, as used by the functions for the individual node kinds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamproof.system.expr import Expr
 
 
 class Evaluator(Protocol):
-    """Lowers any node, by the function for its kind; see `lowering`."""
+    """Dispatches a node to the lowering function of its kind; see `lowering`."""
 
     context: Context
 

@@ -1,4 +1,4 @@
-"""Lowering of Python expressions: what is known is computed, what depends on the state becomes a term."""
+"""Lowering of Python expressions: constants are folded, state-dependent expressions become terms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, ord("r"): repr
 
 
 def binary(ev: Evaluator, node: ast.BinOp, frame: Frame) -> Term:
-    """``a + b`` and the like."""
+    """A binary operation, such as ``a + b``."""
     left = ev.value(node.left, frame)
     right = ev.value(node.right, frame)
     texts = (text(node.left), text(node.right))
@@ -41,7 +41,7 @@ def binary(ev: Evaluator, node: ast.BinOp, frame: Frame) -> Term:
 
 
 def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
-    """The value of a name: a local one, one closed over, one of the module, or a built-in."""
+    """The value of a name: local, enclosing scope, module or built-in."""
     scope: Frame | None = frame
     while scope is not None:
         if node.id in scope.locals:
@@ -75,7 +75,7 @@ def name_value(ev: Evaluator, node: ast.Name, frame: Frame) -> Term:
 
 
 def joined_text(ev: Evaluator, node: ast.JoinedStr, frame: Frame) -> Term:
-    """An f-string of known values."""
+    """An f-string with constant values."""
     parts = []
     for piece in node.values:
         if isinstance(piece, ast.Constant):
@@ -117,7 +117,7 @@ def unary(ev: Evaluator, node: ast.UnaryOp, frame: Frame) -> Term:
 
 
 def connective(ev: Evaluator, node: ast.BoolOp, frame: Frame) -> Term:
-    """``and``/``or``, short-circuit: later operands happen only where the earlier ones let Python get there."""
+    """``and``/``or`` with short-circuit evaluation: later operands are guarded by the earlier ones."""
     conj, loc = isinstance(node.op, ast.And), where(frame, node)
     parts: list[Expr] = []
     stated: list[ast.expr] = []
@@ -140,7 +140,7 @@ def connective(ev: Evaluator, node: ast.BoolOp, frame: Frame) -> Term:
             continue
         if not symbolic(value) and not isinstance(value, bool):
             raise ModelError(
-                f"{text(operand)!r} is no truth value", loc=where(frame, operand), remedy="compare explicitly"
+                f"{text(operand)!r} is not a truth value", loc=where(frame, operand), remedy="compare explicitly"
             )
         term = boolean(value, where(frame, operand))
         parts.append(term)
@@ -157,7 +157,7 @@ def connective(ev: Evaluator, node: ast.BoolOp, frame: Frame) -> Term:
 
 
 def compare(ev: Evaluator, node: ast.Compare, frame: Frame) -> Term:
-    """A comparison, chained ones short-circuit and with each operand evaluated once."""
+    """A comparison; chains are short-circuited, and each operand is evaluated once."""
     loc = where(frame, node)
     left, left_text = ev.value(node.left, frame), text(node.left)
     if len(node.ops) == 1:
@@ -206,7 +206,7 @@ def _state_hint(context: Context, name: str) -> str:
 
 
 def closed_over(frame: Frame) -> dict[str, Any]:
-    """The variables a function closes over."""
+    """The free variables of a function."""
     function = frame.function
     if not isinstance(function, types.FunctionType) or not function.__closure__:
         return {}
@@ -214,6 +214,6 @@ def closed_over(frame: Frame) -> dict[str, Any]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
         try:
             found[name] = cell.cell_contents
-        except ValueError:  # an empty cell: the name is not bound yet
+        except ValueError:  # an empty cell: the name is unbound
             continue
     return found

@@ -1,7 +1,7 @@
-"""Host values that may be read as the plain type they are an instance of, and those that mean something of their own.
+"""Host values that can be read as their plain base type, and subclasses that redefine its meaning.
 
-Where ordinary Python meets the state, lowering spells out what numbers, texts and containers mean. A subclass that has its
-own `__contains__`, `__eq__`, `__len__` and the like means something else, which lowering would not see.
+Lowering expands the meaning of numbers, texts and containers that meet the state. It would not see a subclass's own
+`__contains__`, `__eq__`, `__len__` and the like.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KNOWN = _EXACT | {
     *(OrderedDict, defaultdict, Counter, deque, types.MappingProxyType),
     *(type({}.keys()), type({}.values()), type({}.items())),
 }
-"""Types whose meaning lowering knows."""
+"""Types whose meaning lowering implements."""
 _BASES = (int, str, float, bytes, tuple, list, dict, set, frozenset)
 _MEANING = frozenset(
     f"__{name}__"
@@ -35,20 +35,20 @@ _MEANING = frozenset(
         ),
     )
 ) | {"keys", "values", "items"}
-"""The special methods that lowering takes for those of the plain type."""
+"""Special methods that lowering assumes unchanged from the plain type."""
 _OTHERS = frozenset({"enum", "typing", "abc", "collections.abc", "_collections_abc"})
-"""Modules of classes between a plain type and its subclasses whose methods agree with one another."""
+"""Modules of intermediate base classes whose overriding methods agree with the plain type."""
 
 
 def is_faithful(value: object) -> bool:
-    """Whether a host value means what the plain value means that it is an instance of."""
+    """Whether a host value has the meaning of its plain base type."""
     kind: Any = type(value)
     return kind in _EXACT or not own_methods(kind)
 
 
 @lru_cache(maxsize=4096)
 def own_methods(kind: type) -> tuple[str, ...]:
-    """The special methods that make values of a type mean something of their own; none for a type that is known."""
+    """The special methods by which a type redefines the meaning of its values; empty for a supported type."""
     own = set[str]()
     for base in kind.__mro__ if kind not in _KNOWN else ():
         if base not in _KNOWN and base is not object and base.__module__ not in _OTHERS:
@@ -57,7 +57,7 @@ def own_methods(kind: type) -> tuple[str, ...]:
 
 
 def expect_faithful(value: object, loc: Loc | None) -> None:
-    """Raises `ModelError` for an instance of a plain type with special methods of its own, where none would be asked."""
+    """Raises `ModelError` for an instance of a plain type that overrides special methods lowering would not call."""
     kind: Any = type(value)
     if kind in _EXACT or not isinstance(value, _BASES):
         return
@@ -72,7 +72,7 @@ def expect_faithful(value: object, loc: Loc | None) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A faithful number or text as the plain value that it is: `Phase.IDLE` of a `StrEnum` as ``"IDLE"``."""
+    """A faithful number or text as its plain value: `Phase.IDLE` of a `StrEnum` as ``"IDLE"``."""
     if type(value) in _EXACT or not issubclass(type(value), str | int):
         return value
     if isinstance(value, str):
@@ -81,18 +81,18 @@ def plain(value: Any) -> Any:
 
 
 def plain_inside(value: Any) -> Any:
-    """As `plain`, also inside tuples and frozen sets."""
+    """Like `plain`, also inside tuples and frozen sets."""
     if type(value) is tuple or type(value) is frozenset:
         return type(value)(map(plain_inside, value))
     return plain(value)
 
 
 Members = Mapping[str, Mapping[tuple[type, Any], Any]]
-"""For parameters of an action the members of enumerations in their domains, by type and value of the plain value."""
+"""For action parameters: the enumeration members in their domains, by type and value of the plain value."""
 
 
 def members(model: object, domains: Iterable[tuple[str, Any]]) -> Members:
-    """The members in the domains of an action: a system has plain values, the functions of the model get the members."""
+    """The enumeration members in an action's domains: a system uses plain values, the model's functions get members."""
     found: dict[str, dict[tuple[type, Any], Any]] = {}
     for name, given in domains:
         given = getattr(model, given, None) if isinstance(given, str) else given
@@ -105,5 +105,5 @@ def members(model: object, domains: Iterable[tuple[str, Any]]) -> Members:
 
 
 def as_member(table: Members, name: str, value: Any) -> Any:
-    """The member that stands for a plain value of a parameter, or the value."""
+    """The enumeration member for a parameter's plain value, or the value itself."""
     return table[name].get((type(value), value), value) if name in table else value

@@ -1,4 +1,4 @@
-"""Finding the user's own line: in the call stack, or in the traceback of an exception that the user's code raised."""
+"""The user's source position, from the call stack or from the traceback of an exception in user code."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ T = TypeVar("T")
 ORDINARY = "this is ordinary Python, run while the model is read"
 STANDARD = str(Path(os.__file__).resolve().parent) + os.sep
 GUARDED = str(Path(__file__).resolve().parent / "guarded.py")
-"""Where the user's calls are made on the user's behalf."""
+"""The module that calls user functions on behalf of the user."""
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 def caller() -> Loc | None:
-    """Where the user's code called into streamproof, perhaps through the standard library, or None when there is no such
+    """The position where user code called into streamproof, possibly through the standard library; None without such a
     frame."""
     frame = sys._getframe(1)
     while frame is not None:
@@ -41,7 +41,7 @@ def is_standard(file: str) -> bool:
 
 
 def is_ours() -> bool:
-    """Whether the function that calls the caller of this one is part of streamproof, and does not run what it is given."""
+    """Whether the calling function's caller is part of streamproof, except where it runs a function passed to it."""
     frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename == "<frozen abc>":  # isinstance() with an abstract class
         frame = frame.f_back
@@ -50,9 +50,9 @@ def is_ours() -> bool:
 
 
 def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:
-    """The result of the user's own Python code; what it raises becomes a `ModelError` at the user's line.
+    """The result of running ordinary Python of the user; an exception becomes a `ModelError` at the user's line.
 
-    `home` is where that code is defined: the innermost line of that file in the traceback is the one named.
+    `home` is the definition of that code: the error names the innermost line of its file in the traceback.
     """
     try:
         return run()
@@ -69,7 +69,7 @@ def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:
 
 
 def _line(error: Exception, home: Loc | None) -> Loc | None:
-    """The innermost line of the file of `home` that the error came through."""
+    """The innermost traceback line in the file of `home`."""
     loc, trace = home, error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -80,7 +80,7 @@ def _line(error: Exception, home: Loc | None) -> Loc | None:
 
 
 def _meant(error: Exception) -> str:
-    """The attribute that an `AttributeError` probably was about."""
+    """The attribute that an `AttributeError` probably meant."""
     if not isinstance(error, AttributeError) or error.name is None:
         return ""
     near = nearest(error.name, (n for n in dir(error.obj) if not n.startswith("_")))

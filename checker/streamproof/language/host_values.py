@@ -1,4 +1,4 @@
-"""From what an author writes (lists, dicts, sets, names) to the plain values of a sort."""
+"""Conversion of values written by an author (lists, dicts, sets, names) to values of a sort."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streamproof.system.suggestions import nearest
 
 
 def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
-    """The value of `sort` that `given` stands for; `ModelError` naming both when there is none."""
+    """The value of `sort` that `given` denotes. Raises `ModelError` if it is not a value of `sort`."""
     expect_faithful(given, loc)
     given = plain(given)
     match sort:
@@ -85,13 +85,13 @@ def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
 
 
 def mismatch(sort: Sort, what: str, loc: Loc | None) -> ModelError:
-    """The error for something that is no value of `sort`, with what would be one."""
+    """The error for a value outside `sort`, with an example of a value inside."""
     remedy = "declare it Option(...) if it can be absent" if what == "None" else _hint(sort)
     return ModelError(f"{what} is not a value of {sort}", loc=loc, remedy=remedy)
 
 
 def unknown_member(sort: EnumSort, given: str, loc: Loc | None) -> ModelError:
-    """The error for a name that an Enum does not have, with the nearest one."""
+    """The error for a name that is not a member of an Enum, with the closest member."""
     near = nearest(given, sort.members, cutoff=0.5)
     remedy = f"did you mean {near[0]!r}?" if near else f"its members are {', '.join(sort.members)}"
     return ModelError(f"{given!r} is not a member of {sort}", loc=loc, remedy=remedy)

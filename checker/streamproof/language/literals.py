@@ -1,4 +1,4 @@
-"""Lowering of tuples, lists, sets and dicts, written out or as comprehensions."""
+"""Lowering of tuple, list, set and dict literals and comprehensions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def set_comprehension(ev: Evaluator, node: ast.SetComp, frame: Frame) -> Term:
 
 
 def generator_expression(ev: Evaluator, node: ast.GeneratorExp, frame: Frame) -> Term:
-    """``(a for ...)``, whose elements are computed when they are used."""
+    """``(a for ...)``; its elements are evaluated on use."""
     return generator(ev.context, lambda: comprehended(ev, node.generators, node.elt, frame))
 
 
@@ -74,7 +74,7 @@ def dict_comprehension(ev: Evaluator, node: ast.DictComp, frame: Frame) -> Term:
 
 
 def refused(ev: Evaluator, node: ast.expr, frame: Frame) -> Term:
-    """Refuses what is not part of the language."""
+    """Rejects a construct outside the language."""
     loc = where(frame, node)
     match node:
         case ast.NamedExpr():
@@ -89,19 +89,19 @@ def refused(ev: Evaluator, node: ast.expr, frame: Frame) -> Term:
 
 
 def _reusable(ev: Evaluator, parts: tuple[Term, ...], node: ast.expr, frame: Frame) -> tuple[Term, ...]:
-    """The elements of a display, none of which its first use uses up."""
+    """The elements of a literal; iterators, which a first use would exhaust, are rejected."""
     for part in parts:
         refuse_used_up(part, where(frame, node))
     return parts
 
 
 def spread(ev: Evaluator, nodes: list[ast.expr], frame: Frame) -> Iterator[Term]:
-    """The elements of a display or the arguments of a call, starred ones spread out."""
+    """The elements of a literal or the arguments of a call, with starred ones expanded."""
     for n in nodes:
         if isinstance(n, ast.Starred):
             spread = ev.value(n.value, frame)
             if isinstance(spread, set | frozenset):
-                expect_faithful(spread, where(frame, n))  # a display of a set takes no notice of their __iter__
+                expect_faithful(spread, where(frame, n))  # a set literal ignores their __iter__
             yield from unconditional(ev.context, spread, where(frame, n))
         else:
             yield ev.value(n, frame)

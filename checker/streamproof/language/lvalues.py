@@ -1,4 +1,4 @@
-"""Reading and writing places in the state, with the checks that make every slip an error of the model."""
+"""Loads and stores of places in the state, with the checks that make every domain error an error of the model."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ from streamproof.system.sorts import (
 
 
 def outdated(context: Context, ref: Ref) -> Replacement | None:
-    """The assignment that replaced the container that `ref` stands for, or may have: Python's reference keeps the old one."""
+    """The assignment that (possibly) replaced the container that `ref` refers to; as in Python, the reference keeps the
+    old one."""
     if ref.since == context.generation:
         return None
     return next((r for r in context.replaced if r.generation > ref.since and _within(ref, r.place)), None)
 
 
 def replaced(context: Context, ref: Ref, loc: Loc | None, name: str = "") -> Replacement | None:
-    """None where `ref` stands for what lies at its place now. Raises `ModelError` where it may not.
+    """None if `ref` refers to the current contents of its place. Raises `ModelError` if it may refer to a replaced container.
 
-    What an assignment itself replaces, its right-hand side still stands for: then the replacement that it came before.
+    The right-hand side of an assignment refers to the containers before it; the result is then the replacement after
+    them.
     """
     one = outdated(context, ref)
     if one is None:
@@ -52,27 +54,27 @@ def replaced(context: Context, ref: Ref, loc: Loc | None, name: str = "") -> Rep
 
 def _gone(one: Replacement, name: str, loc: Loc | None) -> ModelError:
     return ModelError(
-        f"{name!r} stands for a container that the assignment to {one.target} replaced",
+        f"{name!r} refers to a container that the assignment to {one.target} replaced",
         loc=loc,
         remedy="use it before the assignment, read the state again, or copy the old elements first: list(...)",
     )
 
 
 def read(context: Context, ref: Ref) -> Expr:
-    """The content of the container that a reference stands for."""
+    """The contents of the referenced container."""
     one = replaced(context, ref, None)
     return content(ref, context.state[ref.root] if one is None else one.before)
 
 
 def content(ref: Ref, whole: Expr) -> Expr:
-    """What lies at a place where its variable is `whole`."""
+    """The contents of a place in the variable value `whole`."""
     for kind, key in ref.path:
         whole = b.select(whole, key) if kind == "index" else b.field(whole, key)
     return whole
 
 
 def _within(ref: Ref, place: Ref) -> bool:
-    """Whether `ref` may be `place` or lie in it."""
+    """Whether `ref` may equal `place` or lie inside it."""
     if ref.root != place.root or len(ref.path) < len(place.path):
         return False
     for (_, one), (_, other) in zip(ref.path, place.path, strict=False):
@@ -82,12 +84,12 @@ def _within(ref: Ref, place: Ref) -> bool:
 
 
 def load(context: Context, ref: Ref) -> Term:
-    """A scalar or option is read at once, by value; a container stays a place, as a Python reference would."""
+    """Scalars and options are read immediately, by value; a container stays a reference, as in Python."""
     return read(context, ref) if is_scalar(ref.sort) or isinstance(ref.sort, OptionSort) else ref
 
 
 def variable(context: Context, name: str, sort: Sort) -> Term:
-    """A variable of the state, as `load` leaves it."""
+    """A state variable, as loaded by `load`."""
     return (
         context.state[name]
         if is_scalar(sort) or isinstance(sort, OptionSort)
@@ -96,7 +98,7 @@ def variable(context: Context, name: str, sort: Sort) -> Term:
 
 
 def dereference(context: Context, value: Term) -> Term:
-    """Places are read, also where one of two is meant; everything else stays."""
+    """Reads a reference, also inside a conditional value; other values are unchanged."""
     if isinstance(value, Ref):
         return read(context, value)
     if isinstance(value, Cases) and (isinstance(value.then, Ref | Cases) or isinstance(value.other, Ref | Cases)):
@@ -105,7 +107,7 @@ def dereference(context: Context, value: Term) -> Term:
 
 
 def resolve_deep(context: Context, value: Term) -> Term:
-    """`value` with every place read and every local container replaced by what it holds, all the way down."""
+    """`value` with every reference and local container read, recursively."""
     value = dereference(context, value)
     if isinstance(value, HeapCell):
         held = context.content(value)
@@ -122,7 +124,7 @@ def resolve_deep(context: Context, value: Term) -> Term:
 
 
 def convert(context: Context, value: Term, sort: Sort, loc: Loc, text: str) -> Expr:
-    """`value` as an expression where `sort` is wanted; an option is unwrapped, with a check that it is there."""
+    """`value` as an expression of `sort`; an option is unwrapped, with a check that it is present."""
 
     def unwrap(term: Expr, inside: bool) -> Expr:
         return unwrap_option(context, term, loc, f"a part of {text}" if inside else text)
@@ -131,13 +133,13 @@ def convert(context: Context, value: Term, sort: Sort, loc: Loc, text: str) -> E
 
 
 def unwrap_option(context: Context, term: Expr, loc: Loc, text: str) -> Expr:
-    """The value of an option, with a check that it is there."""
+    """The value of an option, with a check that it is present."""
     context.check(b.is_none(term), f"{text} is None where a value is needed", loc, (text, term))
     return b.unwrap(term, loc)
 
 
 def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str) -> Expr:
-    """`key` as an index of `sort`, with a check where it may lie outside."""
+    """`key` as an index of `sort`, with a check if it may be outside."""
     key = dereference(context, key)
     if isinstance(key, Cases):
         one, two = key.then, key.other
@@ -174,19 +176,19 @@ def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str
 
 
 def item(context: Context, ref: Ref, key: Term, loc: Loc, text: str) -> Ref:
-    """The place of an array's element."""
+    """A reference to an array element."""
     assert isinstance(ref.sort, ArraySort)
     return _part(context, ref, ("index", index_term(context, ref.sort, key, loc, text)), ref.sort.element, loc)
 
 
 def _part(context: Context, ref: Ref, step: tuple[str, Any], sort: Sort, loc: Loc) -> Ref:
-    """What `ref` holds now."""
+    """A reference to a component of `ref`."""
     one = replaced(context, ref, loc)
     return Ref(ref.root, (*ref.path, step), sort, context.generation if one is None else one.generation - 1)
 
 
 def attribute(context: Context, ref: Ref, name: str, loc: Loc) -> Ref:
-    """The place of a record's field."""
+    """A reference to a record field."""
     assert isinstance(ref.sort, RecordSort)
     try:
         at = ref.sort.index(name)
@@ -196,20 +198,20 @@ def attribute(context: Context, ref: Ref, name: str, loc: Loc) -> Ref:
 
 
 def no_field(sort: RecordSort, name: str, loc: Loc) -> ModelError:
-    """The error for a field that a record does not have."""
+    """The error for an unknown record field."""
     names = ", ".join(n for n, _ in sort.fields)
     return ModelError(f"no field {name!r} in {sort}", loc=loc, remedy=f"its fields are {names}")
 
 
 def write(context: Context, ref: Ref, value: Term, loc: Loc, text: str) -> None:
-    """Puts `value` at a place, checking that it is a value of the place's sort."""
+    """Stores `value` at a place, with a check that it is in the place's sort."""
     term = convert(context, value, ref.sort, loc, f"the new {text}")
     context.check(b.not_(b.in_domain(term, ref.sort)), f"{text} leaves {ref.sort}", loc, (f"new {text}", term))
     store(context, ref, widened(term, ref.sort), loc)
 
 
 def replace_whole(context: Context, ref: Ref, value: Term, loc: Loc, text: str) -> None:
-    """Assigns to a place, as `text` names it: what referred to the container there keeps the old one."""
+    """Assigns to a place, written as `text`; existing references to its container keep the old one."""
     before = context.state[ref.root]
     write(context, ref, value, loc, text)
     if not is_scalar(ref.sort) and not isinstance(ref.sort, OptionSort):
@@ -217,7 +219,7 @@ def replace_whole(context: Context, ref: Ref, value: Term, loc: Loc, text: str) 
 
 
 def store(context: Context, ref: Ref, term: Expr, loc: Loc) -> None:
-    """Puts a term that is known to fit at a place."""
+    """Stores a term at a place without a domain check."""
     if not context.in_action:
         raise ModelError("a property cannot change the state", loc=loc, remedy="only actions do; return a condition")
     one = outdated(context, ref)

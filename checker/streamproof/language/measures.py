@@ -1,4 +1,4 @@
-"""`@measure`: quantities of a model, read as expressions over its state."""
+"""`@measure`: quantities of a model as expressions over its state."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from streamproof.system.sorts import RangeSort
 
 
 def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tuple[Measure, ...]:
-    """The quantities of a model: its own, and functions ``(m, s)`` stated outside it. Raises `ModelError`.
+    """The quantities of a model: its own, and external functions ``(m, s)``. Raises `ModelError`.
 
-    One that is None whatever the state is left out. Those of the parts of a composite are not among them.
+    A quantity that is None in every state is omitted. The quantities of the parts of a composite are not included.
     """
     found = named(type(model), outside)
     if not found:
@@ -38,7 +38,7 @@ def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tup
 
 
 def named(cls: type[Model], outside: Iterable[Callable[..., Any]] = ()) -> Mapping[str, Callable[..., Any]]:
-    """The functions of the quantities of a model class by name, those stated outside it included. Raises `ModelError`."""
+    """The quantity functions of a model class by name, including external ones. Raises `ModelError`."""
     own = marked(cls)
     outside = tuple(outside)
     check_module(f for f in outside if isinstance(f, types.FunctionType))
@@ -74,7 +74,7 @@ def _measure(reader: Reader, name: str, function: Callable[..., Any], unchanged:
     state = {n: b.var(n, s) for n, s in reader.sorts.items()}
     context = Context(sorts=reader.sorts, state=state, label=f"{name}()", in_action=False)
     value, loc = Lowering(context).returned(function, [reader.model, StateRef(names=reader.names)])
-    if context.outside.asked:
+    if context.outside.impure:
         unchanged.check(function)
     if value is None:
         return None

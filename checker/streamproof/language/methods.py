@@ -1,4 +1,4 @@
-"""The methods of queues and sets of the state, and of local lists and dicts."""
+"""Methods of queues and sets of the state, and of local lists and dicts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DICT = "a local dict has get, items, keys, values, copy, len, in and []"
 
 
 def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term], loc: Loc, text: str) -> Term:
-    """A method call on a place of the state or on a local list or dict; `text` is how the owner was written."""
+    """A method call on a place of the state or on a local list or dict; `text` is the source of the owner."""
     if kwargs:
         raise ModelError(f"{m.name}() takes no keyword arguments", loc=loc, remedy="pass the value alone")
     if isinstance(m.owner, HeapCell):
@@ -37,7 +37,7 @@ def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term
     ref = m.owner
     if isinstance(ref, Cases):
         raise ModelError(
-            f"which place {text!r} stands for depends on the state",
+            f"which place {text!r} refers to depends on the state",
             loc=loc,
             remedy="call the method under an 'if', once for each of them",
         )
@@ -50,7 +50,7 @@ def method(context: Context, m: Method, args: list[Term], kwargs: dict[str, Term
 
 
 def no_method(sort: Sort, name: str, loc: Loc) -> ModelError:
-    """The error for an attribute that values of `sort` do not have."""
+    """The error for an unknown attribute of values of `sort`."""
     match sort:
         case QueueSort():
             return ModelError(f"a Queue has no {name!r}", loc=loc, remedy=QUEUE)
@@ -102,7 +102,7 @@ def _queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: 
 
 
 def queue_head(context: Context, whole: Expr, loc: Loc, text: str) -> Term:
-    """The element of a queue that came first."""
+    """The head of a queue."""
     context.check(b.less_eq(b.length(whole), b.num(0)), f"head of the empty queue {text}", loc, (text, whole))
     return simple(b.peek(whole, b.num(0), loc))
 
@@ -207,7 +207,7 @@ def _list_method(
 
 
 def pick_from_list(context: Context, content: Content, index: Term, loc: Loc, text: str) -> Term:
-    """Element of a known sequence at a position that depends on the state; negative ones count from the end."""
+    """The element of a constant sequence at a symbolic position; negative positions count from the end."""
     assert not isinstance(content, Mapping)
     term, size = integer(context, index, loc, text), len(content)
     assert isinstance(term.sort, RangeSort)
@@ -222,7 +222,7 @@ def pick_from_list(context: Context, content: Content, index: Term, loc: Loc, te
 
 
 def pick_from_dict(context: Context, content: Mapping[object, Term], key: Term, loc: Loc, text: str) -> Term:
-    """Value of a known dict at a key that depends on the state."""
+    """The value of a constant dict at a symbolic key."""
     if isinstance(content, types.MappingProxyType):
         content = content.copy()
         expect_faithful(content, loc)
@@ -246,14 +246,14 @@ def pick_from_dict(context: Context, content: Mapping[object, Term], key: Term, 
         return result
     operands = ((text, key),) if is_expr(key) else ()
     context.check(b.not_(b.or_([c for c, _ in hits])), f"{text} is not a key of the dict", loc, *operands)
-    result = hits[-1][1]  # where there is no hit, the check above ended the path
+    result = hits[-1][1]  # without a hit, the check above ended the path
     for cond, value in reversed(hits[:-1]):
         result = merge(cond, value, result, loc)
     return result
 
 
 def _missing(content: Counter[Any] | defaultdict[Any, Any], loc: Loc) -> Term:
-    """What such a dict gives for a key that it does not have."""
+    """The default value of such a dict for a missing key."""
     made = 0 if isinstance(content, Counter) or content.default_factory is None else content.default_factory()
     if type(made) not in (bool, int, str, types.NoneType):
         raise ModelError(
@@ -265,13 +265,14 @@ def _missing(content: Counter[Any] | defaultdict[Any, Any], loc: Loc) -> Term:
 
 
 ABSENT: Any = object()
-"""No value of the sort is equal to the key."""
+"""Marks a key that equals no value of the sort."""
 
 
 def as_key(key: object, sort: Sort, loc: Loc) -> Any:
-    """The value of `sort` that is equal to a key of a dict for Python; `ABSENT` where certainly none is.
+    """The value of `sort` that is equal, in Python, to a key of a dict; `ABSENT` if there certainly is none.
 
-    Raises `ModelError` for a key that may be equal to one in another way: a float, or an object with its own `__eq__`."""
+    Raises `ModelError` for a key with another notion of equality: a float, or an object with its own `__eq__`.
+    """
     if isinstance(sort, OptionSort):
         return None if key is None else as_key(key, sort.element, loc)
     expect_faithful(key, loc)
@@ -292,7 +293,7 @@ def as_key(key: object, sort: Sort, loc: Loc) -> Any:
 
 
 def _never_equal(key: object, *, alone: bool) -> bool:
-    """Whether a key is equal to values of its own type only; `alone`: it is compared with no tuple or set."""
+    """Whether a key equals values of its own type only; `alone`: it is compared with no tuple or set."""
     if isinstance(key, tuple | frozenset):
         return alone or not any(isinstance(k, bool | tuple | frozenset) or not _never_equal(k, alone=True) for k in key)
     return isinstance(key, int | str | bytes | types.NoneType) or type(key).__eq__ is object.__eq__

@@ -1,4 +1,4 @@
-"""Running the functions of a composite's parts on concrete states: each sees its own machine, a joint step runs several."""
+"""Native execution of a composite on concrete states: each part sees its own machine, a joint step runs several."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Reached = Mapping[Instance, tuple[tuple[Expr, bool], ...]]
 
 
 class MachineView:
-    """The state as the rules of one machine see it: its variables and its parts are attributes."""
+    """The state visible to the rules of one machine: its variables and parts are attributes."""
 
     __slots__ = ("_names", "_sorts", "_values")
     _values: Box | FixedValue
@@ -41,7 +41,7 @@ class MachineView:
 
     def _entry(self, name: str) -> Entry:
         names: ScopeNames = self._names
-        # A part's own helpers are called with what is seen of it from outside, and may name what is hidden there.
+        # Calls of a part's own helpers receive its outside view, but may use names hidden there.
         if names.inside is not None and name not in names.entries and name in names.inside.entries:
             return names.inside.entries[name]
         return names.find(name, CallSite().loc)
@@ -79,12 +79,12 @@ class MachineStep:
 
     @property
     def label(self) -> str:
-        """As a reader writes it: ``lane[0].push()``."""
+        """The text form ``lane[0].push()``."""
         return f"{self.machine.called(self.action)}({', '.join(f'{n}={v}' for n, v in self.args)})"
 
 
 class NativeComposite(NativeMachine):
-    """A composite whose rules and properties, and those of its parts, run as the Python functions they are."""
+    """A composite whose rules and properties, and those of its parts, run as ordinary Python functions."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -96,7 +96,7 @@ class NativeComposite(NativeMachine):
         self._named = {m.called(action): (m, action) for m in _machines(self.whole) for action in m.actions}
 
     def initial(self, most: int | None = None) -> Iterator[Values]:
-        """The initial states; those among the first `most` combinations of first values."""
+        """The initial states among the first `most` combinations of initial values."""
         predicates = [
             (m, f)
             for m in _machines(self.whole)
@@ -116,10 +116,11 @@ class NativeComposite(NativeMachine):
         picks: Sequence[Any] = (),
         **named: Any,
     ) -> Values | None:
-        """The state after an action, or None where it is not enabled; raises as `NativeMachine.step`.
+        """The state after an action, or None if the action is disabled; raises as `NativeMachine.step`.
 
-        `action` is called as in traces: ``"flow.send"``, ``"lane[0].pop"``, a joint action by its name. `picks` are those
-        of its participants, in their order."""
+        `action` is a name as in traces: ``"flow.send"``, ``"lane[0].pop"``, or the name of a joint action. `picks` are
+        those of its participants, in their order.
+        """
         if action not in self._named:
             raise UsageError(f"no action {action!r}", remedy=f"the actions are {', '.join(self._named)}")
         machine, own = self._named[action]
@@ -133,7 +134,7 @@ class NativeComposite(NativeMachine):
         return self._moved(self.values(state), moves, Picks(tuple(picks)))
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
-        """The picks of an instance that its actions come to in `state`; None where another instance stands for it."""
+        """The picks of an instance that its actions reach in `state`; None if another instance represents it."""
         if not instance.picks:
             return []
         interpreter, found = Interpreter(system), []
@@ -146,7 +147,7 @@ class NativeComposite(NativeMachine):
         return found
 
     def take(self, state: Values, instance: Instance, system: System) -> Values | None:
-        """The state after a step of a trace, or None where it is not enabled."""
+        """The state after a step of a trace, or None if the step is disabled."""
         picks = self.picks(state, instance, system)
         if picks is None:
             return None
@@ -154,7 +155,8 @@ class NativeComposite(NativeMachine):
         return self._moved(state, _moves(machine, own, instance.args), Picks(tuple(picks)))
 
     def holds(self, prop: str | Callable[..., Any], state: Values, after: Values | None = None) -> bool:
-        """Whether a property is true of a state, or of the step to `after`; ``"lane.bounded"`` is that of all lanes."""
+        """Whether a property holds in a state, or for the step to `after`; ``"lane.bounded"`` is the conjunction over
+        all lanes."""
         states = [state] if after is None else [state, after]
         if callable(prop):
             return self._seen(self.whole, prop, states)
@@ -172,7 +174,7 @@ class NativeComposite(NativeMachine):
         some = any(isinstance(mark, PropertyMark) and mark.kind is Kind.REACHABLE for _, mark, _ in found)
         return any(answers) if some else all(answers)
 
-    # --- running
+    # --- execution
 
     def _at(self, state: Values, name: str) -> Any:
         return state[list(self._sorts).index(name)]
@@ -201,10 +203,10 @@ class NativeComposite(NativeMachine):
             raise UsageError(f"{len(picks.given)} picks were given, {picks.used} used", remedy="leave the others out")
         return tuple(after.values())
 
-    # --- which picks belong to which participant
+    # --- assignment of picks to participants
 
     def _split(self, instance: Instance) -> list[tuple[Instance, tuple[tuple[Expr, bool], ...]]]:
-        """The steps that the instance is made of, each with the conditions under which it comes to its picks."""
+        """The steps of the participants, each with the conditions under which it reaches its picks."""
         machine, own = self._named[instance.action]
         options = [self._ways(move) for move in _moves(machine, own, instance.args)]
         wanted = tuple(value for _, value in instance.picks)
@@ -213,7 +215,7 @@ class NativeComposite(NativeMachine):
             picks = tuple(value for one, _ in chosen for _, value in one.picks)
             if picks == wanted and tuple(c.expr for one, _ in chosen for c in one.guard) == guard:
                 return list(chosen)
-        raise UsageError(f"{instance.label} is no step of the model", remedy="give one of its system")
+        raise UsageError(f"{instance.label} is not a step of the model", remedy="give one of its system")
 
     def _ways(self, move: MachineStep) -> Reached:
         key = (move.machine.path, move.action, move.args)
@@ -233,7 +235,7 @@ def _machines(machine: Machine) -> Iterator[Machine]:
 
 
 def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
-    """The names of an action's parameters, in order."""
+    """The parameter names of an action, in order."""
     joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
     if joint is None:
         mark, _ = marked(type(machine.model))[action]
@@ -249,7 +251,7 @@ def _parameters(machine: Machine, action: str) -> tuple[str, ...]:
 
 
 def _moves(machine: Machine, action: str, args: tuple[tuple[str, Any], ...]) -> list[MachineStep]:
-    """The steps of single machines that an action is, joint actions taken apart."""
+    """The steps of single machines in an action, with joint actions resolved."""
     joint = next((j for j in machine.parts.joint if j.name == action), None) if machine.parts else None
     if joint is None:
         return [MachineStep(machine, action, args)]

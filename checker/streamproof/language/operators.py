@@ -1,4 +1,4 @@
-"""Python's operators on terms: arithmetic and set operators, comparison, membership, equality."""
+"""Python's operators on terms: arithmetic, set operators, comparison, membership, equality."""
 
 from __future__ import annotations
 
@@ -78,19 +78,19 @@ HOST_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.IsNot: operator.is_not,
 }
 ASKED_LIMIT = 4096
-"""Values of a sort that a container with its own `__contains__` is asked for."""
+"""Maximum number of values of a sort for which a container's own `__contains__` is evaluated."""
 CERTAIN = (IndexError, KeyError, ZeroDivisionError)
-"""Python's errors that depend on values only: on a path, they are mistakes of the model there."""
+"""Python exceptions that depend on values only: on a path, they are model errors."""
 
 
 def host(context: Context, run: Callable[[], Any], loc: Loc) -> Any:
-    """The result of an ordinary Python operation on values known while lowering."""
+    """The result of an ordinary Python operation on constant operands."""
     try:
         return run()
     except Undecided as error:
         if error.loc is not None and error.loc.file == loc.file:
             raise
-        raise Undecided(error.message, loc=loc, remedy=error.remedy) from None  # no function of the user's was called
+        raise Undecided(error.message, loc=loc, remedy=error.remedy) from None  # no user function was called
     except StreamproofError:
         raise
     except CERTAIN as error:
@@ -104,7 +104,7 @@ def host(context: Context, run: Callable[[], Any], loc: Loc) -> Any:
 
 
 def integer(context: Context, value: Term, loc: Loc, text: str) -> Expr:
-    """`value` as an integer: options are unwrapped with a check, truth values count as 0 and 1, as in Python."""
+    """`value` as an integer: options are unwrapped with a check, truth values convert to 0 and 1, as in Python."""
     term = natural(dereference(context, value), loc)
     if term is not None and isinstance(term.sort, OptionSort):
         term = unwrap_option(context, term, loc, text)
@@ -150,7 +150,7 @@ def _is_local_set(value: Term) -> bool:
 
 
 def _expect_faithful(*sides: Term, loc: Loc) -> None:
-    """Raises `ModelError` for a host value whose own special methods would not be asked here."""
+    """Raises `ModelError` for a host value whose own special methods would not be called here."""
     for side in sides:
         if not symbolic(side):
             expect_faithful(side, loc)
@@ -198,7 +198,7 @@ def _lists(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc
 
 
 def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
-    """One comparison."""
+    """One comparison operator."""
     if isinstance(op, ast.In | ast.NotIn):
         found = contained(context, left, right, loc, texts)
         return found if isinstance(op, ast.In) else negated(found, loc)
@@ -230,7 +230,7 @@ def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, 
 
 
 def negated(value: Term, loc: Loc) -> Term:
-    """The other truth value."""
+    """The negation of a truth value."""
     return b.not_(value, loc) if is_expr(value) else not value
 
 
@@ -258,7 +258,7 @@ def _local_subset(context: Context, op: ast.cmpop, left: Term, right: Term, loc:
 
 
 def _inclusion(context: Context, left: Term, right: Term, loc: Loc) -> list[Expr]:
-    """For each element of a local or host set, that it is in another."""
+    """The subset condition: each element of a local or host set is in another set."""
     _expect_faithful(left, right, loc=loc)
     for side in (left, right):
         if not (_is_local_set(side) or isinstance(side, AbstractSet)):
@@ -284,7 +284,7 @@ def _subset(op: ast.cmpop, x: Expr, y: Expr, loc: Loc) -> Expr:
 
 
 def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
-    """`left == right`. A host value takes the sort of the other side, so a misspelt name is caught."""
+    """`left == right`. A host value is converted to the sort of the other side, which detects a misspelt name."""
     left, right = dereference(context, left), dereference(context, right)
     if isinstance(left, Cases):
         one, two = left.then, left.other
@@ -416,19 +416,19 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
 
 
 def _asked(context: Context, needle: Term, hay: Any, loc: Loc) -> Term:
-    """The members of a container that has special methods of its own: it is asked for each value of the needle's sort."""
+    """The members of a container with its own special methods, evaluated for each value of the needle's sort."""
     scalar = is_expr(needle) and is_scalar(needle.sort) and not isinstance(needle.sort, TermRange)
     if not scalar or cardinality(needle.sort) > ASKED_LIMIT:
         expect_faithful(hay, loc)
         return hay
-    context.outside.asked = True
+    context.outside.impure = True
     return tuple(v for v in values(needle.sort) if host(context, partial(operator.contains, hay, v), loc))
 
 
 def _in_range(context: Context, needle: Term, hay: range, loc: Loc, text: str) -> Term:
     if not len(hay):
         return False
-    there: Expr = b.TRUE  # None is in no range, which is no mistake
+    there: Expr = b.TRUE  # None is in no range, and testing it is not an error
     if is_expr(needle) and isinstance(needle.sort, OptionSort):
         there, needle = b.not_(b.is_none(needle)), b.unwrap(needle, loc)
     term = integer(context, needle, loc, text)

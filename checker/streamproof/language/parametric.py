@@ -1,4 +1,4 @@
-"""From a model with free parameters to a `Parametric`: the same text is read once, for every size at a time."""
+"""Compilation of a model with free parameters to a `Parametric` system, for every value of them at once."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def compile_parametric(
     temporal: bool = False,
     carries: Mapping[str, Any] = MappingProxyType({}),
 ) -> Parametric:
-    """The transition system of a model for every value, within its limits, of the parameters `free`; with its temporal
-    properties only if `temporal`.
+    """The transition system of a model for every value, within its limits, of the parameters `free`.
 
-    Raises `UsageError` for a name that is no parameter or no number or has a value in `parameters`, and `ModelError`.
+    Temporal properties are included only if `temporal`. Raises `UsageError` for a name that is not a numeric parameter
+    or also has a value in `parameters`, and `ModelError`.
     """
     own = cls.variants.get(variant or "", cls)
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
@@ -89,7 +89,7 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
         known = ", ".join(cls.parameters()) or "none"
         raise UsageError(f"{cls.title()} has no parameter {name!r}", remedy=f"its parameters: {known}")
     if parameter_types(cls)[name] is not int:
-        raise UsageError(f"{name} is no number", remedy="only parameters of type int can be any number")
+        raise UsageError(f"{name} is not a number", remedy="only parameters of type int can be any number")
     if name in parameters:
         raise UsageError(f"{name} is to be any number and {parameters[name]}", remedy="leave one of the two out")
     least, most = cls.parameter_limits().get(name, (None, None))
@@ -97,7 +97,7 @@ def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:
 
 
 def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Expr:
-    """That `term` has the first value `value`, in which there may be terms, `ANY` and `UniformArray`."""
+    """The condition that `term` has the initial value `value`, which may contain terms, `ANY` and `UniformArray`."""
     if is_expr(value):
         return b.eq(term, value)
     if value is ANY:
@@ -119,7 +119,7 @@ def _starts(term: Expr, sort: Sort, value: Value, numbers: Iterator[int]) -> Exp
 
 
 def _literally(term: Expr, sort: Sort) -> Iterator[Expr]:
-    """That a number lies in its range, which its own sort would have simplified away."""
+    """The condition that a number is in its range; the range of its own sort would be simplified away."""
     assert isinstance(sort, RangeSort)
     low, high = (sort.least, sort.most) if isinstance(sort, TermRange) else (sort.lo, sort.hi)
     if isinstance(low, Node) or low > -INFINITY:

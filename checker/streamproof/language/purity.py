@@ -1,7 +1,7 @@
-"""What ordinary Python certainly answers alike each time a rule is read.
+"""Python operations that certainly give the same result at each reading of a rule.
 
-A rule is lowered by our own code, which does the same each time. Only what the user's code is asked for meanwhile, its
-functions, properties and operators, could be different at the next reading. Most rules ask it for nothing of the kind.
+Lowering itself is deterministic. Only user code called during lowering (functions, properties and operators) can differ
+between two readings. Most rules call none.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _VALUES = _CONTAINERS | {
     *(type({}.keys()), type({}.values()), type({}.items())),
     *(SymbolicInt, SymbolicRange),
 }
-"""Types whose values are looked at, compared, gone through and shown by Python's own code."""
+"""Types whose inspection, comparison, iteration and printing run no user code."""
 _CLASSES = frozenset({*_CONTAINERS, int, bool, float, enumerate, zip, reversed})
-"""Classes that are called like functions."""
+"""Classes used as pure functions."""
 _MODULES = frozenset({"builtins", "math", "operator"})
-"""Modules whose functions compute something from their arguments and do nothing else."""
+"""Modules of pure functions."""
 _LOOKED_UP = frozenset({types.FunctionType, staticmethod, classmethod, cached_property, types.MemberDescriptorType})
-"""Attributes of a class that are found without the user's code, or computed once and kept."""
+"""Types of class attributes that are read without user code, or computed once and cached."""
 
 
 def is_plain_value(value: Any) -> bool:
-    """Whether a value is one that Python's own code, or lowering, deals with; in containers it is not looked."""
+    """Whether operations on a value run no user code, apart from its elements."""
     return type(value) in _VALUES or isinstance(value, Model) or symbolic(value)
 
 
 def is_pure_call(function: Callable[..., Any], args: Iterable[Any]) -> bool:
-    """Whether a call runs none of the user's code."""
+    """Whether a call runs no user code."""
     if any(map(callable, args)):
         return False
     if type(function) is not types.BuiltinFunctionType:
@@ -47,7 +47,7 @@ def is_pure_call(function: Callable[..., Any], args: Iterable[Any]) -> bool:
 
 
 def is_plain_attribute(owner: Any, name: str) -> bool:
-    """Whether reading an attribute runs none of the user's code."""
+    """Whether reading an attribute runs no user code."""
     if isinstance(owner, types.ModuleType):
         return "__getattr__" not in vars(owner)
     kind: Any = type(owner)
@@ -58,7 +58,7 @@ def is_plain_attribute(owner: Any, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_plain(kind: type, name: str) -> bool:
-    """Whether no class among those of `kind` computes the attribute, by a descriptor or in general."""
+    """Whether no base class of `kind` computes the attribute by a descriptor or `__getattr__`."""
     for base in kind.__mro__:
         space = vars(base)
         if base not in (object, type) and ("__getattr__" in space or "__getattribute__" in space):

@@ -1,4 +1,4 @@
-"""A claim that a model implements another one, as properties of the model."""
+"""Refinement claims as properties of the concrete model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from streamproof.system.sorts import Sort
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """One property of a refinement, as it can be told without compiling the model."""
+    """One property of a refinement, known before the model is compiled."""
 
     name: str
     kind: Kind
@@ -33,14 +33,12 @@ class Promised:
 
 
 def promised(name: str, mark: RefinementMark, doc: str = "") -> tuple[Promised, ...]:
-    """The properties that a refinement called `name` consists of, in their order."""
+    """The properties of a refinement `name`, in order."""
     cls = _model(mark)
     into = cls.title()
     found = [
         Promised(name + START, Kind.INVARIANT, f"Every initial state is mapped to an initial state of {into}."),
-        Promised(
-            name, Kind.STEP, doc or f"Every step is mapped to a step of {into}, or changes nothing of what is mapped."
-        ),
+        Promised(name, Kind.STEP, doc or f"Every step is mapped to a step of {into}, or changes no mapped variable."),
     ]
     fair = any(isinstance(m, ActionMark) and m.fairness is not Fairness.NONE for m, _ in marked(cls).values())
     if fair:
@@ -61,8 +59,9 @@ def refined(
 ) -> tuple[Property, ...]:
     """The properties of a refinement by a model with these variables and this initial condition. Raises `ModelError`.
 
-    `compiled` gives the system of the model that is refined, without its properties. `names`: what the model's functions see
-    of the variables, in a composition."""
+    `compiled` gives the abstract system, without properties. `names`: the variables visible to the model's functions,
+    in a composition.
+    """
     home = mark.loc if mark.named is not None else place(function)
     abstract = _abstract(compiled, model, mark, home)
     context = Context(sorts=sorts, state={n: b.var(n, s) for n, s in sorts.items()}, label=f"{name}()", in_action=False)
@@ -78,7 +77,7 @@ def refined(
         for theirs, ours in mark.named:
             if ours not in seen:
                 raise ModelError(
-                    f"{name} maps {theirs!r} to {ours!r}, which is no variable",
+                    f"{name} maps {theirs!r} to {ours!r}, which is not a variable",
                     loc=loc,
                     remedy=f"the variables: {', '.join(sorts)}",
                 )
@@ -87,7 +86,7 @@ def refined(
     for key in given:
         if key not in known:
             raise ModelError(
-                f"{name} gives a value for {key!r}, which is no variable of {abstract.name}",
+                f"{name} gives a value for {key!r}, which is not a variable of {abstract.name}",
                 loc=loc,
                 remedy=f"its variables: {', '.join(known)}",
             )
@@ -95,7 +94,7 @@ def refined(
     for theirs, sort in known.items():
         if theirs not in given and theirs not in seen:
             raise ModelError(
-                f"{name} does not say what {theirs!r} of {abstract.name} is",
+                f"{name} does not map {theirs!r} of {abstract.name}",
                 loc=loc,
                 remedy=f"give it a value of {sort} in the dict that is returned",
             )

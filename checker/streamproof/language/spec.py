@@ -1,4 +1,4 @@
-"""`Spec`: a model with what must hold of it and what its variants do; from it to the transition system."""
+"""`Spec`: a model with its properties and the expected verdicts of its variants; compiles to the transition system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.unbounded import Parametric
 
 VERDICTS = ("holds", "violated")
-"""What may be expected of a property."""
+"""Possible expected verdicts."""
 PropertyFunction = Callable[..., Any]
 
 
@@ -28,9 +28,9 @@ PropertyFunction = Callable[..., Any]
 class Spec:
     """A model, the properties stated outside it, and the expected verdicts.
 
-    `expected` maps a variant's name (or ``None`` for the model itself) to ``{property: "holds" | "violated"}``; what is
-    not listed is expected to hold. `variant_parameters` are the parameter values at which a variant is refuted, where
-    the defaults do not show it; `sizes` override the model's.
+    `expected` maps a variant's name (or ``None`` for the model itself) to ``{property: "holds" | "violated"}``;
+    unlisted properties are expected to hold. `variant_parameters` are the parameter values at which a variant is
+    refuted, if the defaults do not refute it; `sizes` override the model's.
     """
 
     model: type[Model]
@@ -38,17 +38,17 @@ class Spec:
     expected: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
     variant_parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     termination: bool = False
-    """Also demand that every behaviour is finite."""
+    """Also require termination: every behaviour is finite."""
     carries: Mapping[str, Spec | Sequence[PropertyFunction]] = field(default_factory=dict)
-    """For parts of a composite, by name, what else must hold of them: all that a `Spec` says, or some properties of it."""
+    """For parts of a composite, by name: further properties, those of a `Spec` or a list of functions."""
     measures: tuple[PropertyFunction, ...] = ()
-    """Quantities beside the model's own, functions ``(m, s)`` marked ``@measure``."""
+    """Quantities in addition to the model's own: functions ``(m, s)`` marked ``@measure``."""
     sweeps: Sweep | None = None
-    """The configurations that ``streamproof sweep`` explores unless others are asked for."""
+    """The default configurations of ``streamproof sweep``."""
     comparison: Comparison | None = None
-    """Designs to put side by side, and claims about them: `streamproof compare`."""
+    """Designs to compare, and claims about them: `streamproof compare`."""
     loc: Loc | None = field(default=None, compare=False, repr=False)
-    """Where it is made."""
+    """The source position of the specification."""
 
     def __post_init__(self) -> None:
         if self.loc is None:
@@ -63,7 +63,7 @@ class Spec:
         return compile_model(model, self.properties, termination=self.termination, carries=self.carries)
 
     def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
-        """The quantities of the model, as expressions over the variables of its system; raises as `system`."""
+        """The quantities of the model as expressions over the variables of its system; raises as `system`."""
         from streamproof.language.measures import measures_of
 
         if variant is not None:
@@ -71,15 +71,15 @@ class Spec:
         return measures_of(self.model.build(variant, **parameters), self.measures)
 
     def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
-        """The transition system in which the parameters `free` stand for every number within their limits, without its
+        """The transition system in which the parameters `free` range over every number within their limits, without
         temporal properties.
 
-        Raises `UsageError` for a name that is no parameter or no number, and `ModelError`.
+        Raises `UsageError` for a name that is not a numeric parameter, and `ModelError`.
         """
         return self._parametric(free, variant, parameters, temporal=False)
 
     def endless(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
-        """The same with its temporal properties, for proofs by ranking functions; raises as `parametric`."""
+        """Like `parametric`, with temporal properties, for proofs by ranking functions."""
         return self._parametric(free, variant, parameters, temporal=True)
 
     def _parametric(
@@ -95,7 +95,7 @@ class Spec:
         )
 
     def expectation(self, variant: str | None, prop: str) -> str:
-        """``holds`` or ``violated``: what is expected of a property."""
+        """The expected verdict of a property: ``holds`` or ``violated``."""
         return self.expected.get(variant, {}).get(prop, "holds")
 
 
@@ -108,7 +108,7 @@ Model.system = classmethod(_system)  # type: ignore[assignment]
 
 
 def check_spec(spec: Spec, loc: Loc | None) -> None:
-    """Raises `ModelError`, at the line that makes the `Spec`, for what no specification can have."""
+    """Raises `ModelError`, at the line that creates the `Spec`, for an invalid specification."""
     for what, remedy in _of_spec(spec):
         raise ModelError(what, loc=loc, remedy=remedy)
 
@@ -147,14 +147,17 @@ def _of_spec(spec: Spec) -> Iterator[tuple[str, str]]:
     for verdicts in spec.expected.values():
         for name, verdict in verdicts.items():
             if verdict not in VERDICTS:
-                yield f"{verdict!r} is expected of {name}, which is no verdict", f"expect one of {', '.join(VERDICTS)}"
+                yield (
+                    f"{verdict!r} is expected of {name}, which is not a verdict",
+                    f"expect one of {', '.join(VERDICTS)}",
+                )
     for variant, values in spec.variant_parameters.items():
         if wrong := wrong_values(values, parameter_types(spec.model.variants[variant])):
             yield f"variant_parameters sets, for {variant!r}, {wrong[0]}", wrong[1]
 
 
 def check_expected(spec: Spec, variant: str | None, names: Collection[str]) -> None:
-    """Raises `ModelError` where a verdict is expected of a property that the model or variant does not have."""
+    """Raises `ModelError` for an expected verdict of a property that the model or variant does not have."""
     for name in spec.expected.get(variant, {}):
         if name not in names:
             raise ModelError(

@@ -56,7 +56,7 @@ REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
 
 
 def expression_statement(ev: Evaluator, node: ast.Expr, frame: Frame) -> None:
-    """A call for its effect, or a text."""
+    """An expression statement: a call for its effect, or a docstring."""
     match node.value:
         case ast.Constant():
             return
@@ -81,7 +81,7 @@ def assignment(ev: Evaluator, node: ast.Assign, frame: Frame) -> None:
 
 
 def annotated_assignment(ev: Evaluator, node: ast.AnnAssign, frame: Frame) -> None:
-    """``a: int = value``; without a value it says nothing."""
+    """``a: int = value``; without a value it has no effect."""
     if node.value is not None:
         _assign(ev, node.target, _assigned(ev, node.value, frame, node.target), frame)
 
@@ -107,12 +107,12 @@ def pass_statement(ev: Evaluator, node: ast.Pass, frame: Frame) -> None:
 
 
 def function_definition(ev: Evaluator, node: ast.FunctionDef, frame: Frame) -> None:
-    """A function made inside a rule."""
+    """A nested function."""
     frame.locals[node.name] = closure(ev, node, frame)
 
 
 def refused_statement(ev: Evaluator, node: ast.stmt, frame: Frame) -> None:
-    """Refuses what is not part of the language."""
+    """Rejects a statement outside the language."""
     what, remedy = REFUSED.get(
         type(node), (f"{type(node).__name__} is not part of the language", "use if, for, assignments, calls")
     )
@@ -180,7 +180,7 @@ def _put(ev: Evaluator, cell: HeapCell, key: Any, value: Term) -> None:
 
 
 def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) -> Ref | tuple[HeapCell, Any]:
-    """Where an assignment goes: a place of the state, or a local container and a key."""
+    """The target of an assignment: a place of the state, or a local container and a key."""
     owner, loc = ev.value(node.value, frame), where(frame, node)
     if isinstance(owner, StateRef | Ref) and not ev.context.in_action:
         raise ModelError("a property cannot change the state", loc=loc, remedy="only actions do; return a condition")
@@ -254,7 +254,7 @@ def _cell_target(ev: Evaluator, owner: HeapCell, key: Term, node: ast.Subscript,
 
 
 def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> None:
-    """``a += b``; a local set or list may have another name, which Python would change with it."""
+    """``a += b``; as in Python, aliases of a local set or list would change with it."""
     target, op, value = node.target, node.op, node.value
     loc, texts = where(frame, node), (text(target), text(value))
     if isinstance(target, ast.Name):
@@ -265,7 +265,7 @@ def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> No
             if not isinstance(op, ast.Add):
                 raise ModelError("a local list only has +=", loc=loc, remedy="build a new list")
             ev.context.put(now, (*ev.context.content(now), *unconditional(ev.context, given, loc)))
-        elif isinstance(now, Ref):  # as in Python, the place the name stands for is changed
+        elif isinstance(now, Ref):  # as in Python, the place that the name refers to is changed
             result = operators.binary(ev.context, op, lvalues.read(ev.context, now), given, loc, texts)
             lvalues.write(ev.context, now, result, loc, text(target))
         elif isinstance(now, list | dict | set | bytearray):
@@ -301,14 +301,14 @@ def _expect_unshared(
     loc: Loc,
     at: tuple[HeapCell, Any] | None = None,
 ) -> None:
-    """Raises `ModelError` where an augmented assignment changes an object that has another name as well.
+    """Raises `ModelError` if an augmented assignment mutates an aliased object.
 
-    Python changes a set in place, while lowering gives `target` a new value. `at`: the position of a local list or
-    dict that is assigned, if any.
+    Python changes a set in place, while lowering gives `target` a new value. `at`: the assigned position of a local
+    list or dict, if any.
     """
     if isinstance(now, Cases) and _stands_for_a_place(now):
         raise ModelError(
-            f"which place {text(target)!r} stands for depends on the state",
+            f"which place {text(target)!r} refers to depends on the state",
             loc=loc,
             remedy="assign under an 'if', once for each of them",
         )
@@ -332,7 +332,7 @@ def _expect_unshared(
 
 
 def if_statement(ev: Evaluator, node: ast.If, frame: Frame) -> None:
-    """``if``, whose branches are both lowered where the condition depends on the state."""
+    """``if``; both branches are lowered if the condition depends on the state."""
     value = lvalues.dereference(ev.context, ev.value(node.test, frame))
     if not symbolic(value):
         ev.block(node.body if value else node.orelse, frame)
@@ -347,7 +347,7 @@ def if_statement(ev: Evaluator, node: ast.If, frame: Frame) -> None:
 
 
 def for_statement(ev: Evaluator, node: ast.For, frame: Frame) -> None:
-    """``for``, one round after the other."""
+    """``for``, unrolled."""
     loc = where(frame, node)
     if node.orelse:
         raise ModelError("'for ... else' is not part of the language", loc=loc, remedy="use a flag")
@@ -380,7 +380,7 @@ def for_statement(ev: Evaluator, node: ast.For, frame: Frame) -> None:
 
 
 def _kept(value: Term, frame: Frame, node: ast.expr) -> Term:
-    """A value that is given a name; a generator is refused, since its second use would find it empty."""
+    """A value bound to a name; a generator is rejected, because a second use would find it empty."""
     refuse_used_up(value, where(frame, node))
     return value
 
@@ -393,7 +393,7 @@ def _stands_for_a_place(value: Term) -> bool:
 
 
 def _is_set(value: Term) -> bool:
-    """Whether a value is a set that lies outside the state."""
+    """Whether a value is a set outside the state."""
     if isinstance(value, Cases):
         return _is_set(value.then) or _is_set(value.other)
     if is_expr(value):
@@ -402,7 +402,7 @@ def _is_set(value: Term) -> bool:
 
 
 def _holds(value: Term, wanted: Term) -> bool:
-    """Whether a value is `wanted`, the very object, or has it inside."""
+    """Whether a value is, or contains, the object `wanted`."""
     if value is wanted:
         return True
     if isinstance(value, tuple):
@@ -413,4 +413,4 @@ def _holds(value: Term, wanted: Term) -> bool:
 
 
 def nothing() -> None:
-    """The branch that does nothing."""
+    """The empty branch."""

@@ -22,11 +22,11 @@ from streamproof.system.sorts import BoolSort, RangeSort
 from streamproof.system.unbounded import Undecided, term_range, written
 
 _OTHERS = frozenset({type(None), str, bytes, tuple, list, dict, set, frozenset, range})
-"""Types of which no value equals a number."""
+"""Types whose values never equal a number."""
 
 
 class ParameterWatch:
-    """What ordinary Python asked of free parameters that they do not answer, while one model is read."""
+    """The unsupported operations on free parameters during the reading of one model."""
 
     def __init__(self, outside: Loc | None = None) -> None:
         self.refused: list[Undecided] = []
@@ -34,34 +34,34 @@ class ParameterWatch:
         self._outside = outside
 
     def place(self) -> Loc | None:
-        """The line of the model that runs; None where none does, and a rule is being read."""
+        """The current line of the model; None outside user code, as during lowering."""
         at = caller()
         if at is None or self._outside is None:
             return at
         return None if (at.file, at.function) == (self._outside.file, self._outside.function) else at
 
     def since(self, mark: int) -> Undecided | None:
-        """The first refusal after `mark`, which was the length of `refused` then."""
+        """The first error after `mark`, a former length of `refused`."""
         return self.refused[mark] if len(self.refused) > mark else None
 
     def doubt(self, error: BaseException, refusal: Undecided) -> None:
-        """Keeps a refusal of an exception, which counts if somebody swallows it."""
+        """Records the handling of an exception as an error unless the exception propagates."""
         self._doubts.append((error, refusal))
         self.refused.append(refusal)
 
     def is_doubted(self, error: BaseException) -> bool:
-        """Whether there is a refusal of this very exception."""
+        """Whether an error was recorded for this exception."""
         return any(e is error for e, _ in self._doubts)
 
     def trust(self, error: BaseException | None) -> None:
-        """Drops the refusal of an exception that nobody swallowed, and of those of which it was made."""
+        """Drops the error recorded for an exception that propagated, and for its causes."""
         while error is not None:
             found = next((refusal for e, refusal in self._doubts if e is error), None)
             self.refused[:] = [r for r in self.refused if r is not found]
             error = error.__cause__
 
     def forget(self, mark: int) -> None:
-        """Drops the refusals after `mark`: what was asked is read again, as part of the language."""
+        """Drops the errors after `mark`: lowering reads that code again, as part of the language."""
         del self.refused[mark:]
 
 
@@ -69,13 +69,13 @@ _WATCH: ContextVar[ParameterWatch | None] = ContextVar("watch", default=None)
 
 
 def watch() -> ParameterWatch | None:
-    """The `ParameterWatch` over the model that is being read with free parameters; None where there is none."""
+    """The active `ParameterWatch`; None unless a model is being read with free parameters."""
     return _WATCH.get()
 
 
 @contextmanager
 def watching() -> Iterator[ParameterWatch]:
-    """Watches over what the user's code asks of free parameters; a refusal that it swallowed is raised at the end."""
+    """Watches user code during the reading of a model; raises a recorded error that the user's code swallowed."""
     own = ParameterWatch(caller())
     token = _WATCH.set(own)
     try:
@@ -96,14 +96,14 @@ def watching() -> Iterator[ParameterWatch]:
 
 
 def note(what: str, loc: Loc | None, remedy: str) -> None:
-    """Keeps a refusal for the `ParameterWatch` where raising is not possible."""
+    """Records an error with the `ParameterWatch` where raising is impossible."""
     own = _WATCH.get()
     if own is not None:
         own.refused.append(Undecided(what, loc=loc, remedy=remedy))
 
 
 def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter a value") -> NoReturn:
-    """Raises `Undecided` at the user's line, and keeps it for the `ParameterWatch`."""
+    """Raises `Undecided` at the user's line, and records it with the `ParameterWatch`."""
     own = _WATCH.get()
     error = Undecided(what, loc=caller() if own is None else own.place(), remedy=remedy)
     if own is not None:
@@ -112,7 +112,7 @@ def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter
 
 
 class _Hostile(type):
-    """The type of values whose type must not be asked for either, as far as a type can refuse."""
+    """The metaclass of such values: rejects type tests, as far as a type can intercept them."""
 
     def __eq__(cls, other: object) -> bool:
         return cls is other if is_ours() else _asked_type()
@@ -122,19 +122,19 @@ class _Hostile(type):
 
 
 def _asked_type() -> NoReturn:
-    refuse("a free parameter has no type that ordinary Python could look up")
+    refuse("ordinary Python cannot inspect the type of a free parameter")
 
 
 def _unknown(self: Any, *_: Any) -> NoReturn:
-    refuse(f"{shown(self)} is any number here: ordinary Python cannot decide by it or count up to it")
+    refuse(f"{shown(self)} is any number here: ordinary Python cannot branch on it or count up to it")
 
 
 def _no_text(self: Any, *_: Any) -> NoReturn:
-    refuse(f"{shown(self)} is any number here: it has no text and no hash, so it is no key and no member of a set")
+    refuse(f"{shown(self)} is any number here: it has no text and no hash, so it cannot be a key or a member of a set")
 
 
 class Hostile(metaclass=_Hostile):
-    """A value that depends on free parameters and answers nothing by itself."""
+    """A value that depends on free parameters and rejects every operation by default."""
 
     __slots__ = ()
 
@@ -159,7 +159,7 @@ class Hostile(metaclass=_Hostile):
 
 
 class SymbolicInt(Hostile):
-    """A number, or a truth value, that depends on free parameters: `term_of` gives its term."""
+    """A number or truth value that depends on free parameters; `term_of` gives its term."""
 
     __slots__ = ("expr",)
 
@@ -215,7 +215,7 @@ class SymbolicInt(Hostile):
 
 
 class SymbolicRange(Hostile):
-    """``range(...)`` with an end that depends on free parameters: `sort_of` gives the sort of the integers in it."""
+    """``range(...)`` with a symbolic bound; `sort_of` gives the sort of its integers."""
 
     __slots__ = ("ends",)
 
@@ -230,7 +230,7 @@ class SymbolicRange(Hostile):
 
 
 class UniformArray:
-    """The first value of an array of any length: `value` at every index."""
+    """The initial value of an array of unbounded length: `value` at every index."""
 
     __slots__ = ("value",)
 
@@ -239,12 +239,12 @@ class UniformArray:
 
 
 def is_free(value: Any) -> TypeGuard[SymbolicInt]:
-    """Whether a value is a `SymbolicInt`; asks it for nothing."""
+    """Whether a value is a `SymbolicInt`; calls none of its operations."""
     return type(value) is SymbolicInt
 
 
 def is_condition(value: Any) -> bool:
-    """Whether a value is a `SymbolicInt` that is a truth value."""
+    """Whether a value is a `SymbolicInt` with a truth value."""
     return type(value) is SymbolicInt and isinstance(term_of(value).sort, BoolSort)
 
 
@@ -260,7 +260,7 @@ def sort_of(over: SymbolicRange) -> RangeSort:
 
 
 def shown(value: Any) -> str:
-    """What a value that depends on free parameters is called in a message."""
+    """The text of a symbolic value for messages."""
     if type(value) is SymbolicInt:
         return written(term_of(value))
     if type(value) is SymbolicRange:
@@ -281,7 +281,7 @@ def _combined(make: Callable[..., Expr], left: Any, right: Any) -> Any:
 
 
 def _number(value: Any) -> Expr:
-    """A number as a term; truth values count as 0 and 1, as in Python. Refuses everything else."""
+    """A number as a term; truth values convert to 0 and 1, as in Python. Rejects everything else."""
     if type(value) is SymbolicInt:
         found = term_of(value)
         return b.ite(found, b.num(1), b.num(0)) if isinstance(found.sort, BoolSort) else found
@@ -291,19 +291,19 @@ def _number(value: Any) -> Expr:
 
 
 def as_term(value: Any) -> Any:
-    """What a rule sees of a value of ordinary Python: the term of a `SymbolicInt`, everything else as it is."""
+    """The value inside a rule: the term of a `SymbolicInt`, anything else unchanged."""
     return term_of(value) if type(value) is SymbolicInt else value
 
 
 def symbolic_range(*ends: Any) -> Any:
-    """Python's ``range``, also with ends that are amounts."""
+    """``range`` with symbolic bounds permitted."""
     if not any(type(end) is SymbolicInt for end in ends):
         return range(*ends)
     return range_between([as_term(end) for end in ends], caller())
 
 
 def range_between(ends: list[Any], loc: Loc | None) -> SymbolicRange:
-    """The `SymbolicRange` of the arguments of ``range``. Raises `ModelError` for a step."""
+    """The `SymbolicRange` for arguments of ``range``. Raises `ModelError` for a step."""
     if len(ends) > 2:
         raise ModelError("range(...) with a step over any number of elements", loc=loc, remedy="leave out the step")
     terms: list[Expr] = [cast(Expr, end) if isinstance(end, Node) else _number(end) for end in ends]

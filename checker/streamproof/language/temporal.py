@@ -1,4 +1,4 @@
-"""The words of temporal properties: what is said of whole behaviours, and how it is read from a property's source."""
+"""The operators of temporal properties, and lowering of a property's source to a formula."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _outside(name: str) -> NoReturn:
 
 
 OPERATORS: dict[Any, int] = {always: 1, eventually: 1, leads_to: 2, until: 2}
-"""The operators with the number of their arguments."""
+"""The operators with their number of arguments."""
 
 
 def is_operator(function: Any) -> bool:
@@ -68,8 +68,8 @@ def is_operator(function: Any) -> bool:
 
 
 def operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Formula:
-    """A call of a temporal operator. Its arguments speak of other states than the one at hand: nothing that is known
-    about this one holds there, and no value that was read in it can stand in them."""
+    """A call of a temporal operator. Its arguments refer to other states: facts and values of the current state are
+    invalid there."""
     context, loc = ev.context, where(frame, node)
     name = function.__name__
     if not context.temporal:
@@ -100,14 +100,14 @@ def operator(ev: Evaluator, function: Any, node: ast.Call, frame: Frame) -> Form
 
 
 def is_formula(value: Term) -> bool:
-    """Whether `value` is said of behaviours rather than of one state."""
+    """Whether `value` is a temporal formula."""
     if isinstance(value, Cases):
         return is_formula(value.then) or is_formula(value.other)
     return isinstance(value, FORMULAS)
 
 
 def formula(context: Context, value: Term, label: str, loc: Loc) -> Formula:
-    """A value as a formula: conditions on states are those on the first state of the behaviour."""
+    """A value as a formula; a state condition applies to the first state of the behaviour."""
     if isinstance(value, FORMULAS):
         return value
     if isinstance(value, Cases) and is_formula(value):
@@ -127,7 +127,7 @@ def formula(context: Context, value: Term, label: str, loc: Loc) -> Formula:
 
 
 def together(parts: Sequence[tuple[Expr, Formula]], loc: Loc, *, every: bool) -> Formula:
-    """``all`` and ``any``: each part with the condition under which it is there at this moment."""
+    """``all`` and ``any``: each part with the condition under which it is present in the current state."""
     found: list[Formula] = []
     for there, part in parts:
         if there is b.TRUE:

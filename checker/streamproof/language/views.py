@@ -1,7 +1,7 @@
-"""A state that a rule can read and change natively: the same places, kinds of value and errors as in lowering.
+"""Views of a state for native execution, with the same places, kinds of value and errors as in lowering.
 
-A container is a view of a `Box`: a local name bound to it sees and makes changes there, and keeps it when a place of the
-state gets another one. Scalars and options are plain values. Assigning a container copies what it holds.
+A container is a view of a `Box`: a local name bound to it shares changes there, and keeps it when the place of the
+state gets another one. Scalars and options are plain values. Assigning a container copies its contents.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from streamproof.system.sorts import (
 
 
 class ValuePlace(Protocol):
-    """What holds a value."""
+    """The interface of a storage cell."""
 
     def get(self) -> Value:
-        """The value now."""
+        """The current value."""
 
     def put(self, value: Value) -> None:
-        """Changes it."""
+        """Replaces the value."""
 
     def part(self, at: Any) -> ValuePlace:
-        """What holds the element there now."""
+        """The current element."""
 
     def replace(self, at: Any, value: Value) -> None:
-        """Puts another element there."""
+        """Replaces an element."""
 
 
 class FixedValue:
-    """A value that lies nowhere: the element of a queue, the result of an operator, any part of a read-only state."""
+    """A temporary value: the element of a queue, the result of an operator, any part of a read-only state."""
 
     def __init__(self, value: Any, why: str = "this is only a value here, not a place of the state") -> None:
         self._value, self._why = value, why
@@ -63,7 +63,7 @@ class FixedValue:
         return self._value
 
     def put(self, value: Value) -> None:
-        """Refused."""
+        """Rejected."""
         raise ModelError(self._why, loc=CallSite().loc, remedy="assign to the place in the state that holds it")
 
     def part(self, at: Any) -> FixedValue:
@@ -71,12 +71,12 @@ class FixedValue:
         return FixedValue(self._value[at], self._why)
 
     def replace(self, at: Any, value: Value) -> None:
-        """Refused."""
+        """Rejected."""
         self.put(value)
 
 
 class Box:
-    """The state (a dict), or what lies in it (a tuple or a set) until another value is assigned to its place."""
+    """The state (a dict), or a component of it (a tuple or a set) until its place is assigned another value."""
 
     def __init__(self, value: Any, whole: Box | None = None, at: Any = None) -> None:
         self._value, self._whole, self._at, self._parts = value, whole, at, dict[Any, Box]()
@@ -86,7 +86,7 @@ class Box:
         return self._value
 
     def put(self, value: Any) -> None:
-        """Changes it, and so the whole that it is a part of yet."""
+        """Replaces the value, also in the enclosing value as long as it is a component of it."""
         self._value = value
         if self._whole is not None:
             self._whole._store(self._at, value)
@@ -102,7 +102,7 @@ class Box:
         return self._parts[at]
 
     def replace(self, at: Any, value: Value) -> None:
-        """Puts an element in place of another one, which keeps its value and is no part any more."""
+        """Replaces an element; the former element keeps its value and is detached."""
         gone = self._parts.pop(at, None)
         if gone is not None:
             gone._whole = None
@@ -110,7 +110,7 @@ class Box:
 
 
 class View:
-    """What containers share: the value is that of the place, and compares as such."""
+    """Common base of containers: equality and contents are those of the value at the place."""
 
     __slots__ = ("_place", "_sort")
     _sort: Any
@@ -141,7 +141,7 @@ class View:
 
 
 def look(sort: Sort, place: ValuePlace) -> Any:
-    """What a rule gets to see of a value of `sort` at `place`."""
+    """The view of a value of `sort` at `place`."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             return place.get()
@@ -161,7 +161,7 @@ def look(sort: Sort, place: ValuePlace) -> Any:
 
 
 def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
-    """The plain value that `given` stands for where `sort` is wanted; integers may still lie outside their range."""
+    """The plain value of `given` as a value of `sort`; integers may still lie outside their range."""
     if isinstance(given, View):
         return given._place.get()
     part = text if text.startswith("a part of") else f"a part of {text}"
@@ -194,7 +194,7 @@ def raw(sort: Sort, given: Any, spot: CallSite | None, text: str) -> Value:
 
 
 def checked(sort: Sort, given: Any, spot: CallSite) -> Value:
-    """The value that is assigned, seen to be one of the place's sort."""
+    """The assigned value, checked against the sort of the place."""
     text = spot.target()
     value = raw(sort, given, spot, f"the new {text}")
     if not contains(sort, value):
@@ -271,12 +271,12 @@ class QueueView(View):
 
     @property
     def head(self) -> Any:
-        """The element that came first."""
+        """The head."""
         return self._item(0, "head of the empty queue")
 
     @property
     def full(self) -> bool:
-        """Whether nothing more fits."""
+        """Whether the queue is full."""
         return bool(len(self) >= self._sort.capacity)
 
     def _item(self, at: Any, message: str) -> Any:
@@ -292,7 +292,7 @@ class QueueView(View):
         return look(self._sort.element, FixedValue(whole[index]))
 
     def push(self, given: Any) -> None:
-        """Puts a value at the end."""
+        """Appends a value."""
         spot, whole, element = CallSite(), self._place.get(), self._sort.element
         value = raw(element, given, spot, "the value")
         if self.full:
@@ -304,7 +304,7 @@ class QueueView(View):
     append = push
 
     def pop(self) -> Any:
-        """Takes the head."""
+        """Removes the head."""
         head = self._item(0, "head of the empty queue")
         self._place.put(self._place.get()[1:])
         return head
@@ -312,7 +312,7 @@ class QueueView(View):
     popleft = pop
 
     def clear(self) -> None:
-        """Takes everything."""
+        """Removes all values."""
         self._place.put(())
 
     def __getitem__(self, at: int) -> Any:
@@ -340,7 +340,7 @@ class SetView(View):
     __slots__ = ()
 
     def _members(self, given: Any, first: bool = False) -> frozenset[Value]:
-        """The values of the other operand of what the rule does just now; it may be the `first` one."""
+        """The other operand of the current operation; `first` says whether it is the first one."""
         spot = CallSite()
         return frozenset(raw(self._sort, given, spot, spot.operand(first)))
 
@@ -352,7 +352,7 @@ class SetView(View):
         return self
 
     def add(self, given: Any) -> None:
-        """Puts a value in."""
+        """Adds a value."""
         spot, element = CallSite(), self._sort.element
         value = raw(element, given, spot, "the value")
         if not contains(element, value):
@@ -360,11 +360,11 @@ class SetView(View):
         self._place.put(self._place.get() | {value})
 
     def discard(self, given: Any) -> None:
-        """Takes a value out if it is in."""
+        """Removes a value, if present."""
         self._place.put(self._place.get() - {raw(self._sort.element, given, CallSite(), "the value")})
 
     def remove(self, given: Any) -> None:
-        """Takes a value out that must be in."""
+        """Removes a value that must be present."""
         spot = CallSite()
         value = raw(self._sort.element, given, spot, "the value")
         if value not in self._place.get():
@@ -373,7 +373,7 @@ class SetView(View):
         self._place.put(self._place.get() - {value})
 
     def clear(self) -> None:
-        """Takes everything out."""
+        """Removes all values."""
         self._place.put(frozenset())
 
     def __len__(self) -> int:

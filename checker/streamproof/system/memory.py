@@ -1,4 +1,4 @@
-"""How much memory this process has held, in bytes."""
+"""Peak memory of this process, in bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 def peak_bytes() -> int:
     """The largest resident memory of this process so far.
 
-    Linux's `ru_maxrss` is inherited by the program that a process starts, however small that is; `VmHWM` is not.
+    Linux's `ru_maxrss` is inherited by a child process, however small it is; `VmHWM` is not.
     """
     with suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024

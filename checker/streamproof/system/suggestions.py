@@ -10,7 +10,7 @@ CLOSE = 0.15
 
 def nearest(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
     """The names in `known` closest to `name`, best first, at most `most`; `cutoff` is the least similarity, from 0 to 1."""
-    import difflib  # only mistakes need it
+    import difflib  # imported on demand: only errors need it
 
     return difflib.get_close_matches(name, list(known), n=most, cutoff=cutoff)
 

@@ -111,7 +111,7 @@ def _read(path: Path) -> bytes | None:
         with os.fdopen(handle, "rb") as file:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode) or not _only_ours(about):
-                _note(f"{path} is no regular file, or others may write to it")
+                _note(f"{path} is not a regular file, or others may write to it")
                 return None
             data = file.read()
     except OSError:

@@ -1,4 +1,4 @@
-"""Deciding one point: from a job to a record, both JSON data; the same wherever it runs."""
+"""Checking one point: from a job to a record, both JSON data, the same in every process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from streamproof.version import VERSION
 SCHEMA = "streamproof.sweep-point/1"
 
 Job = dict[str, Any]
-"""One point to decide, as JSON data: what a process of its own, or a Spark task, is sent."""
+"""One point to check, as JSON data sent to a worker process or a Spark task."""
 Record = dict[str, Any]
-"""What is known of one point, as JSON data: of `SHAPE`, or with an outcome that is not kept.
+"""The record of one point, as JSON data: of `SHAPE`, or with an outcome that is not stored.
 
-The outcomes: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged`` (the record
-of an earlier run is of the same system), ``malformed``, or ``lost``. ``asked`` are the names of properties.
+The outcomes: ``decided``, ``refused`` (the model does not allow these parameters), ``interrupted``, ``unchanged`` (the
+record of an earlier run is of the same system), ``malformed``, or ``lost``. ``asked`` are the names of properties.
 """
 
 _TEXT, _COUNT = (None, str), range(1 << 63)
@@ -49,7 +49,7 @@ SHAPE: Shape = {
     },
     "seconds": float,
 }
-"""The shape of a record that is kept."""
+"""The shape of a stored record."""
 
 
 def record_of(job: Job, outcome: str, because: str | None = None) -> Record:
@@ -69,7 +69,7 @@ def record_of(job: Job, outcome: str, because: str | None = None) -> Record:
 
 
 def decide(job: Job) -> Record:
-    """The record of the point that `job` is about. Raises nothing that a model, its parameters or limits can cause."""
+    """The record for the point of `job`. Does not raise errors caused by a model, its parameters or limits."""
     begun = time.monotonic()
     print_ = None
     try:
@@ -90,7 +90,8 @@ def decide(job: Job) -> Record:
 
 
 def _narrowed(target: Target, names: Sequence[str]) -> Target:
-    """The model with these properties only: of thousands of small systems, reading the others takes a quarter of the time."""
+    """The model with these properties only: with thousands of small systems, reading the others takes a quarter of the
+    time."""
     kept = tuple(function for function in target.spec.properties if not stated_by(function).isdisjoint(names))
     return replace(target, spec=replace(target.spec, properties=kept, termination=TERMINATION in names))
 

@@ -13,13 +13,13 @@ from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property
 
 PROVABLE = (Kind.INVARIANT.value, Kind.STEP.value, Kind.DEADLOCK.value)
-"""Kinds that ``prove --any`` proves."""
+"""Kinds supported by ``prove --any``."""
 
 
 def properties_of(plan: SweepPlan) -> dict[str, str]:
-    """The properties that are asked about with their kinds, in the model's order; those of variants follow.
+    """The requested properties with their kinds, in the model's order; those of variants follow.
 
-    Raises `UsageError` where the model allows none of the points.
+    Raises `UsageError` if the model allows none of the points.
     """
     found: dict[str, str] = {}
     for variant in plan.variants:
@@ -41,7 +41,7 @@ def _listed(plan: SweepPlan, points: Sequence[SweepPoint]) -> tuple[Property, ..
 
 
 def point_report(point: SweepPoint, record: Record | None, properties: Sequence[str]) -> PointReport:
-    """What is known of a point; None: nobody has looked."""
+    """The record of a point; None: not checked."""
     named = point.variant, point.checked_as, point.parameters
     if record is None:
         return PointReport(*named, None, 0.0, None, dict.fromkeys(properties, PointVerdict("open")))
@@ -58,7 +58,7 @@ def point_report(point: SweepPoint, record: Record | None, properties: Sequence[
 
 
 def boundaries(plan: SweepPlan, points: Sequence[PointReport], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
-    """Where each property holds, of the model and of each variant; without the formulas."""
+    """Where each property holds, for the model and each variant; without the formulas."""
     return tuple(b for variant in plan.variants for b in _of_variant(plan, points, properties, variant))
 
 
@@ -75,7 +75,7 @@ def _of_variant(
         because = "no formula was looked for, the sweep was ended" if holds and violated else ""
         if holds or violated or undecided:
             found.append(Boundary(variant, name, kind, holds, violated, undecided, vacuous, because=because))
-    # What holds at every point explored comes with the command that tries to prove it for every size.
+    # A property that holds at every explored point comes with the command that tries to prove it for every size.
     provable = [b for b in found if b.kind in PROVABLE and b.holds and not b.uneven]
     known = plan.target.variant(variant).parameter_limits()
     every = ",".join(name for name, values in plan.axes.items() if type(values[0]) is int and name in known)
@@ -86,7 +86,7 @@ def _of_variant(
 
 
 def with_formula(plan: SweepPlan, points: Sequence[PointReport], boundary: Boundary) -> Boundary:
-    """The same with a formula, where the property holds at some points and is violated at others."""
+    """The same with a formula, if the property holds at some points and is violated at others."""
     if not boundary.changes:
         return boundary
     from streamproof.symbolic.boundary import separate
@@ -96,7 +96,7 @@ def with_formula(plan: SweepPlan, points: Sequence[PointReport], boundary: Bound
         mark = point.verdicts[boundary.name].verdict
         if point.variant == boundary.variant and mark in ("holds", "violated"):
             values = {name: point.parameters[name] for name in plan.axes}
-            # True and False are words, there is nothing between them.
+            # True and False are categories without values between them.
             words = {name: shown(value) if isinstance(value, bool) else value for name, value in values.items()}
             decided.append((words, mark == "holds"))
     found = separate(decided)

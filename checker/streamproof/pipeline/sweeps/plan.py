@@ -1,4 +1,4 @@
-"""The points of a sweep: every combination of the axes' values, for the model or its variants, the small ones first."""
+"""The points of a sweep: every combination of the axes' values, for the model or its variants, small ones first."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ MOST_VALUES = 1000
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One configuration. `variant` is what is asked about, `checked_as` the variant whose machine is searched for it."""
+    """One configuration. `variant` is the requested variant, `checked_as` the variant that is actually checked."""
 
     variant: str | None
     checked_as: str | None
     parameters: Mapping[str, Any]
-    """All of them."""
+    """All parameters."""
 
     @property
     def key(self) -> str:
-        """The point as text: the same for the same question."""
+        """The point as text, a unique key."""
         given = ",".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
         return f"{self.variant or ''}:{given}"
 
 
 @dataclass(frozen=True, slots=True)
 class SampledAxis:
-    """An axis whose values were generated, and how large each of them is."""
+    """A generated axis, with the sizes of its values."""
 
     about: Generated
     sizes: Mapping[Value, Mapping[str, int]]
 
     @property
     def parameter(self) -> str:
-        """Its name."""
+        """The parameter's name."""
         return self.about.parameter
 
     def size(self, point: Any) -> int:
-        """How large the value of a point is, by the size by which the sweep proceeds."""
+        """The size of a point's value, by the size in which the sweep proceeds."""
         return self.sizes[point.parameters[self.parameter]][self.about.by]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """What is explored: a model over axes, `fixed` parameters beside them, `variants` (None: the model itself)."""
+    """The plan of a sweep: axes, `fixed` parameters, `variants` (None: the model itself)."""
 
     target: Target
     axes: Mapping[str, tuple[Value, ...]]
-    """The parameters that vary, each with its values from small to large."""
+    """The varying parameters, each with its values in ascending order."""
     fixed: Mapping[str, Any]
     variants: tuple[str | None, ...]
     properties: tuple[str, ...] | None
-    """Those asked about; None: all."""
+    """The requested variants; None: all."""
     sampled: SampledAxis | None = None
 
     def setting(self, point: Any) -> tuple[Any, ...]:
@@ -67,16 +67,16 @@ class SweepPlan:
         return (point.variant, *(point.parameters[name] for name in self.axes if name != free))
 
     def stages(self) -> tuple[tuple[SweepPoint, ...], ...]:
-        """The points in the groups that are decided one after the other: by the size of what was generated."""
+        """The points in groups of equal size of the generated value, which are checked one after the other."""
         if self.sampled is None:
             return (self.points(),)
         ordered = sorted(self.points(), key=self.sampled.size)
         return tuple(tuple(group) for _, group in groupby(ordered, key=self.sampled.size))
 
     def points(self) -> tuple[SweepPoint, ...]:
-        """Every point; smaller values first, so that what is cheap is known early."""
+        """Every point; smaller values first, so that cheap results are available early."""
         ranks = product(*(range(len(values)) for values in self.axes.values()))
-        # Sorting keeps the order of equals: that of the variants, then that of the axes.
+        # Sorting is stable: ties are in the order of the variants, then that of the axes.
         ordered = sorted(product(self.variants, ranks), key=lambda entry: sum(entry[1]))
         return tuple(self._point(variant, chosen) for variant, chosen in ordered)
 
@@ -96,10 +96,10 @@ def plan_of(
     properties: Sequence[str],
     bounds: Mapping[str, int] = MappingProxyType({}),
 ) -> SweepPlan:
-    """What a command line asks to explore: the model's own axes, unless it names others.
+    """The plan for a command line: the model's own axes, unless it names others.
 
-    `bounds` are those of the axis that the model generates. Raises `UsageError` for a name that does not exist, for values
-    that are none, and where nothing varies.
+    `bounds` are those of the generated axis. Raises `UsageError` for an unknown name, an invalid value, and a plan
+    without a varying parameter.
     """
     target = find(model)
     cls = target.spec.model
@@ -137,7 +137,7 @@ def plan_of(
 
 
 def _declared(target: Target, sweep: Sweep) -> dict[str, tuple[Any, ...]]:
-    """The axes that the specification names. Raises `ModelError` where they are of something else."""
+    """The axes of the specification. Raises `ModelError` for an invalid one."""
     known = target.spec.model.parameters()
     wrong = [name for values in (sweep.axes, *sweep.instead.values()) for name in values if name not in known]
     wrong += [name for name in sweep.instead if name not in target.spec.model.variants]
@@ -147,7 +147,7 @@ def _declared(target: Target, sweep: Sweep) -> dict[str, tuple[Any, ...]]:
 
 
 def _sampled(target: Target, axes: Mapping[str, Any], bounds: Mapping[str, int]) -> SampledAxis | None:
-    """The axis that the model generates, unless its parameter is given values. Raises `UsageError` for wrong bounds."""
+    """The generated axis, unless its parameter is given values. Raises `UsageError` for wrong bounds."""
     sweep = target.spec.sweeps
     generated = sweep.generated if sweep is not None else None
     if generated is None or generated.parameter in axes:
@@ -185,7 +185,7 @@ def _values(target: Target, name: str, words: str) -> tuple[Any, ...]:
 
 
 def _properties(target: Target, variants: Sequence[str | None], wanted: Sequence[str]) -> tuple[str, ...] | None:
-    """The properties to decide. Raises `UsageError` for one that neither the model nor a variant asked about has."""
+    """The properties to check. Raises `UsageError` for one that neither the model nor a requested variant has."""
     every = dict.fromkeys(p.name for variant in variants for p in target.properties(variant)) if wanted else {}
     for name in wanted:
         if name not in every:

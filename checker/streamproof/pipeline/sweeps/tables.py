@@ -1,4 +1,4 @@
-"""The points of a sweep as a Parquet table: one row for each point and property."""
+"""The points of a sweep as a Parquet table: one row per point and property."""
 
 from __future__ import annotations
 

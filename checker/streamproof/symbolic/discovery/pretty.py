@@ -1,4 +1,4 @@
-"""Conditions as a reader of the model writes them."""
+"""Pretty-printing of conditions on leaves in the syntax of the model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from streamproof.system.expr import Expr
 from streamproof.system.sorts import EnumSort, RangeSort, Sort, Value, show
 
 _IMPLIED, _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _ATOM = range(8)
-"""How strongly parts of a text hold together."""
+"""Operator precedence of a text."""
 
 
 def pretty(condition: Expr) -> str:
-    """A condition, or another term, as Python would have it: ``fork[0].holder == 0 or not hungry[1]``."""
+    """A condition, or another term, in Python syntax: ``fork[0].holder == 0 or not hungry[1]``."""
     return _said(condition)[0]
 
 
@@ -88,6 +88,6 @@ def _within(term: Expr, strength: int) -> str:
 
 
 def _joined(by: str, terms: Iterable[Expr], strength: int) -> tuple[str, int]:
-    # What stands beside a comparison must hold together better than it; sums and connectives may nest as they are.
+    # Operands of a comparison need a higher precedence than it has; sums and connectives may nest at the same level.
     inner = strength + 1 if strength == _COMPARED else strength
     return by.join(_within(t, inner) for t in terms), strength
