@@ -65,9 +65,9 @@ def agree(
     def ask(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
         size = next((o.distinct for o in opinions.values() if o.distinct is not None), None)
         if most is not None and size is not None and size > most:
-            opinions[name] = silent(name, f"not asked: {size:,} states, its limit is {most:,}")
+            opinions[name] = silent(name, f"not run: {size:,} states, its limit is {most:,}")
         elif most is not None and size is None and name == INTERPRETER:
-            opinions[name] = silent(name, "not asked: no engine could tell how many states there are")
+            opinions[name] = silent(name, "not run: no engine counted the states")
         else:
             tell(f"asking {name}")
             opinions[name] = question()
@@ -91,7 +91,7 @@ def agree(
     if os.environ.get(TLC_JAR):
         ask(TLC, limits.tlc, lambda: checked_by_tlc(system, seconds=seconds))
     else:
-        opinions[TLC] = silent(TLC, f"not asked: {TLC_JAR} does not say where it is")
+        opinions[TLC] = silent(TLC, f"not run: {TLC_JAR} is not set")
         answered(opinions[TLC])
     order = (INTERPRETER, PYTHON, COMPILED, f"{COMPILED}, 2 workers", BMC, INDUCTION, SPIN, TLC)
     asked = tuple(opinions[name] for name in order)

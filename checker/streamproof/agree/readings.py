@@ -140,7 +140,7 @@ def compare_readings(
             left_out.append(values)
             continue
         spent += heavy
-        on_progress(f"comparing what is read at {at_text(values)}")
+        on_progress(f"comparing the rules at {at_text(values)}")
         one = _Comparison(spec, variant, given, parametric, values)
         if one.possible:
             one.run()
@@ -220,7 +220,7 @@ class _Comparison:
 
     def _differs(self, name: str, loc: Loc | None, where: str) -> ReadingsDiffer:
         return ReadingsDiffer(
-            f"{name} at {at_text(self._values)} is not what was read for every size{where}",
+            f"{name} at {at_text(self._values)} differs from the one compiled for every size{where}",
             loc=loc,
             remedy="setup() or a helper treats a free parameter unlike a number; decide inside a rule, or give it a value",
         )

@@ -43,9 +43,9 @@ def heading_lines(system: System) -> Iterator[Line]:
 def opinion_line(opinion: Opinion) -> Line:
     """The figures of one engine."""
     counts = (opinion.distinct, opinion.generated, opinion.depth)
-    told = tuple("-" if figure is None else str(figure) for figure in counts)
+    figures_text = tuple("-" if figure is None else str(figure) for figure in counts)
     shown = "-" if opinion.digest is None else opinion.digest.whole[:HASH_SHOWN]
-    return _row((opinion.engine, *told, shown, f"{opinion.seconds:.2f}" if opinion.seconds else "-"), "plain")
+    return _row((opinion.engine, *figures_text, shown, f"{opinion.seconds:.2f}" if opinion.seconds else "-"), "plain")
 
 
 def _row(row: tuple[str, ...], style: Style) -> Line:
@@ -67,8 +67,8 @@ def agreement_lines(agreement: Agreement) -> Iterator[Line]:
         for what, why in opinion.why.items():
             yield line(f"-  {opinion.engine}{'' if what == 'all' else f', {what}'}: {why}", hang=3)
     if not agreement.differences:
-        asked = sum(1 for o in agreement.opinions if o.answers or o.distinct is not None)
-        yield line(StyledText("they agree", "good"), f": {asked} engines")
+        answering = sum(1 for o in agreement.opinions if o.answers or o.distinct is not None)
+        yield line(StyledText("they agree", "good"), f": {answering} engines")
     for difference in agreement.differences:
         yield line(StyledText("they differ", "failed"), f" in {difference}", hang=2)
 

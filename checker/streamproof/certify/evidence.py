@@ -99,7 +99,7 @@ def _add_states(explored: Exploration, findings: list[Finding], to: Contents) ->
     chosen = {f.property: explored.system.property(f.property) for f in findings}
     for name, prop in list(chosen.items()):
         if prop.formula is not None and any(True for _ in recurring(prop.formula)):
-            without[name] = "ranks do not show what is promised of steps"
+            without[name] = "ranks do not support step conditions of a formula"
             del chosen[name]
     to.claims |= {f.property: f.verdict.value for f in findings if f.property in chosen}
     endless = [p for p in chosen.values() if p.kind in (Kind.TERMINATION, Kind.TEMPORAL)]

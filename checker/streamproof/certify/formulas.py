@@ -61,7 +61,7 @@ def simplified(parametric: Parametric, data: Any) -> e.Expr:
     names |= {f.name: f.sort for f in parametric.free}
     found = _term(data, names, ())
     if found.sort != BOOL:
-        raise NoFormula("a lemma is no condition")
+        raise NoFormula("a lemma is not a condition")
     return found
 
 
@@ -83,7 +83,7 @@ def _term(data: Any, names: Mapping[str, Sort], bound: tuple[e.Expr, ...]) -> e.
             sort = _sort(parts[0])
             value = decode(sort, iter(parts[1]))
             if not contains(sort, value):
-                raise NoFormula(f"{value!r} is no value of {sort}")
+                raise NoFormula(f"{value!r} is not a value of {sort}")
             return b.const(sort, value)
         case "Field":
             return b.field(_term(parts[0], names, bound), parts[1])
@@ -96,11 +96,11 @@ def _term(data: Any, names: Mapping[str, Sort], bound: tuple[e.Expr, ...]) -> e.
             if kind == "Total":
                 return total(index, body)
             if body.sort != BOOL:
-                raise NoFormula("a quantified term is no condition")
+                raise NoFormula("a quantified term is not a condition")
             return forall(index, body)
     terms = [_term(part, names, bound) for part in parts]
     if (kind in LOGIC and any(t.sort != BOOL for t in terms)) or (kind == "Ite" and terms[0].sort != BOOL):
-        raise NoFormula(f"an operand of {kind} is no condition")
+        raise NoFormula(f"an operand of {kind} is not a condition")
     return (LOGIC | MAKE)[kind](*terms)
 
 

@@ -110,7 +110,7 @@ def expect_distinct_names(parametric: Parametric, claims: Sequence[CertifiedClai
             if isinstance(term, e.Var | e.Next) and known.get(term.name, term.sort) != term.sort:
                 raise Untranslatable(f"{term.name} has another sort in a term")
             if isinstance(term, e.Var | e.Next) and term.name not in known.keys() | others | bound:
-                raise Untranslatable(f"{term.name} is no variable or parameter")
+                raise Untranslatable(f"{term.name} is not a variable or parameter")
 
 
 class ProofObligation:

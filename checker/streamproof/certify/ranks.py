@@ -29,13 +29,13 @@ def terminating(graph: StateGraph) -> list[int]:
     """For each state a rank that decreases with every step: the length of the longest path from it."""
     count, number = graph.digraph.components()
     if count < graph.states:
-        raise NoRanks("termination is said to hold, and there is a cycle of states")
+        raise NoRanks("termination has the verdict holds, but the states have a cycle")
     offsets, targets = graph.offsets.tolist(), graph.targets.tolist()
     height = array("I", bytes(4 * graph.states))
     for state in np.argsort(number)[::-1].tolist():
         followers = targets[offsets[state] : offsets[state + 1]]
         if state in followers:
-            raise NoRanks("termination is said to hold, and a step leads from a state to itself")
+            raise NoRanks("termination has the verdict holds, but a step leads from a state to itself")
         height[state] = 1 + max((height[to] for to in followers), default=-1)
     return height.tolist()
 
@@ -99,7 +99,7 @@ class _Ranking:
                 left = self.endless.staying(members, taken)
                 if len(left) == len(members):
                     raise NoRanks(
-                        f"{self.endless.name} is said to hold, and nothing shows that a fair behaviour cannot make it false",
+                        f"{self.endless.name} has the verdict holds, but no ranks prove it",
                         remedy="this is a defect of streamproof; please report it with the model",
                     )
                 if left:

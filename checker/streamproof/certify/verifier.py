@@ -40,7 +40,7 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
     if not first.startswith(MAGIC):
         reject("it does not begin as a certificate of this version does")
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
-        reject("its checksum is another one: it was changed, or is incomplete")
+        reject("wrong checksum: it was changed, or is incomplete")
     header, evidence = (parsed(part.decode()) for part in parts_of(rest, most))
     if not isinstance(header, dict) or {*header} != HEADER or not isinstance(evidence, dict) or {*evidence} != parts:
         reject("its parts are not those of a certificate")
@@ -81,7 +81,7 @@ class Verifier:
         traces, ranks, proofs = (self.evidence[part] for part in ("traces", "ranks", "proofs"))
         shown = {*traces, *(name for proof in proofs for name in proof["claims"])}
         if not shown <= {*self.header["claims"]} or not {*ranks} <= {*self.header["claims"]} - shown:
-            reject("it has evidence for what it does not claim")
+            reject("it has evidence without a claim")
         for name, said in self.header["claims"].items():
             prop, verdict = self.system.property(name), Verdict(said)
             once = (Verdict.HOLDS if prop.kind is Kind.REACHABLE else Verdict.VIOLATED), Verdict.ERROR
@@ -93,7 +93,7 @@ class Verifier:
         if self.header["counts"] is not None:
             self.closed_set(self.header["counts"])
         elif self.covered or self.evidence["values"]:
-            reject("it claims what only all states show, without them")
+            reject("it has claims that need the set of all states, but no such set")
         for prop in self.covered:
             if prop.formula is not None:
                 self.tell(f"checking the ranks for {prop.name}")
@@ -115,7 +115,7 @@ class Verifier:
     def value(self, sort: Sort, parts: Sequence[Any]) -> Value:
         """The value encoded by its `leaves`."""
         value = decode(sort, iter(parts))
-        return value if contains(sort, value) else reject(f"{parts} is no value of {sort}")
+        return value if contains(sort, value) else reject(f"{parts} is not a value of {sort}")
 
     def decides(self, prop: Property, *states: State) -> bool:
         """Whether a state, or a step, violates a property, or reaches its goal."""

@@ -144,10 +144,12 @@ def remade(
             reject(f"obligation {number} is malformed")
         needs = [claims[range(len(claims))[n]] for n in one["needs"]]
         if any(claim.step for claim in needs) or (rule is None and needs):
-            reject(f"obligation {number} assumes what is not known of the state before")
+            reject(f"obligation {number} assumes a claim that does not hold in the state before")
         made = ProofObligation(parametric, goal, rule, needs)
         if (one["terms"], one["text"]) != (made.terms, made.text):
-            reject(f"obligation {number} is not what the model and the lemmas say: {named(parametric, goal, rule)}")
+            reject(
+                f"obligation {number} differs from the one generated from the model and the lemmas: {named(parametric, goal, rule)}"
+            )
         label = None if rule is None else rule_label(parametric, rule)
         names = tuple(claim.name for claim in needs)
         found.append(Discharged(goal.name, label, names, len(made.terms), made.text, {}))
@@ -162,10 +164,10 @@ def decide(obligations: Sequence[Discharged], asked: Sequence[Answers]) -> None:
         who = ", ".join(f"{solver} answers {answer}" for solver, answer in one.answers.items())
         if {SAT, UNSAT} <= said:
             raise SolversDisagree(
-                f"solvers disagree on {where}: {who}", remedy="write the scripts with --smt DIR and ask a third"
+                f"solvers disagree on {where}: {who}", remedy="write the scripts with --smt DIR and run a third solver"
             )
         if SAT in said:
-            reject(f"not inductive: {where}, is not shown by what it assumes ({who})")
+            reject(f"not inductive: {where}, does not follow from its assumptions ({who})")
         if ERROR in said:
             reject(f"{where}, cannot be read by a solver ({who})")
         if UNSAT not in said:

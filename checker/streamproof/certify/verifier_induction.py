@@ -82,7 +82,7 @@ class CheckedInduction:
             yield from ((p.name, self.sane(p, n - 1)) for p in self.claims if p.kind is Kind.STEP)
         if distinct:
             yield "", z3.And([z3.Or([now[name] != x for name, x in other.items()]) for other in self.places[:n]])
-        yield "what the sorts say", z3.And([within(sort, now[name]) for name, sort in self.sorts.items()])
+        yield "the domain claims", z3.And([within(sort, now[name]) for name, sort in self.sorts.items()])
         yield from ((f"formula {k}", self.formula(data, n)) for k, data in enumerate(self.proof["formulas"], 1))
         for prop in self.claims:
             if prop.kind is Kind.DEADLOCK:

@@ -55,4 +55,4 @@ def expect_recorded(path: Path) -> None:
             raise InputError(f"{file} {why}", remedy="name logs, folders of logs, or a pattern")
         packed = packed_as(file)
         if packed:
-            raise InputError(f"{file} is {packed}", remedy="unpack it, and name what is in it")
+            raise InputError(f"{file} is {packed}", remedy="unpack it, and give the files in it")

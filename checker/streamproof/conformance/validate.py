@@ -163,7 +163,7 @@ class _Judge:
             return self._rejected(outcomes, rejections)
         exhausted = [t.exhausted for t in outcomes if t.exhausted is not None]
         if exhausted:
-            return replace(self.open, reason=f"{exhausted[0]}; follow a shorter log, or one that says more")
+            return replace(self.open, reason=f"{exhausted[0]}; follow a shorter log, or one with more detail")
         if self.case.unjudged:
             return replace(self.open, reason="; ".join(self.case.unjudged))
         return replace(self.open, answer="accepted", reason="; ".join(self.case.notes) or None)

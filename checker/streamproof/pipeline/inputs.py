@@ -106,7 +106,7 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
             else:
                 skipped[key] = found
         if empty:
-            raise InputError(f"{given}: there is no file in this folder", remedy=_EXPECTED)
+            raise InputError(f"{given}: no file in this folder", remedy=_EXPECTED)
     if damaged and not sources:
         raise damaged[0]
     if not sources:
@@ -120,7 +120,7 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
 
 _EXPECTED = (
     "Give event logs (NDJSON or Parquet with trace, process, seq, event) or verdicts "
-    "(what `streamproof validate --json` writes, as JSON, NDJSON or Parquet)."
+    "(the output of `streamproof validate --json`, as JSON, NDJSON or Parquet)."
 )
 
 

@@ -139,7 +139,7 @@ def _parsed(position: int, line: bytes) -> ParsedRecord | Broken:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _document(source: Source) -> Iterator[ParsedRecord | Broken]:

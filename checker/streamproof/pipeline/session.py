@@ -61,7 +61,7 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
         if found != master and not (_is_local(found) and _is_local(master)):
             raise SystemFailure(
                 f"this process already runs Spark on {found}, so it cannot use {master}",
-                remedy="stop the running session first, or ask for the same master",
+                remedy="stop the running session first, or use the same master",
             )
         yield _with_sql_settings(running.newSession())
         return
@@ -279,7 +279,7 @@ def java_version() -> int:
         "and see that `java` is on PATH or that JAVA_HOME names it."
     )
     if java is None:
-        raise SystemFailure("Spark needs Java, and there is no `java` on PATH and no JAVA_HOME", remedy=remedy)
+        raise SystemFailure("Spark needs Java, but `java` is not on PATH and JAVA_HOME is not set", remedy=remedy)
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
     except (OSError, subprocess.SubprocessError) as failure:

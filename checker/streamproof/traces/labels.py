@@ -79,16 +79,16 @@ class Label:
         return True
 
 
-def matching(system: System, asked: Label | str) -> tuple[Instance, ...]:
+def matching(system: System, wanted: Label | str) -> tuple[Instance, ...]:
     """The instances that match `wanted`, at least one. Raises `UsageError` with the available labels.
 
     A text equal to an instance's own label matches that instance, whatever characters its values have.
     """
-    if isinstance(asked, str):
-        exact = tuple(i for i in system.instances if i.label == asked.strip())
+    if isinstance(wanted, str):
+        exact = tuple(i for i in system.instances if i.label == wanted.strip())
         if exact:
             return exact
-    label = Label.parse(asked) if isinstance(asked, str) else asked
+    label = Label.parse(wanted) if isinstance(wanted, str) else wanted
     try:
         action = system.action(label.action)
     except KeyError:

@@ -98,9 +98,9 @@ def verify(system: System, prop: Property | str, trace: Trace) -> None:
         case Kind.DEADLOCK:
             enabled = next((i for i in system.instances if interpreter.enabled(i, last)), None)
             if enabled is not None:
-                raise ReplayError(f"the last state is no deadlock: {enabled.label} is enabled there")
+                raise ReplayError(f"the last state is not a deadlock: {enabled.label} is enabled there")
             if interpreter.terminal(last):
-                raise ReplayError("the last state is no deadlock: it is terminal")
+                raise ReplayError("the last state is not a deadlock: it is terminal")
         case Kind.TERMINATION:
             if trace.loop is None or trace.stutters:
                 raise ReplayError(f"{prop.name} is violated by an endless behaviour only, and the trace has no loop")
@@ -149,8 +149,8 @@ def replay_labels(system: System, steps: Sequence[Step], *, loop: int | None = N
     paths = [_Path(state) for state in interpreter.initial_states()]
     if not paths:
         raise ReplayError("the system has no initial state", step=0)
-    for number, asked in enumerate(steps, start=1):
-        candidates = matching(system, _label(asked))
+    for number, pattern in enumerate(steps, start=1):
+        candidates = matching(system, _label(pattern))
         reached: dict[State, list[_Path]] = {}
         for path in paths:
             for instance in candidates:
@@ -165,7 +165,7 @@ def replay_labels(system: System, steps: Sequence[Step], *, loop: int | None = N
     found = [path.trace() for path in paths]
     if loop is not None:
         if not 0 <= loop < len(steps):
-            raise UsageError(f"loop {loop} is no state before the last step", remedy=f"give 0 to {len(steps) - 1}")
+            raise UsageError(f"loop {loop} is not a state before the last step", remedy=f"give 0 to {len(steps) - 1}")
         found = [(states, taken) for states, taken in found if states[-1] == states[loop]]
         if not found:
             raise ReplayError(f"the last step does not lead back to the state after step {loop}", step=len(steps))
@@ -222,10 +222,10 @@ def _key(instance: Instance) -> tuple[object, ...]:
     return instance.action, *((n, type(v), v) for n, v in (*instance.args, ("", None), *instance.picks))
 
 
-def _label(asked: Step) -> Label | str:
-    match asked:
+def _label(pattern: Step) -> Label | str:
+    match pattern:
         case str():
-            return asked
+            return pattern
         case Instance(action=action, args=args, picks=picks):
             return Label(action, (), args, picks)
         case (action, args):

@@ -146,7 +146,7 @@ def trace_runs(path: Path, other: Other = lambda record: False) -> list[TraceRun
         return _below(path, other)
     if path.exists():
         return [TraceRun(path.name.partition(".")[0], path.parent, (path,))] if is_trace(path, other) else []
-    raise InputError(f"there is no file or folder {text}", remedy="give a trace, a folder of traces, or a pattern")
+    raise InputError(f"no such file or folder: {text}", remedy="give a trace, a folder of traces, or a pattern")
 
 
 def is_trace(file: Path, other: Other) -> bool:

@@ -129,9 +129,9 @@ def _answering(monkeypatch: pytest.MonkeyPatch, **said: str) -> None:
     [
         ("sat", "unsat", SolversDisagree, "solvers disagree on obligation 1"),
         ("unsat", "sat", SolversDisagree, "solvers disagree on obligation 1"),
-        ("sat", "sat", Rejected, "is not shown by what it assumes"),
-        ("sat", "unknown", Rejected, "is not shown by what it assumes"),
-        ("unknown", "sat", Rejected, "is not shown by what it assumes"),
+        ("sat", "sat", Rejected, "does not follow from its assumptions"),
+        ("sat", "unknown", Rejected, "does not follow from its assumptions"),
+        ("unknown", "sat", Rejected, "does not follow from its assumptions"),
         ("unknown", "unknown", Rejected, "could not be decided"),
         ("error", "unsat", Rejected, "cannot be read by a solver"),
         ("unsat", "error", Rejected, "cannot be read by a solver"),

@@ -174,7 +174,7 @@ def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:
 def describe(first: tuple[str, int, int], count: int) -> str:
     """A warning about repetitions."""
     more = f", and {count - 1:,} more lines are" if count > 1 else ""
-    return f"the line repeats line {first[2]} byte for byte{more}; what is there twice is read once"
+    return f"the line repeats line {first[2]} byte for byte{more}; duplicates are read once"
 
 
 def by_process(drafts: Sequence[Draft]) -> dict[str, list[Draft]]:

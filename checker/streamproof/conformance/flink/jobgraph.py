@@ -131,7 +131,7 @@ def _missing_inputs(edges: Sequence[Edge], vertices: Sequence[Vertex], found: Gr
             if dataset.id not in carried
         ]
     if untold:
-        seen = "edges other than those along which a partition was asked for" if edges else "the edges"
+        seen = "edges other than those along which a partition was requested" if edges else "the edges"
         missing.append(f"{seen} (the JobManager logs them at DEBUG: org.apache.flink.runtime.executiongraph)")
     return missing
 

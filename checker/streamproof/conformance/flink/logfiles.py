@@ -135,7 +135,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
         runs += [RunFiles(_folder_name(folder), folder, tuple(files)) for folder, files in folders.items()]
         runs = list({(run.folder, run.files): run for run in runs}.values())
     else:
-        raise InputError(f"there is no file or folder {text}", remedy="give a log, a folder of logs, or a pattern")
+        raise InputError(f"no such file or folder: {text}", remedy="give a log, a folder of logs, or a pattern")
     skipped = [file for run in runs for file in run.skipped]
     runs = [run for run in runs if run.files]
     if not runs and skipped:

@@ -159,13 +159,13 @@ class Clock:
         now = _moment(ts)
         if now is None:
             if not self.odd:
-                self.report(Problem(record.file, record.line, f"{ts} is no date and time"))
+                self.report(Problem(record.file, record.line, f"{ts} is not a date and time"))
             self.odd = True
             return
         before = _moment(self.latest)
         if before is not None and not self.back and before - now > _JITTER:
             self.back = True
-            text = f"the clock runs back from {self.latest} to {ts}; what counts is the order of the lines"
+            text = f"the clock runs back from {self.latest} to {ts}; events keep the order of the lines"
             self.report(Problem(record.file, record.line, text))
 
 

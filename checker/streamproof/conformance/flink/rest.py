@@ -30,7 +30,7 @@ from streamproof.system.errors import InputError
 from streamproof.system.reading import read_json
 from streamproof.system.records import dataclass
 
-_REMEDY: Final = "give what the REST API answers to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
+_REMEDY: Final = "give the REST API's answer to /jobs/JOB (it has `jid`, `vertices` and `plan`)"
 MOST_BYTES: Final = 64_000_000
 """Maximum size of an answer, in bytes."""
 _NAMED: Final = re.compile(r"rest-(?:.*-)?(?P<job>[0-9a-f]{8,32})\.json")
@@ -87,7 +87,7 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     answer = data.get("job", data)
     if isinstance(answer, str):
         raise NoAnswer(
-            f"{file}: the API gave no answer: {answer[:120]}", remedy="ask it again while the JobManager is running"
+            f"{file}: the API gave no answer: {answer[:120]}", remedy="request it again while the JobManager is running"
         )
     answer = _expect(answer, dict, "job", file)
     found = _text(answer, "jid", file)
@@ -250,7 +250,7 @@ def _field(item: Mapping[str, Any], key: str, kind: type, file: str) -> Any:
 def _text(item: Mapping[str, Any], key: str, file: str) -> str:
     text: str = _field(item, key, str, file)
     if key in ("id", "jid") and not re.fullmatch(HEX, text):
-        raise _refusal(file, f"{key!r} is no identifier: {text!r}", _REMEDY)
+        raise _refusal(file, f"{key!r} is not an identifier: {text!r}", _REMEDY)
     return text
 
 

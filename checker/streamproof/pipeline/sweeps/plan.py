@@ -125,7 +125,7 @@ def plan_of(
     kept = {name: values for name, values in axes.items() if len(values) > 1 or name == free}
     if not kept and not variants:
         raise UsageError(
-            f"nothing varies: {target.name} has no axes of its own" if sweep is None else "nothing varies",
+            f"no parameter varies: {target.name} declares no axes" if sweep is None else "nothing varies",
             remedy="give a parameter several values: -p name=0..3 or -p name=a,b",
         )
     fixed = {} if size is None else dict(cls.sizes[size])
@@ -175,7 +175,7 @@ def _values(target: Target, name: str, words: str) -> tuple[Any, ...]:
             continue
         ends = cls.parse(name, first), cls.parse(name, last)
         if not all(type(end) is int for end in ends):
-            raise UsageError(f"-p {name}={words}: {word} is no range of numbers", remedy=f"write -p {name}=a,b")
+            raise UsageError(f"-p {name}={words}: {word} is not a range of numbers", remedy=f"write -p {name}=a,b")
         if ends[1] < ends[0] or ends[1] - ends[0] >= MOST_VALUES:
             raise UsageError(
                 f"-p {name}={words}: {word} has no values, or too many", remedy="from small to large: 0..3"
