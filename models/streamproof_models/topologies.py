@@ -1,6 +1,6 @@
 """The catalogue of job graphs by name, each a function of its parallelisms.
 
-A dataset is named after its edge (`A>B`); nothing in the catalogue shares one.
+A dataset is named after its edge (`A>B`); no two edges of the catalogue share one.
 """
 
 from __future__ import annotations

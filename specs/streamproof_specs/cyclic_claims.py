@@ -1,7 +1,7 @@
-"""The proposal's pros and cons of two input policies, and what it says of deadlock and starvation, as claims to be judged.
+"""The proposal's pros and cons of two input policies, and its statements on deadlock and starvation, as claims to judge.
 
-Words in quotation marks are those of FLIP-15, part II. Time is not modelled: latency is judged by how many items of the other
-input are read while one waits, throughput by how many items are in the loop at a time.
+Words in quotation marks are those of FLIP-15, part II. Time is not modelled: latency is measured by the number of items
+of the other input that are read while one waits, throughput by the number of items in the loop at a time.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from streamproof_models.cyclic import POLICIES, Cyclic
 FIRST, MEMORY, WHEN, UNTIL, FAIR, FORWARD = POLICIES
 CONFIRMED, PARTLY, REFUTED = Judgement.CONFIRMED, Judgement.PARTLY, Judgement.REFUTED
 MANY = (4, 6, 8)
-"""Numbers of records at which what may grow with them is measured."""
+"""Numbers of records at which growing quantities are measured."""
 CAP = 12
-"""Waits are counted up to here."""
+"""Waits are counted up to this maximum."""
 
 
 def _reads(s: Any, t: Any, source: str) -> Any:
@@ -145,7 +145,7 @@ def jams(table: Table) -> tuple[Judgement, str]:
 
 
 def prioritising(table: Table) -> tuple[Judgement, str]:
-    """Full priority starves the other flow."""
+    """Full priority starves the other input."""
     victims = {FIRST: "forward_served", FORWARD: "feedback_served"}
     if all(not table.holds(p, f"endless: {victim}") for p, victim in victims.items()) and _all(
         table, FAIR, "endless: forward_served", "endless: feedback_served"
@@ -155,7 +155,7 @@ def prioritising(table: Table) -> tuple[Judgement, str]:
 
 
 def predictable(design: str, wanted: bool) -> Callable[[Table], tuple[Judgement, str]]:
-    """Whether what is read depends on nothing but which inputs have something."""
+    """Whether the choice of input depends only on which inputs have items."""
 
     def judge(table: Table) -> tuple[Judgement, str]:
         fixed = table.holds(design, "past feedback") or table.holds(design, "past forward")
@@ -187,7 +187,7 @@ def spills_little(design: str) -> Callable[[Table], tuple[Judgement, str]]:
 
 
 def quick_rounds(table: Table) -> tuple[Judgement, str]:
-    """What comes back waits for nothing."""
+    """Items on the feedback edge wait for nothing."""
     waits = {p: table.largest(p, "feedback wait") for p in POLICIES}
     told = f"{waits[FIRST]} forward items are read while one that came back waits, {FAIR} {waits[FAIR]}"
     others = [wait for policy, wait in waits.items() if policy not in (FIRST, MEMORY)]
@@ -202,7 +202,7 @@ def less_pipelined(table: Table) -> tuple[Judgement, str]:
 
 
 def stages(table: Table) -> tuple[Judgement, str]:
-    """One record after the other."""
+    """Records pass the loop one by one."""
     one, two = table.holds(FIRST, "staged, 1"), table.holds(FIRST, "staged, 2")
     if one and two:
         return CONFIRMED, "the forward input is read only when the loop is empty"
@@ -258,7 +258,7 @@ def starves_when_busy(table: Table) -> tuple[Judgement, str]:
 
 
 def slower_rounds(table: Table) -> tuple[Judgement, str]:
-    """What comes back waits for forward items."""
+    """Items on the feedback edge wait for forward items."""
     waits = [table.largest(p, "feedback wait") for p in (WHEN, FIRST)]
     told = f"{waits[0]} forward item is read while one that came back waits, {FIRST} {waits[1]}"
     return (CONFIRMED if waits[0] > waits[1] else REFUTED), told

@@ -148,7 +148,8 @@ def remade(
         made = ProofObligation(parametric, goal, rule, needs)
         if (one["terms"], one["text"]) != (made.terms, made.text):
             reject(
-                f"obligation {number} differs from the one generated from the model and the lemmas: {named(parametric, goal, rule)}"
+                f"obligation {number} differs from the one generated from the model and the lemmas: "
+                f"{named(parametric, goal, rule)}"
             )
         label = None if rule is None else rule_label(parametric, rule)
         names = tuple(claim.name for claim in needs)

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Pattern, Vertex
 
 KINDS = (Exchange.PIPELINED, Exchange.BLOCKING, Exchange.HYBRID_SELECTIVE)
-"""One exchange of each behaviour: glues; re-readable; neither. Every other one behaves like one of these."""
+"""One exchange of each behaviour: glues; re-readable; neither. Every other exchange type behaves like one of these."""
 
 _ANY, _POINTWISE, _ALL_TO_ALL = range(3)
 

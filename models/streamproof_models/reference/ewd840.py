@@ -114,5 +114,5 @@ class Ewd840(Counting):
 
     @temporal
     def end_is_detected(self, s):
-        """When no machine is active any more, machine 0 comes to know it."""
+        """When no machine is active, machine 0 eventually detects it."""
         return leads_to(not any(s.active), self.detected(s))

@@ -1,8 +1,8 @@
-"""What each recorded call on a channel means to its machine, and when in its span it took place.
+"""Recorded calls on a channel as actions of its machine, with the span in which each took effect.
 
-A call takes effect after the calls that it made before and before those that it made after it; what its record says of
-counters was read when all these had returned. Counters are read one by one while the other thread goes on, so where it does
-each is looked at by itself.
+A call takes effect after the calls that it made before and before those that it made after its effect; its recorded
+counters were read when all of these had returned. Counters are read one by one while other threads run, so each counter
+that another thread changes is compared individually.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from streamproof_specs.flink.credit_records import Recorded
 Way = tuple[Move, ...]
 
 SKIPPED = 4
-"""Empty buffers that may leave a queue unsent at a time, plus one."""
+"""Maximum number of empty buffers that leave a queue unsent at a time, plus one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call does, between two moments: `alternatives` with what must be true `before` and `afterwards`."""
+    """The effect of a call between two moments: `alternatives` with constraints `before` and `afterwards`."""
 
     opens: int
     closes: int
@@ -50,7 +50,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A recorded call on a channel with the calls it made, the one that made it, and the end of the one before it."""
+    """A recorded call on a channel with the calls it made, its caller, and the end of the preceding call."""
 
     record: Recorded
     inner: Sequence[Recorded]
@@ -58,16 +58,16 @@ class Call:
     before: int
     thread: int
     emptying: bool = False
-    """Whether it was made while the buffers of its own channel were given back, one by one."""
+    """Whether it was made while the buffers of its own channel were released one by one."""
 
     @property
     def begun(self) -> int:
-        """The moment at which it began."""
+        """The moment of its beginning."""
         return self.record.begun
 
     @property
     def acted(self) -> int:
-        """The moment by which it had acted itself, where it acts first and calls then."""
+        """The latest moment of its own effect, if it takes effect before its calls."""
         return self.inner[0].begun if self.inner else self.record.done
 
     @property
@@ -78,33 +78,34 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the calls of one channel are read. `given_up`: the consumer's record says when it released the channel."""
+    """The interpretation of the calls of one channel. `given_up`: the consumer's record contains the release of the
+    channel."""
 
     exclusive: int
     pipelined: bool
     given_up: bool
     last_use: int = -1
-    """The moment of the last record that shows that the producer's queue is in use; from then on it may be gone."""
+    """The moment of the last record with an active producer queue; after that it may be gone."""
 
     def effects(self, call: Call) -> list[Effect]:
-        """What a call does to the machine, in its order. Empty for calls that do nothing by themselves."""
+        """The effect of a call on the machine, in order. Empty for calls without an effect of their own."""
         reader: Callable[[Reading, Call], list[Effect]] | None = _READERS.get(call.record.name)
         return [] if reader is None else reader(self, call)
 
     def known(self, name: str) -> bool:
-        """Whether the record is one of a call that is known."""
+        """Whether the record is of a known call."""
         return name in _READERS or name in SILENT
 
 
 SILENT = frozenset({"c.error", "c.partition_not_found"})
-"""Calls that change nothing of a channel's flow control."""
+"""Calls that do not change a channel's flow control."""
 
 
 _CREATED = Move("create", optional=True)
-"""The reader may have been created since the request came, when its partition was registered."""
+"""The reader may have been created after the request, when its partition was registered."""
 
 _REFUSED = Move("refuse")
-"""The partition was not there, and the call that asked for it ended with an exception, which leaves no record."""
+"""The partition did not exist, and the requesting call ended with an exception, which leaves no record."""
 
 _ARRIVES = message_pending("no message is on its way to the consumer", lambda look: bool(look("down")))
 
@@ -121,7 +122,7 @@ def _enqueue(r: Reading, call: Call) -> list[Effect]:
 
 def _accept(r: Reading, call: Call) -> list[Effect]:
     needed = message_pending("no request for the subpartition is on its way", lambda look: look("requests") > 0)
-    # A pipelined partition that is there shows its queue; otherwise the reader is created when the partition is.
+    # A pipelined partition that exists shows its queue; otherwise the reader is created when the partition is.
     there_is = (_CREATED,) if "queue" in call.record.event.args else ()
     return [
         Effect(
@@ -181,7 +182,7 @@ def _send(r: Reading, call: Call) -> list[Effect]:
 
 
 def _next(r: Reading, record: Recorded) -> Constraint:
-    """What the producer says it could send next: nothing without credit for it, nothing while it is stopped."""
+    """The producer's recorded next sendable message: none without credit for it, none while it is blocked."""
     given = record.text("next")
 
     def possible(look: StateReader) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ def _next(r: Reading, record: Recorded) -> Constraint:
 
 
 def _tell_backlog(r: Reading, call: Call) -> list[Effect]:
-    # The backlog was read before the call, after the one before it in the same thread.
+    # The backlog was read before the call, after the preceding one in the same thread.
     told = Move("tell_backlog", {"backlog": call.record.number("backlog")})
     return [Effect(call.before, call.acted, ((_CREATED, told),))]
 
@@ -350,7 +351,7 @@ def _poll(r: Reading, call: Call) -> list[Effect]:
         return {} if look("barrier") is None else named(look, "barrier", look("barrier"))
 
     def kind(look: StateReader) -> Any:
-        # A barrier that has become urgent is of another kind from then on.
+        # A barrier that became urgent has another kind from then on.
         found = taken(look).get("kind")
         return URGENT if urgent and found == BARRIER else found
 
@@ -390,7 +391,7 @@ def _release(r: Reading, call: Call) -> list[Effect]:
 
 
 def _empty(r: Reading, call: Call) -> list[Effect]:
-    # Buffers go back one by one, and what they make happen elsewhere happens in between.
+    # Buffers are released one by one, and their consequences elsewhere happen in between.
     return [Effect(call.begun, call.record.done, ((Move("empty"),),))]
 
 
@@ -430,7 +431,7 @@ _READERS: dict[str, Callable[[Reading, Call], list[Effect]]] = {
 
 
 def finished(call: Call) -> list[Constraint]:
-    """What must have been done when a call returns: all that it calls for, in its thread."""
+    """The constraints at the return of a call: all resulting actions in its thread are done."""
     found = []
     if call.record.name in _STATING:
         found.append(
@@ -458,7 +459,7 @@ _GAINING = frozenset({"c.backlog", "c.float_offered", "c.excl_recycle"})
 
 
 class _Part(IntEnum):
-    """What a span of a call is, in the order of those that end together."""
+    """The span of a call, in the order of those that end together."""
 
     EFFECT = 0
     RETURN = 1
@@ -467,13 +468,13 @@ class _Part(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Acts:
-    """What one thread did to the channel, in its order, and when each was over."""
+    """The effects of one thread on the channel, in order, each with its end."""
 
     ends: list[int]
     effects: list[tuple[int, Recorded]]
 
     def beside(self, opens: int, closes: int) -> Iterator[Recorded]:
-        """What may have taken place between two moments."""
+        """The possible effects between two moments."""
         for begun, record in islice(self.effects, bisect_right(self.ends, opens), None):
             if begun >= closes:
                 return

@@ -1,4 +1,4 @@
-"""Credit-based flow control in words: why a call cannot have happened, and which ones could have."""
+"""Explanations of credit-based flow control: why a call was impossible, and which calls were possible."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from streamproof_specs.flink.credit_demands import first_message, next_kind
 
 @dataclass(frozen=True, slots=True)
 class CreditExplainer:
-    """How the machine of one channel is spoken of to those who know Flink."""
+    """Explains the machine of one channel in Flink's terms."""
 
     reading: Reading
 
     def why_not(self, move: Move, look: StateReader) -> str | None:
-        """Why a call cannot have happened in a state; None where the condition itself must do."""
+        """Why a call is impossible in a state; None to show the false condition itself."""
         match move.action:
             case "send_data" | "send_event" | "send_stored" | "tell_backlog":
                 return self._not_sent(move, look)
@@ -65,12 +65,12 @@ class CreditExplainer:
                 return None
 
     def expected(self, enabled: Sequence[Instance], look: StateReader, event: Event) -> Iterable[tuple[int, str]]:
-        """The calls that could come next at either end, those of the event's own end first."""
+        """The possible next calls at either end, those of the event's own end first."""
         mine = event.event[:2]
         for text in (*self._of_producer(look), *self._of_consumer(look)):
             yield int(not text.startswith(mine)), text
 
-    # --- why not
+    # --- impossible calls
 
     def _ended(self, look: StateReader) -> bool:
         return bool(look("finished") or look("abandoned"))
@@ -166,7 +166,7 @@ class CreditExplainer:
     def _has(self, look: StateReader) -> str:
         return f"the channel has {look('free') + look('borrowed')} of {look('required')} buffers"
 
-    # --- what could come
+    # --- possible calls
 
     def _of_producer(self, look: StateReader) -> Iterable[str]:
         if look("up"):

@@ -1,9 +1,8 @@
-"""Traces that show a channel in outline: calls at its two ends as a general tracing agent records them, without what the
-buffers do in between.
+"""Outline traces of a channel: the calls at its two ends as recorded by a general tracing agent, without buffer management.
 
-A line is a call (``ph`` is ``call``) with the state that it found, or its return (``ret``) with the state that it left. What
-the consumer gained is known from the credit that it has not announced; that it took buffers and messages is not recorded,
-and happens when it must.
+A line is a call (``ph`` is ``call``) with the state before it, or its return (``ret``) with the state after it. The
+consumer's gained credit is inferred from its unannounced credit; taking buffers and messages is not recorded, and
+happens when required.
 """
 
 from __future__ import annotations
@@ -33,30 +32,30 @@ _SENT = re.compile(r"BufferAndAvailability\[(?P<backlog>\d+),\w+,(?P<seq>\d+),(?
 
 
 class OutlinedChannel(RecordedChannel):
-    """A channel of which only the messages are seen."""
+    """A channel of which only the messages are recorded."""
 
     name = "credit_channel"
 
     def sends_late(self, s: Any) -> Any:
-        """Whether a released reader sends more: what released it, and of what kind its partition is, is not seen."""
+        """A released reader may send more: the reason of the release, and the kind of its partition, are not recorded."""
         return s.closed
 
     @action(n="amount")
     def gain_unseen(self, s: Any, n: int) -> None:
-        """Buffers were lent or came back."""
+        """Buffers were requested or returned."""
         require(s.ready)
         s.borrowed += n
         s.unannounced += n
 
     @action
     def settle(self, s: Any) -> None:
-        """What was told of the backlog has been dealt with."""
+        """The announced backlog has been handled."""
         require(s.stated is not None)
         s.stated = None
 
     @action
     def poll_all(self, s: Any) -> None:
-        """The task has taken all that was received."""
+        """The task has taken everything that was received."""
         require(s.barrier is not None)
         s.inbox.clear()
         s.first.clear()
@@ -66,32 +65,32 @@ class OutlinedChannel(RecordedChannel):
 
 @lru_cache(maxsize=8)
 def outline_rules(exclusive: int) -> Rules:
-    """The machine of a channel with so many exclusive buffers."""
+    """The machine of a channel with a number of exclusive buffers."""
     return Rules(OutlinedChannel(exclusive=exclusive, pipelined=False, threads=2, produced=AMPLE))
 
 
 def is_outline(record: Mapping[str, Any]) -> bool:
-    """Whether a line is one of such a trace."""
+    """Whether a line belongs to such a trace."""
     name = record.get("ev")
     return "ph" in record and isinstance(name, str) and name.startswith((CONSUMER, PRODUCER))
 
 
 @dataclass(slots=True)
 class _End:
-    """The account of one process on one channel, as it is written. `known` is the credit that must be unannounced."""
+    """The account of one process on one channel, under construction. `known` is the required unannounced credit."""
 
     spans: list[Span] = field(default_factory=list)
     known: int = 0
     found: int | None = None
 
     def add(self, record: Recorded, alternatives: Sequence[tuple[Move, ...]], **more: Any) -> None:
-        """One more observation."""
+        """Adds an observation."""
         observation = Observation(record.event, tuple(alternatives), **more)
         self.spans.append(Span(observation, 2 * record.done, 2 * record.done + 1))
 
 
 def outlines(files: Sequence[Path]) -> tuple[list[Case], list[Event], list[Problem]]:
-    """The channels of these files, their events by time, and what could not be read."""
+    """The channels of these files, their events by time, and the unreadable lines."""
     problems = Problems()
     records: dict[str, list[Recorded]] = {}
     initial: dict[str, int] = {}
@@ -120,7 +119,7 @@ def _read(file: Path, problems: list[Problem], numbers: dict[str, range]) -> Ite
             except (ValueError, TypeError, KeyError, RecursionError):
                 problems.append(Problem(str(file), number, "the line is not a record of a call"))
                 continue
-            # A record has its number in it, so an equal one was delivered twice.
+            # Each record contains its number, so an equal one was delivered twice.
             if raw.strip() in seen:
                 repeated += 1
                 continue
@@ -145,8 +144,8 @@ def _read(file: Path, problems: list[Problem], numbers: dict[str, range]) -> Ite
 
 
 def _accounts(records: Sequence[Recorded], numbers: Mapping[str, range]) -> list[list[Recorded]]:
-    """What each process recorded of a channel. An end lives in one process: files that speak of the same end, each with
-    numbers of its own, are parts of one record, whatever their names."""
+    """The records of each process about a channel. An end lives in one process: files about the same end, each with its
+    own numbers, are parts of one record, whatever their names."""
     sides: dict[str, set[bool]] = {}
     for record in records:
         sides.setdefault(record.event.process, set()).add(record.name.startswith(PRODUCER))
@@ -196,7 +195,7 @@ def _case(channel: str, records: Sequence[Recorded], exclusive: int, numbers: Ma
 
 
 def _with(record: Recorded, **args: Any) -> Recorded:
-    """The record with what its text says as fields."""
+    """The record with the fields parsed from its text."""
     event = record.event
     changed = Event(event.trace, event.process, event.seq, event.event, args, file=event.file, line=event.line)
     return Recorded(changed, record.channel, "", record.begun, record.done, record.ns)
@@ -272,7 +271,7 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
 
 
 def _gained(end: _End, unannounced: int) -> tuple[tuple[Move, ...], tuple[Constraint, ...]]:
-    """What must have been gained since the record before; a demand that fails where credit has gone."""
+    """The credit gained since the preceding record; an unsatisfiable constraint if credit has disappeared."""
     more, known = unannounced - end.known, end.known
     end.known = unannounced
     if more < 0:
