@@ -33,7 +33,7 @@ def engine_option(function: F) -> F:
         type=click.Choice(ENGINES),
         default=AUTO,
         show_default=True,
-        help="Induction with the model's lemmas; with discovered ones, too; property-directed reachability; or all.",
+        help="Induction with the model's lemmas; also with discovered lemmas; IC3/PDR; or all.",
     )(function)
 
 
