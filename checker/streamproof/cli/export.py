@@ -55,7 +55,9 @@ MODELS = ("promela", "tla", "smtlib", "chc")
     help='Export the trace of these actions, not of a property: "send(c=1)"; repeated, in order.',
 )
 @click.option("--format", "form", type=click.Choice(list(FORMS)), required=True, help="Output format.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Output file or folder.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Output file or folder."
+)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),

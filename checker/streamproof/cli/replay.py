@@ -36,7 +36,9 @@ SCHEMA = "streamproof.replay/1"
 )
 @click.option("--variant", metavar="NAME", shell_complete=completing.variants, help="Variant, instead of the file's.")
 @click.option("-p", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter, instead of the file's.")
-@click.option("--property", "prop", metavar="NAME", shell_complete=completing.properties, help="Property, instead of the file's.")
+@click.option(
+    "--property", "prop", metavar="NAME", shell_complete=completing.properties, help="Property, instead of the file's."
+)
 @click.option("--full", is_flag=True, help="Show the whole state after every step.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the outcome.")
 @json_option

@@ -41,7 +41,12 @@ SEEDS = 1 << 32
 @model_options
 @property_option
 @click.option(
-    "--walks", type=click.IntRange(min=1), default=DEFAULT_WALKS, show_default=True, metavar="N", help="Number of walks."
+    "--walks",
+    type=click.IntRange(min=1),
+    default=DEFAULT_WALKS,
+    show_default=True,
+    metavar="N",
+    help="Number of walks.",
 )
 @click.option(
     "--steps",
@@ -51,7 +56,12 @@ SEEDS = 1 << 32
     metavar="N",
     help="Largest number of steps of a walk.",
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the walks; equal seeds give equal walks.  [default: random]")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Seed of the walks; equal seeds give equal walks.  [default: random]",
+)
 @click.option(
     "--guided/--uniform",
     default=True,

@@ -111,7 +111,10 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     help="Variants to explore beside the model.",
 )
 @click.option(
-    "--size", metavar="small|medium|large", shell_complete=completing.sizes, help="Named set of values of parameters that do not vary."
+    "--size",
+    metavar="small|medium|large",
+    shell_complete=completing.sizes,
+    help="Named set of values of parameters that do not vary.",
 )
 @click.option(
     "-p",

@@ -59,12 +59,20 @@ LONGEST = 240
 )
 @click.argument("paths", nargs=-1, required=True, type=_Runs(path_type=Path, exists=True))
 @click.option(
-    "--model", cls=_Model, metavar="NAME", help="Model to check the runs against: {}. Default: by the content of the files."
+    "--model",
+    cls=_Model,
+    metavar="NAME",
+    help="Model to check the runs against: {}. Default: by the content of the files.",
 )
 @click.option(
-    "--job-graph", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Job graph of the runs, if they do not contain it."
+    "--job-graph",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="Job graph of the runs, if they do not contain it.",
 )
-@click.option("--events", type=click.Path(path_type=Path), metavar="DIR", help="Also write the events of each run to DIR.")
+@click.option(
+    "--events", type=click.Path(path_type=Path), metavar="DIR", help="Also write the events of each run to DIR."
+)
 @click.option(
     "--format",
     "form",
