@@ -16,7 +16,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.verdict import CheckResult, Finding
 
 
-class Answer(Protocol):
+class EngineFunction(Protocol):
     """What an engine is."""
 
     def __call__(
@@ -35,7 +35,7 @@ class Answer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class RegisteredEngine:
     """An engine: what it is called, where it is, and which options it has."""
 
     name: str
@@ -61,10 +61,10 @@ class Engine:
         on_progress: Callable[[Any], None] | None = None,
         on_violation: Callable[[Finding], None] | None = None,
     ) -> CheckResult:
-        """As `Answer`. Raises `UsageError` for an option that this engine does not have."""
+        """As `EngineFunction`. Raises `UsageError` for an option that this engine does not have."""
         self.expect(options)
         module, _, function = self.place.partition(":")
-        answer = cast(Answer, getattr(import_module(module), function))
+        answer = cast(EngineFunction, getattr(import_module(module), function))
         return answer(system, options, on_progress=on_progress, on_violation=on_violation)
 
 
@@ -81,17 +81,17 @@ _LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "st
 _SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"}
 _VISITS = "it visits no states"
 
-CHECKS: Mapping[str, Engine] = {
+CHECKS: Mapping[str, RegisteredEngine] = {
     engine.name: engine
     for engine in (
-        Engine("explicit", "streamproof.explicit:explore", _SEARCH, "it is no solver"),
-        Engine("bmc", "streamproof.symbolic.bmc:look_ahead", _LIMITS, _VISITS),
+        RegisteredEngine("explicit", "streamproof.explicit:explore", _SEARCH, "it is no solver"),
+        RegisteredEngine("bmc", "streamproof.symbolic.bmc:look_ahead", _LIMITS, _VISITS),
     )
 }
 """The engines that search for violations, the default first."""
 
-PROVERS: Mapping[str, Engine] = {
-    name: Engine(name, f"streamproof.proving:{name}", _LIMITS | {"max_k"}, _VISITS)
+PROVERS: Mapping[str, RegisteredEngine] = {
+    name: RegisteredEngine(name, f"streamproof.proving:{name}", _LIMITS | {"max_k"}, _VISITS)
     for name in ("auto", "induction", "discovery", "pdr")
 }
 """The engines that prove something of all behaviours, the default first."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from streamproof import interrupts
 from streamproof.cli.progress import EngineProgress
-from streamproof.engines import Engine
+from streamproof.engines import RegisteredEngine
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.options import SearchOptions
 from streamproof.system.records import replace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_engine(
-    engine: Engine,
+    engine: RegisteredEngine,
     system: System,
     options: SearchOptions,
     *,

@@ -24,7 +24,7 @@ STRENGTH = 4
 class SearchOptions:
     """The options of one search or proof; what is left out has no limit, or is chosen by the engine.
 
-    Not every engine has a use for all of them: `engines.Engine.options` says which it has.
+    Not every engine has a use for all of them: `engines.RegisteredEngine.options` says which it has.
 
     Raises `UsageError` for a value that no search can have, and for options that exclude each other.
     """
