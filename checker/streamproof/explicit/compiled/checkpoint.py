@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from streamproof.explicit.compiled.log_file import LogFile
 from streamproof.explicit.compiled.mark import Mark
-from streamproof.explicit.found import SearchEvent
+from streamproof.explicit.level_search import SearchEvent
 from streamproof.system.errors import InputError, SystemFailure, UsageError
 from streamproof.system.files import CHECKPOINT, expect_writable, new_folders, open_own, write
 from streamproof.system.fingerprint import fingerprint

@@ -18,10 +18,11 @@ from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
 from streamproof.explicit.compiled.table import Fixed
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.found import Found
+from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.model import System
 from streamproof.system.records import replace
 from streamproof.system.recurrence import twofold
 
@@ -33,15 +34,30 @@ BUFFERS = ("OUT", "ACTIONS", "ENDS", "HASHES", "KEPT", "RECENT", "SCRATCH")
 """What each thread needs for itself."""
 
 
-class Expanded(Found, Protocol):
-    """A search of the compiled tier, whose states can be expanded once more."""
+class Expanded(Protocol):
+    """A search of the compiled tier, whose states can be expanded once more; see `LevelSearch`."""
 
+    system: System
+    budget: Budget
+    initial: int
+    stopped: Stop | None
     layout: Layout
     fixed: Fixed
     worker: Worker
     threads: int
     passed: list[tuple[int, int]]
     """At the ends of levels: the states that have been expanded, and the steps that leave them."""
+
+    @property
+    def known(self) -> int:
+        """Distinct states."""
+
+    @property
+    def generated(self) -> Sequence[int]:
+        """Successors per instance."""
+
+    def parent(self, number: int) -> int:
+        """The number of a state's predecessor, or -1."""
 
     def every_step(self) -> tuple[Module, StepCounters]:
         """The successor function that writes down all steps, and what it notes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from streamproof.explicit.found import SearchEvent
+from streamproof.explicit.level_search import SearchEvent
 from streamproof.system.records import dataclass
 
 

@@ -7,8 +7,7 @@ found does not depend on how many they are.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.compiled import kernels
@@ -20,17 +19,14 @@ from streamproof.explicit.compiled.native import Module, build
 from streamproof.explicit.compiled.steps import NONE, StepCounters, ever_code, expand_code, module, watch_code
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.found import Found, SearchEvent
-from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.search import starts, watch_of
+from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
+from streamproof.explicit.limits import Stop
+from streamproof.explicit.search import starts
 from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
-from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import Scalarised
+from streamproof.system.model import Kind, State
 from streamproof.system.sorts import RangeSort
-from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.team import Team
@@ -52,45 +48,29 @@ SLICE_SECONDS = 0.1
 """Compiled code runs for about this long before limits and interrupts are looked at."""
 
 
-@dataclass
-class CompiledSearch:
-    """A search and what it has found so far; see `found.Found`."""
+class CompiledSearch(LevelSearch):
+    """The search by compiled code."""
 
-    scalarised: Scalarised
-    system: System
-    properties: Sequence[Property]
-    budget: Budget
-    on_progress: Callable[[Progress], None] | None
-    early: Callable[[Found], Stop | None]
-    """Called at the end of every level but the last; gives a reason to end the search."""
-    threads: int = 1
-    together: int = 0
-    """With so many known states there are several workers; 0: when it pays."""
-    checkpoints: Recorder | None = None
-    """Where the search is written to at the ends of levels."""
-    checkpoint_seconds: float = 60.0
-    levels: list[int] = field(default_factory=list)
-    initial: int = 0
-    events: dict[int, SearchEvent] = field(default_factory=dict)
-    stuck: int = -1
-    stopped: Stop | None = None
-    compile_seconds: float = 0.0
-    passed: list[tuple[int, int]] = field(default_factory=list)
-    """At the ends of levels: the states that have been expanded, and the steps that leave them."""
-
-    def __post_init__(self) -> None:
+    def __init__(self, task: SearchTask, threads: int = 1, together: int = 0) -> None:
+        """With `together` known states there are several workers (`threads`); 0: when it pays."""
+        super().__init__(task)
+        self.threads = threads
+        self.checkpoints: Recorder | None = None
+        """Where the search is written to at the ends of levels."""
+        self.passed: list[tuple[int, int]] = []
+        """At the ends of levels: the states that have been expanded, and the steps that leave them."""
         begun = time.perf_counter()
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
         self._facts = StepCounters(len(self.system.instances), len(self._steps))
         self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
-        watching = self._watches()
+        watching = self._watch_code()
         # A second pass needs the steps that change nothing too: the same code serves both.
         self._all_steps = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.properties)
         # A team deals its table out, which the second pass needs whole.
         late = self.layout.words > 1 or self._all_steps
-        self.together = self.together or (WIDE_TOGETHER if late else TOGETHER)
+        self.together = together or (WIDE_TOGETHER if late else TOGETHER)
         code = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps), watching)
         self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
         if watching:
@@ -103,7 +83,6 @@ class CompiledSearch:
         self._ahead: Ahead | None = None
         self._marked: Mark | None = None
         self._written = 0.0
-        self._reported = 0.0
         self._pace = 16
 
     # --- what was found ---
@@ -128,11 +107,6 @@ class CompiledSearch:
         """New states per instance."""
         instances = len(self.system.instances)
         return [sum(counts) for counts in zip(*(w.news.slice(0, instances) for w in self._workers), strict=True)]
-
-    @property
-    def total(self) -> int:
-        """Initial states and every successor, duplicates included."""
-        return self.initial + sum(self.generated)
 
     @property
     def least(self) -> int:
@@ -218,9 +192,6 @@ class CompiledSearch:
 
         return state_graph(self)
 
-    def instance(self, before: int, after: int) -> None:
-        """Steps are not noted on the way."""
-
     def every_step(self) -> tuple[Module, StepCounters]:
         """The successor function that writes down all steps, and what it notes."""
         if self._all_steps:
@@ -232,35 +203,19 @@ class CompiledSearch:
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
+        self._written = float("-inf") if not self.levels else time.monotonic()
         try:
-            self._run()
+            super().run()
+            if self.stopped is not Stop.MISTAKE:
+                self._checkpoint(0.0)
         finally:
             self._end_ahead()
             self._end_team()
             if self.checkpoints is not None:
                 self.checkpoints.close()
 
-    def _run(self) -> None:
-        self._written = float("-inf") if not self.levels else time.monotonic()
-        try:
-            if not self.levels:
-                self._start()
-            while not self.stopped and self._queue:
-                at_end = self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth
-                self.stopped = self.early(self) or (Stop.DEPTH if at_end else None)
-                if not self.stopped:
-                    self._checkpoint(self.checkpoint_seconds)
-                    self._level()
-        except KeyboardInterrupt:
-            self.stopped = Stop.INTERRUPTED
-            self._abandon()
-        if self.stopped is not Stop.MISTAKE:
-            self._checkpoint(0.0)
-
-    @property
-    def _queue(self) -> int:
-        """Known states that have not been expanded."""
-        return self.known - self.worker.table.next
+    def _before_level(self) -> None:
+        self._checkpoint(self.budget.options.checkpoint_seconds)
 
     def _abandon(self) -> None:
         """After an interrupt in the middle of a level: what was found there counts."""
@@ -418,13 +373,6 @@ class CompiledSearch:
         self.stopped = self.budget.spent()
         self._report()
 
-    def _report(self) -> None:
-        """Tell about progress, once a second."""
-        elapsed = self.budget.elapsed
-        if self.on_progress is not None and elapsed - self._reported >= 1.0:
-            self._reported = elapsed
-            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self._queue))
-
     def _look(self) -> None:
         """Evaluate the properties of single states in the states of the newest level.
 
@@ -441,7 +389,7 @@ class CompiledSearch:
                 for place, events in ((2 * at, self.events), (2 * at + 1, mistakes)):
                     if notes[place] != NONE:
                         events.setdefault(prop, SearchEvent(first + notes[place], None, events is mistakes))
-        self.events = mistakes | self.events
+        self._settle(mistakes)
         if len(self.events) > before:
             self._compile_watches()
 
@@ -455,21 +403,16 @@ class CompiledSearch:
     def _compile_watches(self) -> None:
         """Compile the evaluation of the properties of single states that are not decided yet."""
         begun = time.perf_counter()
-        watching = self._watches()
+        watching = self._watch_code()
         if watching:
             self._watch = build(module(watching), ["watch"], optimise=False).function("watch", 3)
         self.compile_seconds += time.perf_counter() - begun
 
-    def _watches(self) -> str:
+    def _watch_code(self) -> str:
         """The code of that evaluation; empty when nothing is left to evaluate."""
-        watches = [
-            (k, watch_of(k, p))
-            for k, p in enumerate(self.properties)
-            if k not in self.events and p.kind in (Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)
-        ]
-        watches = [(k, w) for k, w in watches if not (w.condition is w.mistake is b.FALSE)]
-        self._watched = [k for k, _ in watches]
-        return watch_code(self.layout, [(w.mistake, w.condition) for _, w in watches]) if watches else ""
+        watches = self._watches()
+        self._watched = [w.number for w in watches]
+        return watch_code(self.layout, [(w.mistake, w.condition) for w in watches]) if watches else ""
 
     def _note_steps(self) -> None:
         met = self._met()
