@@ -16,7 +16,7 @@ import pytest
 
 from random_systems import random_system
 from streamproof.explicit import SearchOptions, explore, tiers
-from streamproof.explicit.compiled import ahead, edges, layout, search, table, team, worker
+from streamproof.explicit.compiled import edges, layout, prefault, search, table, worker, workers
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.level_search import SearchTask
 from streamproof.explicit.limits import Budget
@@ -53,7 +53,7 @@ def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(table, "FIRST_CAPACITY", 16)
         monkeypatch.setattr(worker, "BATCH", batch)
         monkeypatch.setattr(worker, "OUT_SPACE", 64)
-        monkeypatch.setattr(team, "BOX_BYTES", 1)
+        monkeypatch.setattr(workers, "BOX_BYTES", 1)
     return
 
 
@@ -78,7 +78,7 @@ def test_any_number_of_workers_agrees(workers: int) -> None:
 def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search has the same results with a thread that clears memory ahead of it, which ends with the search."""
     alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
-    monkeypatch.setattr(ahead, "PAUSE", 0.0001)
+    monkeypatch.setattr(prefault, "PAUSE", 0.0001)
     monkeypatch.setattr(search, "READY_FROM", 0)
     monkeypatch.setattr(tiers, "_own_workers", lambda: 2)
     before = threading.active_count()
@@ -90,9 +90,9 @@ def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("most", [1 << 40, 1])
 def test_memory_is_made_ready_as_far_as_it_may_be(most: int) -> None:
     """What is coming becomes resident before anyone touches it, unless the process holds too much already."""
-    size = 4 * ahead.PIECE
+    size = 4 * prefault.PIECE
     memory = Reserve(2 * size)
-    clearing = ahead.Ahead(lambda: [(memory.address, size)], Budget(SearchOptions(memory=most)))
+    clearing = prefault.Prefault(lambda: [(memory.address, size)], Budget(SearchOptions(memory=most)))
     assert clearing._thread is not None
     end = time.monotonic() + 10
     while clearing._thread.is_alive() and clearing._ready.get(memory.address) != size and time.monotonic() < end:
@@ -185,8 +185,8 @@ def test_lassos_of_several_workers_are_those_of_one() -> None:
     shown = []
     system = AsyncTerminationDetection.system(n=3)
     unfair = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
-    for workers in (1, 2, 3):
-        found = explore(unfair, SearchOptions(tier="compiled", workers=workers))
+    for threads in (1, 2, 3):
+        found = explore(unfair, SearchOptions(tier="compiled", workers=threads))
         (live,) = (f for f in found.findings if f.kind is Kind.TEMPORAL)
         assert live.verdict is Verdict.VIOLATED
         assert live.trace is not None

@@ -20,7 +20,7 @@ from random_systems import random_system
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.compiled import layout, runs, spill, table, worker
-from streamproof.explicit.compiled.collect import Sizes
+from streamproof.explicit.compiled.deduplicate import Sizes
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile

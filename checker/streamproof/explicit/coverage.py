@@ -6,7 +6,7 @@ from itertools import islice
 
 from streamproof.explicit.level_search import LevelSearch
 from streamproof.explicit.limits import Stop
-from streamproof.explicit.watch import LARGEST_BATCH, counter
+from streamproof.explicit.predicates import LARGEST_BATCH, counter
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc

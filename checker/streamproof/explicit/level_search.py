@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.watch import Watch
+from streamproof.explicit.predicates import Watch
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Kind, Property, State, System

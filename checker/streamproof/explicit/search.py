@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
 from streamproof.explicit.limits import Stop
+from streamproof.explicit.predicates import LARGEST_BATCH, Hit, Inspect, ever_true, inspector, keeper, largest
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
-from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, ever_true, inspector, keeper, largest
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, State, System

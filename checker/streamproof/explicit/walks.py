@@ -12,8 +12,8 @@ from itertools import chain, islice
 from streamproof.explicit.enabled import BrokenStep, Option, Options, options_of
 from streamproof.explicit.level_search import watch_of
 from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.predicates import Hit, Inspect, Keep, inspector, keeper
 from streamproof.explicit.search import starts
-from streamproof.explicit.watch import Hit, Inspect, Keep, inspector, keeper
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.leaves import encode

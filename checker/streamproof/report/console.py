@@ -110,8 +110,8 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.append(line(_shape(report.result.counts, report.result.seconds.explore)))
         if detailed:
             lines.append(line(f"new states per level: {' '.join(map(str, report.result.counts.levels))}", hang=2))
-    if report.result.stopped in EARLY:
-        lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.result.stopped]}"))
+    if report.stopped in EARLY:
+        lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.stopped]}"))
     lines.extend(line(note) for note in report.result.notes)
     for reduction in report.result.reductions:
         made = StyledText(

@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.ahead import Ahead
+from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout, layout, packed
-from streamproof.explicit.compiled.mark import Mark, Recorder
 from streamproof.explicit.compiled.memory import WordBlock
 from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.prefault import Prefault
+from streamproof.explicit.compiled.snapshot import Recorder, Snapshot
 from streamproof.explicit.compiled.steps import NONE, StepCounters, ever_code, expand_code, module, watch_code
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
@@ -29,7 +29,7 @@ from streamproof.system.model import Kind, State
 from streamproof.system.sorts import RangeSort
 
 if TYPE_CHECKING:
-    from streamproof.explicit.compiled.team import Team
+    from streamproof.explicit.compiled.workers import Workers
     from streamproof.explicit.state_graph import StateGraph
 
 MOST_STATES = 0xFFFF_FFF0
@@ -79,9 +79,9 @@ class CompiledSearch(LevelSearch):
         expand = self._own.addresses["expand"]
         self.worker = Worker(self.layout.words, self.budget, self._facts, expand)
         self.worker.table.set(MOST_STATES=self._most_states)
-        self._team: Team | None = None
-        self._ahead: Ahead | None = None
-        self._marked: Mark | None = None
+        self._team: Workers | None = None
+        self._ahead: Prefault | None = None
+        self._marked: Snapshot | None = None
         self._written = 0.0
         self._pace = 16
 
@@ -237,10 +237,10 @@ class CompiledSearch(LevelSearch):
 
     @property
     def facts_size(self) -> int:
-        """How many words the facts of a `Mark` are."""
+        """How many words the facts of a `Snapshot` are."""
         return self._facts.size
 
-    def restore(self, mark: Mark) -> None:
+    def restore(self, mark: Snapshot) -> None:
         """Go back to the end of a level; the table holds the states up to there."""
         self.levels = list(mark.levels)
         self.initial, self.stuck, self.events = mark.initial, mark.stuck, dict(mark.events)
@@ -249,8 +249,8 @@ class CompiledSearch(LevelSearch):
         self._marked = mark
         self._compile_watches()
 
-    def _mark(self) -> Mark:
-        return Mark(
+    def _mark(self) -> Snapshot:
+        return Snapshot(
             tuple(self.levels),
             self.initial,
             self.stuck,
@@ -291,7 +291,7 @@ class CompiledSearch(LevelSearch):
             if known >= self.together:
                 self._gather_team()
             elif self._ahead is None and known >= READY_FROM:
-                self._ahead = Ahead(self.worker.table.coming, self.budget)
+                self._ahead = Prefault(self.worker.table.coming, self.budget)
         if self._team is not None:
             self._together(self._team)
         elif not self.stopped:
@@ -313,25 +313,25 @@ class CompiledSearch(LevelSearch):
             begun = time.perf_counter()
             outcome = search(self.worker.control, self._pace)
             self._after(begun, known)
-            if outcome == kernels.FULL and not table.make_room(self.worker.batch_room, self.fixed):
+            if outcome == search_kernels.FULL and not table.make_room(self.worker.batch_room, self.fixed):
                 self.stopped = Stop.MEMORY
-            elif outcome == kernels.STOPPED:
+            elif outcome == search_kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
-    def _together(self, team: Team) -> None:
+    def _together(self, team: Workers) -> None:
         known, table = self.known, self.worker.table
         while table.next < table.last and not self.stopped:
             begun = time.perf_counter()
-            outcome = kernels.FULL
+            outcome = search_kernels.FULL
             try:
                 outcome = team.turn(self._most_states)
             finally:
-                if outcome == kernels.FULL:
+                if outcome == search_kernels.FULL:
                     self._end_team()
             self._after(begun, known)
-            if outcome == kernels.FULL:
+            if outcome == search_kernels.FULL:
                 self.stopped = Stop.MEMORY
-            elif outcome == kernels.STOPPED:
+            elif outcome == search_kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
     def _end_ahead(self) -> None:
@@ -341,12 +341,12 @@ class CompiledSearch(LevelSearch):
             self._ahead = None
 
     def _gather_team(self) -> None:
-        from streamproof.explicit.compiled.team import Team
+        from streamproof.explicit.compiled.workers import Workers
 
         self._end_ahead()
         expand = self._own.addresses["expand"]
         try:
-            self._team = Team(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
+            self._team = Workers(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
         except SystemFailure:
             # There is no address space for the others' buffers (ulimit -v): one goes on.
             self.threads = 1

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.collect import Candidates, Fill, Sizes, collecting
+from streamproof.explicit.compiled import search_kernels
+from streamproof.explicit.compiled.deduplicate import Candidates, Fill, Sizes, collecting
 from streamproof.explicit.compiled.layout import packed
 from streamproof.explicit.compiled.memory import give_back
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, joined, keys_of, merged
@@ -297,12 +297,12 @@ class SpillingSearch(CompiledSearch):
                 outcome = collect(table.control.address, states.ctypes.data, base, base + len(states), self._pace)
                 if found is not None:
                     self._after(begun, known)
-                if outcome == kernels.FULL:
+                if outcome == search_kernels.FULL:
                     if found is None:
                         self._fill.clear()
                     else:
                         self._fill.write(found)
-                elif outcome == kernels.STOPPED:
+                elif outcome == search_kernels.STOPPED:
                     self.stopped = Stop.MISTAKE
                     return
                 if self.stopped and found is not None:
