@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamproof.explicit import Exploration, explore
+from streamproof.explicit import Exploration, SearchOptions, explore
 from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.liveness import outcome
 from streamproof.explicit.search import Search
@@ -299,7 +299,7 @@ def test_mistakes_of_atoms() -> None:
 def test_an_incomplete_search_decides_nothing() -> None:
     """Temporal properties are inconclusive when a limit was met."""
     system = dial(move("turn", WEAK, (0, 1), (1, 2), (2, 3)), ends=Eventually(at(3)))
-    assert verdicts(explore(system, max_depth=2)) == {"ends": "inconclusive"}
+    assert verdicts(explore(system, SearchOptions(max_depth=2))) == {"ends": "inconclusive"}
 
 
 @pytest.mark.parametrize(
@@ -344,8 +344,8 @@ def test_what_holds_vacuously() -> None:
 def test_seconds_are_those_of_the_second_pass() -> None:
     """Time is taken only when a temporal property is decided."""
     turn = move("turn", WEAK, (0, 1))
-    assert explore(dial(turn)).liveness_seconds == 0.0
-    assert explore(dial(turn, ends=Eventually(at(1)))).liveness_seconds > 0.0
+    assert explore(dial(turn)).seconds.liveness == 0.0
+    assert explore(dial(turn, ends=Eventually(at(1)))).seconds.liveness > 0.0
 
 
 def test_stem_and_cycle() -> None:

@@ -101,19 +101,19 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.extend((BLANK, *_properties(report.properties)))
     if report.measures:
         lines.extend((BLANK, *_measures(report.measures)))
-    if report.coverage is not None and report.coverage.generated:
-        told = _coverage(report.coverage) if detailed else _coverage_summary(report.coverage)
+    if report.result.coverage is not None and report.result.coverage.generated:
+        told = _coverage(report.result.coverage) if detailed else _coverage_summary(report.result.coverage)
         lines.extend((BLANK, *told))
     lines.append(BLANK)
-    if report.counts is not None:
-        lines.append(line(counts_text(report.counts)))
-        lines.append(line(_shape(report.counts, report.seconds.explore)))
+    if report.result.counts is not None:
+        lines.append(line(counts_text(report.result.counts)))
+        lines.append(line(_shape(report.result.counts, report.result.seconds.explore)))
         if detailed:
-            lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
+            lines.append(line(f"new states per level: {' '.join(map(str, report.result.counts.levels))}", hang=2))
     if report.stopped in EARLY:
         lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.stopped]}"))
-    lines.extend(line(note) for note in report.notes)
-    for reduction in report.reductions:
+    lines.extend(line(note) for note in report.result.notes)
+    for reduction in report.result.reductions:
         made = StyledText(
             f"{reduction.name} reduction{'' if reduction.applied else ' does not apply'}",
             "good" if reduction.applied else "new",
@@ -258,7 +258,7 @@ def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
 
 
 def _effort(report: CheckReport) -> str:
-    seconds = report.seconds
+    seconds = report.result.seconds
     afterwards = f", behaviours {seconds.liveness:.2f} s" if seconds.liveness else ""
     parts = [f"{seconds.total:.2f} s (prepare {seconds.compile:.2f} s, explore {seconds.explore:.2f} s{afterwards})"]
     if report.peak_bytes is not None:
