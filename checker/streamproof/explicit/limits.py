@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
-from pathlib import Path
 
 from streamproof.interrupts import gently, left
+from streamproof.system.memory import memory_of_machine, resident_bytes
 from streamproof.system.options import DEFAULTS, SearchOptions
 from streamproof.system.records import dataclass
 
@@ -97,26 +97,6 @@ class Budget:
         return self._asked()
 
 
-def resident_bytes() -> int:
-    """The memory this process holds now; 0 where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def processors() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def memory_of_machine() -> int | None:
-    """The memory that this process can have at most: the machine's, or less where a container sets less."""
-    known: list[int] = []
-    with suppress(OSError, ValueError):
-        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):
-            known.append(int(Path(limit).read_text()))
-    return min(known, default=None)

@@ -25,9 +25,10 @@ from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.level_search import SearchTask
-from streamproof.explicit.limits import Stop, resident_bytes
+from streamproof.explicit.limits import Stop
 from streamproof.explicit.search import starts
 from streamproof.system.errors import TooLarge
+from streamproof.system.memory import resident_bytes
 from streamproof.system.model import State
 
 if TYPE_CHECKING:
