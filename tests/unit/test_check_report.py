@@ -10,7 +10,6 @@ import pytest
 
 from streamproof import __version__
 from streamproof.report.console import ProgressPrinter, print_check, progress_text
-from streamproof.report.memory import peak_bytes, resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result, Seconds
 from streamproof.system import (
     Counts,
@@ -25,6 +24,8 @@ from streamproof.system import (
     TooLarge,
     Verdict,
 )
+from streamproof.system.memory import peak_bytes, resident_bytes
+from streamproof.system.sizes import size_text
 from streamproof.system.verdict import Condition, OutDegree
 from streamproof.traces.replay import replay_labels
 

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
-from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
 from streamproof.system.foreign import abridged, inner, visible
 from streamproof.system.measure import Measured
+from streamproof.system.memory import resident_bytes
 from streamproof.system.model import Property, System
 from streamproof.system.records import replace
+from streamproof.system.sizes import size_text
 from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
 from streamproof.traces.lines import BLANK, Line, Style, StyledText, line, text, wrap
 from streamproof.traces.render import About, counterexample, parameters_text, source

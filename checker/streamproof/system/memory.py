@@ -1,7 +1,8 @@
-"""How much memory this process has held, in bytes."""
+"""How much memory this process uses, and has used at most, in bytes."""
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from contextlib import suppress
@@ -17,3 +18,12 @@ def peak_bytes() -> int:
         return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident_bytes() -> int:
+    """The resident memory now; the peak where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return peak_bytes()
+    return pages * os.sysconf("SC_PAGE_SIZE")
