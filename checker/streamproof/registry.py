@@ -19,7 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import streamproof
 from streamproof import entries, interrupts
 from streamproof.entries import Entry
 from streamproof.interrupts import TimeUp
@@ -480,7 +479,7 @@ def _users_line(error: BaseException) -> Loc | None:
     """The innermost line of the traceback that lies neither in streamproof nor in Python's own library."""
     import sysconfig
 
-    own = os.path.dirname(os.path.abspath(streamproof.__file__)) + os.sep
+    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
     library = sysconfig.get_path("stdlib") + os.sep
     found = None
     at = error.__traceback__

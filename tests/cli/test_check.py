@@ -146,7 +146,7 @@ def test_bmc_covers_nothing(streamproof: Any) -> None:
     """`--coverage` of an engine that counts no states is refused."""
     done = streamproof("check", "counter.py", "--engine", "bmc", "--coverage")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("streamproof: error: bmc counts no states and covers no guards\n")
+    assert done.err.startswith("streamproof: error: bmc has no --coverage: it visits no states\n")
 
 
 def test_json_in_a_file_tells_of_errors_too(streamproof: Any, folder: Path) -> None:

@@ -10,19 +10,21 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import EngineLimits, run_engine
+from streamproof.cli.engines import run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.replay import confirmed
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
+from streamproof.engines import CHECKS
 from streamproof.exchange.itf import itf_text, plain, read_meta
 from streamproof.registry import bundled, find
 from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
+from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Verdict
 
@@ -169,10 +171,10 @@ def _entries(status: Status, problems: list[str]) -> Iterator[PromisedViolation]
 def _violations(selection: Selection, problems: list[str]) -> Iterator[PromisedViolation]:
     system = selection.system()
     again = Selection(selection.target, selection.variant, options=_variant_words(selection.variant))
-    outcome = run_engine(EngineLimits(), system, selection.properties)
-    if outcome.interrupted:
+    result = run_engine(CHECKS["explicit"], system, SearchOptions(selection.properties))
+    if result.interrupted:
         raise KeyboardInterrupt
-    for finding in outcome.findings:
+    for finding in result.findings:
         if finding.verdict is not Verdict.VIOLATED:
             problems.append(f"{selection.name}: {finding.property} {finding.verdict.value}, expected to be violated")
             continue

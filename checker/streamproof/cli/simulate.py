@@ -11,9 +11,7 @@ from typing import Any
 
 import click
 
-from streamproof import interrupts
 from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
-from streamproof.cli.engines import Outcome
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import (
@@ -109,7 +107,8 @@ def command(
         found = _simulate(system, chosen, walks, steps, seed, guided, time_limit, quiet=quiet)
         # The walks that were taken are repeated exactly, however fast the machine.
         request = replace(request, words=_words(found.walks, steps, seed, guided))
-        code = request.answer(system, _outcome(found, steps), _more(found, steps, left_out))
+        shown = replace(found, notes=tuple(_notes(found, steps)))
+        code = request.answer(system, shown, _more(found, steps, left_out))
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -146,22 +145,6 @@ def _simulate(
 def _words(walks: int, steps: int, seed: int, guided: bool) -> tuple[str, ...]:
     """The options that take the same walks again."""
     return ("--walks", str(walks), "--steps", str(steps), "--seed", str(seed), *(() if guided else ("--uniform",)))
-
-
-def _outcome(found: Simulation, steps: int) -> Outcome:
-    mistake = found.mistake
-    return Outcome(
-        findings=found.findings,
-        counts=None,
-        coverage=found.coverage,
-        mistake=None if mistake is None else (mistake.trace, mistake.error),
-        interrupted=found.stopped == "interrupted" or interrupts.requested(),
-        compile_seconds=found.compile_seconds,
-        explore_seconds=found.explore_seconds,
-        graph=None,
-        shortest=False,
-        notes=tuple(_notes(found, steps)),
-    )
 
 
 def _notes(found: Simulation, steps: int) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from streamproof.explicit.found import Found
+from streamproof.explicit.level_search import LevelSearch
 from streamproof.explicit.limits import Stop
-from streamproof.explicit.watch import LARGEST_BATCH, counter
+from streamproof.explicit.predicates import LARGEST_BATCH, counter
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.errors import Loc
@@ -19,7 +19,7 @@ _HURRIED = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
 """Reasons to end that leave nothing for looking at the states once more."""
 
 
-def coverage(search: Found) -> Coverage:
+def coverage(search: LevelSearch) -> Coverage:
     """How often each action was taken and, after a complete search, which guard conjuncts were never true in any state."""
     generated: dict[str, int] = {}
     distinct: dict[str, int] = {}
@@ -45,7 +45,7 @@ def coverage(search: Found) -> Coverage:
     return Coverage(generated, distinct, never, expanded=search.expanded, complete=search.stopped is None)
 
 
-def with_conditions(known: Coverage, search: Found) -> Coverage:
+def with_conditions(known: Coverage, search: LevelSearch) -> Coverage:
     """Adds for every guard conjunct in how many expanded states some instance of its action satisfies it.
 
     This takes another pass over the states; nothing is added when time, memory or patience ran out or runs out in it.

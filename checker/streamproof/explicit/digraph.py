@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from streamproof.explicit.compiled.words import bytes_, halves, word, words
+from streamproof.explicit.compiled.kernel_builtins import bytes_, halves, word, words
 from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _back(before: Numbers, last: int, start: int) -> list[int]:
 
 def _addresses(kernel: Callable[..., int], arguments: tuple[Any, ...]) -> Iterator[int]:
     """Numbers as they are, and of each array its address."""
-    from streamproof.explicit.compiled.kernel import WIDTHS
+    from streamproof.explicit.compiled.kernel_compiler import WIDTHS
 
     for name, argument in zip(kernel.__code__.co_varnames, arguments, strict=False):
         if isinstance(argument, int):
@@ -234,7 +234,7 @@ def _addresses(kernel: Callable[..., int], arguments: tuple[Any, ...]) -> Iterat
 
 @cache
 def _compiled() -> Module:
-    from streamproof.explicit.compiled.kernel import translate
+    from streamproof.explicit.compiled.kernel_compiler import translate
     from streamproof.explicit.compiled.native import build
 
     kernels = (number_components, first_on_cycle, breadth_first)

@@ -12,7 +12,7 @@ from streamproof.system.records import dataclass
 from streamproof.system.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
-    from streamproof.explicit.found import Found
+    from streamproof.explicit.level_search import LevelSearch
     from streamproof.explicit.reductions.plan import ReductionPlan
 
 
@@ -23,7 +23,7 @@ class EarlyEnd:
     One for all tiers of a search: a violation that one tier has found stays found when another begins again.
     """
 
-    violations: Callable[[Found, ReductionPlan, Container[str]], list[Finding]]
+    violations: Callable[[LevelSearch, ReductionPlan, Container[str]], list[Finding]]
     """The violations that a search has met on its way, but for those that are known (`findings.violations`)."""
     when_decided: bool = False
     """End when every property is decided."""
@@ -32,7 +32,7 @@ class EarlyEnd:
     report: Callable[[Finding], None] | None = None
     """Called once with each violation, after the interpreter has replayed it."""
     violated: dict[str, Finding] = field(default_factory=dict)
-    _seen: tuple[Found | None, int, bool] = (None, 0, False)
+    _seen: tuple[LevelSearch | None, int, bool] = (None, 0, False)
 
     @property
     def enough(self) -> bool:
@@ -46,7 +46,7 @@ class EarlyEnd:
             if self.report is not None:
                 self.report(finding)
 
-    def after_level(self, search: Found, plan: ReductionPlan) -> Stop | None:
+    def after_level(self, search: LevelSearch, plan: ReductionPlan) -> Stop | None:
         """At the end of a level: report what it has decided; gives the reason to end the search, if there is one."""
         seen = search, len(search.events), search.stuck >= 0
         if search is not self._seen[0] or seen[1:] != self._seen[1:]:
@@ -58,7 +58,7 @@ class EarlyEnd:
         return Stop.DECIDED if self.when_decided and all_decided(search) else None
 
 
-def all_decided(search: Found) -> bool:
+def all_decided(search: LevelSearch) -> bool:
     """Whether a search has decided every one of its properties, of which there is one at least."""
     return bool(search.properties) and all(
         number in search.events or (prop.kind is Kind.DEADLOCK and search.stuck >= 0)

@@ -7,43 +7,30 @@ from typing import assert_never
 
 from streamproof.explicit.coverage import antecedents
 from streamproof.explicit.early import EarlyEnd
-from streamproof.explicit.found import Found, SearchEvent
+from streamproof.explicit.level_search import LevelSearch, SearchEvent
 from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness.findings import Temporal, ended
 from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
-from streamproof.system.errors import EvaluationError, TooLarge
+from streamproof.system.errors import TooLarge
 from streamproof.system.expr import variables
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property
 from streamproof.system.records import dataclass
 from streamproof.system.sizes import bytes_about
-from streamproof.system.verdict import Finding, Trace, Verdict
+from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
 from streamproof.system.wording import lasso_text, number_of
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """A mistake of the model itself that ended the search: the way to the state where it shows, and what it is."""
+def judge(
+    search: LevelSearch, plan: ReductionPlan, early: EarlyEnd
+) -> tuple[tuple[Finding, ...], Mistake | None, float]:
+    """A finding per property of a search that follows `plan`, in order; the model's mistake, if one was met; and the seconds
+    that the second pass took, in which temporal properties are decided.
 
-    trace: Trace
-    error: EvaluationError
-
-
-@dataclass(frozen=True, slots=True)
-class SearchJudgement:
-    """What a search amounts to: a finding per property in order, the model's mistake if one was met, and how long the
-    second pass took, in which temporal properties are decided."""
-
-    findings: tuple[Finding, ...]
-    mistake: Mistake | None
-    liveness_seconds: float
-
-
-def judge(search: Found, plan: ReductionPlan, early: EarlyEnd) -> SearchJudgement:
-    """The judgement on a search that follows `plan`; reports the violations that were not reported before."""
+    Reports the violations that were not reported before."""
     early.after_level(search, plan)
     judges = _judge(search, plan)
     mistake = Mistake(*judges.witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
@@ -57,10 +44,10 @@ def judge(search: Found, plan: ReductionPlan, early: EarlyEnd) -> SearchJudgemen
         else:
             findings.append(judges.unhurried(number, prop, mistake))
             early.note(findings[-1])
-    return SearchJudgement(tuple(findings), mistake, judges.temporal.seconds)
+    return tuple(findings), mistake, judges.temporal.seconds
 
 
-def violations(search: Found, plan: ReductionPlan, known: Container[str]) -> list[Finding]:
+def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) -> list[Finding]:
     """The violations that a search has met on its way, but for those `known`, shortest traces first."""
     judges = _judge(search, plan)
     findings = []
@@ -71,7 +58,7 @@ def violations(search: Found, plan: ReductionPlan, known: Container[str]) -> lis
     return sorted(filter(None, findings), key=lambda finding: len(finding.trace or ()))
 
 
-def _judge(search: Found, plan: ReductionPlan) -> _Judge:
+def _judge(search: LevelSearch, plan: ReductionPlan) -> _Judge:
     original = search.scalarised.original
     witnesses = Witnesses(search.scalarised, search.state, search.parent, plan.symmetry, search.instance)
     originals = tuple(original.property(p.name) for p in search.properties)
@@ -80,7 +67,7 @@ def _judge(search: Found, plan: ReductionPlan) -> _Judge:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    search: Found
+    search: LevelSearch
     plan: ReductionPlan
     originals: tuple[Property, ...]
     """The properties of the search as their authors wrote them."""
@@ -188,7 +175,7 @@ class _Judge:
                 assert_never(prop.kind)
 
 
-def advice(search: Found) -> str:
+def advice(search: LevelSearch) -> str:
     """Which limit ended an incomplete search, and what to try."""
     so_far = f"after {number_of(search.known, 'state')} in {number_of(len(search.levels), 'level')}"
     smaller = "choose smaller parameters, or try to prove it with the symbolic engine"
@@ -197,11 +184,11 @@ def advice(search: Found) -> str:
         case Stop.STATES:
             return f"stopped {so_far}: max_states is {budget.max_states:,}; raise it, {smaller}"
         case Stop.DEPTH:
-            return f"stopped {so_far}: max_depth is {budget.max_depth}; raise it or leave it out"
+            return f"stopped {so_far}: max_depth is {budget.options.max_depth}; raise it or leave it out"
         case Stop.TIME:
-            return f"stopped {so_far}: time_limit is {budget.time_limit or limit():g} s; raise it, {smaller}"
+            return f"stopped {so_far}: time_limit is {budget.options.time_limit or limit():g} s; raise it, {smaller}"
         case Stop.MEMORY:
-            more = "raise it (--memory)" if budget.spills else "raise it (--memory), go on on disk (--spill DIR)"
+            more = "raise it (--memory)" if budget.options.spill else "raise it (--memory), go on on disk (--spill DIR)"
             return f"stopped {so_far}: this process holds the {bytes_about(budget.max_bytes or 0)} it may; {more}, {smaller}"
         case Stop.INTERRUPTED:
             return f"interrupted {so_far}; run it again to the end"

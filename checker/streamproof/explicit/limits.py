@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
-from pathlib import Path
 
 from streamproof.interrupts import gently, left
-from streamproof.system.errors import UsageError
+from streamproof.system.memory import memory_of_machine, resident_bytes
+from streamproof.system.options import DEFAULTS, SearchOptions
 from streamproof.system.records import dataclass
 
 DEFAULT_MAX_STATES = 0xFFFF_FFF0
@@ -40,24 +40,22 @@ class Stop(Enum):
 class Budget:
     """The limits of one search and the clock that started with it."""
 
-    max_states: int = DEFAULT_MAX_STATES
-    max_depth: int | None = None
-    time_limit: float | None = None
-    max_bytes: int | None = None
-    """What the process may hold; by default a share of the machine's memory."""
-    spills: bool = False
-    """Whether a search whose memory is used up goes on on disk."""
+    options: SearchOptions = DEFAULTS
+    max_bytes: int | None = field(init=False)
+    """What the process may hold: as the options say, or else a share of the machine's memory."""
     started: float = field(default_factory=time.monotonic)
     _asked: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
-        limits = {"max_states": self.max_states, "max_depth": self.max_depth, "time_limit": self.time_limit}
-        for name, value in {**limits, "memory": self.max_bytes}.items():
-            if value is not None and value <= 0:
-                raise UsageError(f"{name} must be positive, got {value}", remedy="leave it out for no limit")
+        self.max_bytes = self.options.memory
         if self.max_bytes is None:
             memory = memory_of_machine()
             self.max_bytes = int(memory * MEMORY_SHARE) if memory else None
+
+    @property
+    def max_states(self) -> int:
+        """Distinct states that are kept."""
+        return self.options.max_states or DEFAULT_MAX_STATES
 
     @property
     def elapsed(self) -> float:
@@ -68,7 +66,7 @@ class Budget:
         """The limit of time, memory or patience that has been met, if any."""
         if self.interrupted:
             return Stop.INTERRUPTED
-        if left() <= 0 or (self.time_limit is not None and self.elapsed >= self.time_limit):
+        if left() <= 0 or (self.options.time_limit is not None and self.elapsed >= self.options.time_limit):
             return Stop.TIME
         if self.max_bytes is not None and resident_bytes() >= self.max_bytes:
             return Stop.MEMORY
@@ -99,26 +97,6 @@ class Budget:
         return self._asked()
 
 
-def resident_bytes() -> int:
-    """The memory this process holds now; 0 where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def processors() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def memory_of_machine() -> int | None:
-    """The memory that this process can have at most: the machine's, or less where a container sets less."""
-    known: list[int] = []
-    with suppress(OSError, ValueError):
-        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):
-            known.append(int(Path(limit).read_text()))
-    return min(known, default=None)

@@ -23,11 +23,11 @@ def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measur
     found: list[Measured] = []
     for measure in measures:
         mistakes = [rewriter.scalar(check.condition) for check in measure.checks]
-        wrong = [c.message for c, met in zip(measure.checks, explored.found.ever_true(mistakes), strict=True) if met]
+        wrong = [c.message for c, met in zip(measure.checks, explored.search.ever_true(mistakes), strict=True) if met]
         if wrong:
             found.append(Measured(measure.name, measure.doc, None, exact, f"has no value in some state: {wrong[0]}"))
             continue
-        value = explored.found.largest(rewriter.scalar(measure.expr))
+        value = explored.search.largest(rewriter.scalar(measure.expr))
         because = (
             f"the largest in {states}" if exact else f"the largest in {states} that were looked at; there are more"
         )

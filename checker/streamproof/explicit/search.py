@@ -5,24 +5,21 @@ from __future__ import annotations
 import gc
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.found import Found, SearchEvent
-from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
+from streamproof.explicit.limits import Stop
+from streamproof.explicit.predicates import LARGEST_BATCH, Hit, Inspect, ever_true, inspector, keeper, largest
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
-from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper, largest
-from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
-from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.model import Kind, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph
@@ -59,53 +56,37 @@ class Handover:
         return states > self.growing and level > WAITING * states
 
 
-@dataclass(slots=True)
-class Search:
-    """The search and everything it has found so far. States are numbered in the order of discovery."""
+class Search(LevelSearch):
+    """The search by generated Python."""
 
-    scalarised: Scalarised
-    system: System
-    """The scalar system, simplified: the one that is searched."""
-    properties: Sequence[Property]
-    """Of `system`; those of kind deadlock and termination are decided from `stuck` and `edges`."""
-    budget: Budget
-    on_progress: Callable[[Progress], None] | None
-    early: Callable[[Found], Stop | None]
-    """Called at the end of every level but the last; gives a reason to end the search."""
-    handover: Handover | None = None
-    """When to leave the search to a faster tier; None: never."""
-    seen: dict[State, int] = field(default_factory=dict)
-    parents: array[int] = field(default_factory=lambda: array("i"))
-    edges: array[int] = field(default_factory=lambda: array("i"))
-    levels: list[int] = field(default_factory=list)
-    generated: list[int] = field(default_factory=list)
-    """Successors per instance."""
-    distinct: list[int] = field(default_factory=list)
-    initial: int = 0
     expanded: int = 0
+    generated: Sequence[int] = ()
+    distinct: Sequence[int] = ()
     least: int = 1 << 60
     most: int = 0
-    stuck: int = -1
     faulty: int = -1
-    events: dict[int, SearchEvent] = field(default_factory=dict)
-    mistaken: dict[int, SearchEvent] = field(default_factory=dict)
-    """First mistakes of properties in the level at hand; they count when nothing there decides the property."""
-    stopped: Stop | None = None
-    compile_seconds: float = 0.0
-    _expand: Expand | None = None
-    _inspect: Inspect | None = None
-    _inspected: int = 0
-    _noted: Steps | None = None
-    """The steps so far, where temporal properties need them."""
-    _reported_hits: int = 0
-    """Hits since functions were generated."""
-    _listed: tuple[State, ...] = ()
-    _reported: float = 0.0
 
-    @property
-    def total(self) -> int:
-        """Initial states and every successor, duplicates included."""
-        return self.initial + sum(self.generated)
+    def __init__(self, task: SearchTask, handover: Handover | None = None) -> None:
+        """`handover`: when to leave the search to a faster tier; None: never."""
+        super().__init__(task)
+        self.handover = handover
+        self.seen: dict[State, int] = {}
+        self.parents = array("i")
+        self.edges = array("i")
+        self.generated = [0] * len(self.system.instances)
+        self.distinct = [0] * len(self.system.instances)
+        self._newest: list[State] = []
+        """The states of the newest level."""
+        self._mistakes: dict[int, SearchEvent] = {}
+        """First mistakes of properties in the level at hand; they count when nothing there decides the property."""
+        self._expand: Expand | None = None
+        self._inspect: Inspect | None = None
+        self._inspected = 0
+        self._noted: Steps | None = None
+        """The steps so far, where temporal properties need them."""
+        self._reported_hits = 0
+        """Hits since functions were generated."""
+        self._listed: tuple[State, ...] = ()
 
     @property
     def known(self) -> int:
@@ -170,20 +151,13 @@ class Search:
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
-        self.generated = [0] * len(self.system.instances)
-        self.distinct = [0] * len(self.system.instances)
         self._compile_steps()
         self._compile_watches()
         self._noted = (array("i"), array("i"), array("i")) if self._wants_graph else None
         with _no_collection():
-            try:
-                self._levels(self._start())
-            except KeyboardInterrupt:
-                self._restore()
-                self._settle()
-                self.stopped = Stop.INTERRUPTED
+            super().run()
 
-    def _start(self) -> list[State]:
+    def _start(self) -> None:
         """The initial states, in the interpreter's order."""
         level: list[State] = []
         for kept in map(self._fresh, starts(self.scalarised, self.system)):
@@ -195,25 +169,20 @@ class Search:
         self.initial = len(level)
         self.parents.extend([-1] * len(level))
         self.levels.append(len(level))
+        self._newest = level
         self._look(level)
-        self._settle()
-        return level
+        self._end_level()
 
     def _fresh(self, states: list[State]) -> list[State]:
         """Which of these initial states are searched from."""
         return states
 
-    def _levels(self, level: list[State]) -> None:
-        while level and not self.stopped:
-            at_end = self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth
-            large = self.handover is not None and self.handover.due_after_level(self.known, len(level))
-            self.stopped = self.early(self) or (Stop.DEPTH if at_end else Stop.HANDOVER if large else None)
-            if not self.stopped:
-                level = self._level(level)
+    def _before_level(self) -> Stop | None:
+        large = self.handover is not None and self.handover.due_after_level(self.known, self.queue)
+        return Stop.HANDOVER if large else None
 
-    def _level(self, level: list[State]) -> list[State]:
-        """Expand all of `level`; gives the states met for the first time."""
-        after: list[State] = []
+    def _level(self) -> None:
+        level, after = self._newest, list[State]()
         self.levels.append(0)
         done, size = 0, 64
         while done < len(level) and not self.stopped:
@@ -224,11 +193,11 @@ class Search:
             self._stop(batch)
             seconds = time.perf_counter() - begun
             size = self._next_size(size, seconds)
-            self._report(len(level) - done + len(after))
+            self._report()
         if not after:
             self.levels.pop()
-        self._settle()
-        return after
+        self._newest = after
+        self._end_level()
 
     def _next_size(self, size: int, seconds: float) -> int:
         """How many states to expand next, after so many that took so long."""
@@ -285,12 +254,11 @@ class Search:
         return self._reported_hits > MANY_HITS
 
     def _decide(self, number: int, event: SearchEvent) -> None:
-        (self.mistaken if event.mistake else self.events).setdefault(number, event)
+        (self._mistakes if event.mistake else self.events).setdefault(number, event)
 
-    def _settle(self) -> None:
-        """At the end of a level: mistakes of properties that no state or step of the level has decided."""
-        self.events = self.mistaken | self.events
-        self.mistaken = {}
+    def _end_level(self) -> None:
+        self._settle(self._mistakes)
+        self._mistakes = {}
 
     def _stop(self, batch: Batch) -> None:
         # First, so that it does not depend on the size of batches, and so on the clock, which tier goes on.
@@ -302,9 +270,6 @@ class Search:
             self.stopped = Stop.STATES
         else:
             self.stopped = self.budget.spent()
-
-    def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:
-        return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]
 
     def _compile_steps(self) -> None:
         """Generate the successor function without the step properties that have been decided."""
@@ -322,19 +287,12 @@ class Search:
     def _compile_watches(self) -> None:
         """Generate the evaluation of the properties of single states without those that have been decided."""
         begun = time.perf_counter()
-        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)]
-        watches = [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
+        watches = self._watches()
         self._inspect = inspector(self.system, watches) if watches else None
         self._reported_hits = 0
         self.compile_seconds += time.perf_counter() - begun
 
-    def _report(self, queue: int) -> None:
-        elapsed = self.budget.elapsed
-        if self.on_progress is not None and elapsed - self._reported >= 1.0:
-            self._reported = elapsed
-            self.on_progress(Progress(elapsed, len(self.levels), len(self.seen), self.total, queue))
-
-    def _restore(self) -> None:
+    def _abandon(self) -> None:
         """After an exception in the middle of a batch: forget the states that it had begun to add."""
         known = sum(self.levels)
         while len(self.seen) > known:
@@ -342,6 +300,7 @@ class Search:
         del self.parents[known:]
         while self.levels and not self.levels[-1]:
             self.levels.pop()
+        self._end_level()
 
 
 def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
@@ -352,12 +311,6 @@ def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
     candidates = (tuple(chain.from_iterable(parts)) for parts in product(*rows))
     while batch := list(islice(candidates, LARGEST_BATCH)):
         yield keep(batch)
-
-
-def watch_of(number: int, prop: Property) -> Watch:
-    """What decides a property of single states: an invariant that is false, or what should be reachable and is true."""
-    wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
-    return Watch(number, wanted, b.or_(check.condition for check in prop.checks))
 
 
 @contextmanager

@@ -18,18 +18,19 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from streamproof.explicit.estimate import Estimate, chao2
-from streamproof.explicit.findings import Mistake
 from streamproof.explicit.limits import Budget
 from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
 from streamproof.explicit.witness import Witnesses
+from streamproof.interrupts import requested
 from streamproof.system.assume import simplify
 from streamproof.system.errors import UsageError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.timely import timely
-from streamproof.system.verdict import Coverage, Finding, Trace, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Trace, Verdict
 from streamproof.system.wording import lasso_text, number_of
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
@@ -39,34 +40,26 @@ DEFAULT_STEPS = 100
 
 
 @dataclass(frozen=True)
-class Simulation:
-    """What random walks found."""
+class Simulation(CheckResult):
+    """What random walks found.
 
-    system: System
-    findings: tuple[Finding, ...]
-    """One per property asked for, in declaration order; every trace has been replayed by the interpreter."""
-    coverage: Coverage
-    """Per action, the steps that were possible in visited states (`generated`), and those that were taken to a state not
-    visited before (`distinct`)."""
-    mistake: Mistake | None
-    """The evaluation error of the model that ended the simulation, with the way to it."""
-    stopped: str | None
-    """Why it ended before its last walk: ``violation``, ``time_limit``, ``memory``, ``interrupted``, ``evaluation error`` or
-    ``every property decided``."""
-    seed: int
-    guided: bool
-    walks: int
+    `coverage` has per action the steps that were possible in visited states (`generated`), and those that were taken to a
+    state not visited before (`distinct`). `stopped`: ``violation``, ``time_limit``, ``memory``, ``interrupted``,
+    ``evaluation error`` or ``every property decided``.
+    """
+
+    seed: int = 0
+    guided: bool = True
+    walks: int = 0
     """Walks begun."""
-    steps: int
+    steps: int = 0
     """Steps of all walks."""
-    distinct: int
+    distinct: int = 0
     """Distinct states visited."""
-    longest: int
+    longest: int = 0
     """Steps of the longest walk."""
-    estimate: Estimate | None
+    estimate: Estimate | None = None
     """Of the number of distinct states that such walks can visit, see `estimate`."""
-    compile_seconds: float
-    explore_seconds: float
 
 
 def simulate(
@@ -95,7 +88,7 @@ def simulate(
             raise UsageError(f"{system.name} has no property {name!r}")
     chosen = [p for p in system.properties if (p.kind in WALKED if properties is None else p.name in properties)]
     begun = time.perf_counter()
-    budget = Budget(time_limit=time_limit)
+    budget = Budget(SearchOptions(time_limit=time_limit))
     with timely("preparing the walks"):
         scalarised = scalarise(system)
         simple = simplify(scalarised.system)
@@ -108,12 +101,15 @@ def simulate(
     with budget.listening():
         run.take(walks)
     findings, mistake = _judge(run, chosen)
+    whole = time.perf_counter() - begun
     return Simulation(
-        system=system,
         findings=findings,
         coverage=run.coverage(),
         mistake=mistake,
         stopped=run.stopped,
+        interrupted=run.stopped == "interrupted" or requested(),
+        seconds=Seconds(whole, compiled, whole - compiled),
+        shortest=False,
         seed=seed,
         guided=guided,
         walks=run.walks,
@@ -121,8 +117,6 @@ def simulate(
         distinct=len(run.met),
         longest=run.longest,
         estimate=chao2(run.met.values(), run.walks),
-        compile_seconds=compiled,
-        explore_seconds=time.perf_counter() - begun - compiled,
     )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from streamproof.explicit.digraph import Digraph
 from streamproof.explicit.loader import load
-from streamproof.explicit.watch import LARGEST_BATCH, reading
+from streamproof.explicit.predicates import LARGEST_BATCH, reading
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System

@@ -26,8 +26,8 @@ from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
 from streamproof.explicit.loader import load
-from streamproof.explicit.step_claims import StepClaim
-from streamproof.explicit.watch import unpacking
+from streamproof.explicit.predicates import unpacking
+from streamproof.explicit.step_properties import StepClaim
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system import build as b
 from streamproof.system import expr as e

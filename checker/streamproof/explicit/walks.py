@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from itertools import chain, islice
 
+from streamproof.explicit.enabled import BrokenStep, Option, Options, options_of
+from streamproof.explicit.level_search import watch_of
 from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.options import BrokenStep, Option, Options, options_of
-from streamproof.explicit.search import starts, watch_of
-from streamproof.explicit.watch import Hit, Inspect, Keep, inspector, keeper
+from streamproof.explicit.predicates import Hit, Inspect, Keep, inspector, keeper
+from streamproof.explicit.search import starts
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.leaves import encode

@@ -172,7 +172,7 @@ def _public() -> dict[int, types.CodeType]:
     """The code of what a model may import from streamproof, and of the methods of its classes."""
     found: dict[int, types.CodeType] = {}
     door = import_module("streamproof")
-    for value in (getattr(door, name) for name in door.__all__):
+    for value in (getattr(door, name) for _, names in door.AUTHORING.values() for name in names.split()):
         kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
         members = [m for kind in kinds if _is_ours(kind) for m in vars(kind).values()]
         for member in (value, *(getattr(m, "__func__", getattr(m, "fget", m)) for m in members)):

@@ -16,32 +16,29 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.timely import timely
-from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What an attempt to prove answers.
+@dataclass(frozen=True)
+class Proof(CheckResult):
+    """What an attempt to prove answers."""
 
-    `findings`: one per property asked for. `k`: the strength of induction that proved it, for those it proved.
-    `lemmas`: one finding per lemma offered, `used`: the lemmas that the proofs rest on, `dropped`: those that could not
-    be shown. `ctis`: for each property or lemma left open, and under `NO_MISTAKE`, why it is not inductive.
-    `confirmed`: whether the whole proof was checked a second time, with the other kind of numbers (None: there was nothing
-    to check, or it was not asked for). `depth`: steps that the search for counterexamples covered. `interrupted`: the user
-    ended it.
-    """
-
-    findings: tuple[Finding, ...]
-    k: Mapping[str, int]
-    lemmas: tuple[Finding, ...]
-    used: tuple[str, ...]
-    dropped: tuple[str, ...]
-    ctis: Mapping[str, Cti]
-    confirmed: bool | None
-    depth: int
-    queries: int
-    seconds: float
-    interrupted: bool = False
+    k: Mapping[str, int] = field(default_factory=dict)
+    """The strength of induction that proved a property, for those that it proved."""
+    lemmas: tuple[Finding, ...] = ()
+    """One finding per lemma offered."""
+    used: tuple[str, ...] = ()
+    """The lemmas that the proofs rest on."""
+    dropped: tuple[str, ...] = ()
+    """Those that could not be shown."""
+    ctis: Mapping[str, Cti] = field(default_factory=dict)
+    """For each property or lemma left open, and under `NO_MISTAKE`, why it is not inductive."""
+    confirmed: bool | None = None
+    """Whether the whole proof was checked a second time, with the other kind of numbers. None: there was nothing to check,
+    or it was not asked for."""
+    depth: int = -1
+    """Steps that the search for counterexamples covered."""
+    queries: int = 0
     strength: int = 0
     """The strongest induction that any part of it takes."""
     invariant: tuple[Expr, ...] = ()
@@ -50,6 +47,8 @@ class Proof:
     """The same, in the same order, in the model's terms."""
     engines: Mapping[str, Engine] = field(default_factory=dict)
     """Which engine decided a property, for those decided."""
+    reachable: int | None = None
+    """How many states there are, where all of them were explored as evidence for discovery."""
 
 
 def prove(
@@ -109,11 +108,11 @@ def prove(
         stopped = INTERRUPTED
     if stopped is not None:
         portfolio.stop(stopped)
-    return _answer(system, portfolio, asked, budget, stopped == INTERRUPTED)
+    return _answer(system, portfolio, asked, budget, stopped)
 
 
 def _answer(
-    system: System, portfolio: Portfolio, asked: tuple[Property, ...], budget: SolverBudget, interrupted: bool
+    system: System, portfolio: Portfolio, asked: tuple[Property, ...], budget: SolverBudget, stopped: str | None
 ) -> Proof:
     """What was found, so far as it was found."""
     answers = {p: portfolio.finding(p) for p in asked}
@@ -125,26 +124,27 @@ def _answer(
     own = portfolio.first.lemmas
     confirmations = {attempt.confirmed for attempt in proofs}
     return Proof(
-        tuple(candid(system, finding) for finding, _ in answers.values()),
-        {p.name: attempt.proven[p] for attempt in reversed(proofs) for p in asked if p in attempt.proven},
-        tuple(_best([attempt.lemma(lemma) for attempt in reversed(attempts)]) for lemma in own),
-        tuple(p.name for p in own if p in needed),
-        tuple(p.name for p in own if p not in shown),
-        {
+        findings=tuple(candid(system, finding) for finding, _ in answers.values()),
+        stopped=stopped,
+        interrupted=stopped == INTERRUPTED,
+        seconds=Seconds(budget.elapsed, 0.0, budget.elapsed),
+        k={p.name: attempt.proven[p] for attempt in reversed(proofs) for p in asked if p in attempt.proven},
+        lemmas=tuple(_best([attempt.lemma(lemma) for attempt in reversed(attempts)]) for lemma in own),
+        used=tuple(p.name for p in own if p in needed),
+        dropped=tuple(p.name for p in own if p not in shown),
+        ctis={
             name: cti
             for attempt in attempts[-1:]
             for name, cti in attempt.ctis.items()
             if name not in {p.name for p, (_, engine) in answers.items() if engine is not None}
         },
-        None if None in confirmations or not proofs else confirmations == {True},
-        max(attempt.depth for attempt in attempts),
-        budget.queries,
-        budget.elapsed,
-        interrupted,
-        max((attempt.strength for attempt in proofs), default=0),
-        tuple(portfolio.leaf_terms[p] for p in found),
-        portfolio.told(found),
-        {p.name: engine for p, (_, engine) in answers.items() if engine is not None},
+        confirmed=None if None in confirmations or not proofs else confirmations == {True},
+        depth=max(attempt.depth for attempt in attempts),
+        queries=budget.queries,
+        strength=max((attempt.strength for attempt in proofs), default=0),
+        invariant=tuple(portfolio.leaf_terms[p] for p in found),
+        discovered=portfolio.told(found),
+        engines={p.name: engine for p, (_, engine) in answers.items() if engine is not None},
     )
 
 

@@ -1,4 +1,4 @@
-"""How much memory this process uses, and has used at most, in bytes."""
+"""Memory in bytes: of this process, now and at most, and of the machine."""
 
 from __future__ import annotations
 
@@ -21,9 +21,20 @@ def peak_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """The resident memory now; the peak where the system does not tell."""
+    """The memory this process holds now; 0 where the system does not tell."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
-        return peak_bytes()
+        return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_of_machine() -> int | None:
+    """The memory that this process can have at most: the machine's, or less where a container sets less."""
+    known: list[int] = []
+    with suppress(OSError, ValueError):
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            known.append(int(Path(limit).read_text()))
+    return min(known, default=None)

@@ -39,15 +39,3 @@ def bytes_about(amount: int) -> str:
         return exact
     unit = next((name for name in ("TB", "GB", "MB") if amount >= _WRITTEN[name]), "B")
     return f"{amount / _WRITTEN[unit]:.3g}{unit}"
-
-
-def size_text(count: int) -> str:
-    """Bytes as people read them, in powers of 1000: ``45 MB``."""
-    if count < 1000:
-        return f"{count} B"
-    size = float(count)
-    for unit in ("kB", "MB", "GB"):
-        size /= 1000
-        if size < 999.5:
-            return f"{size:.3g} {unit}"
-    return f"{size / 1000:.3g} TB"

@@ -7,7 +7,7 @@ from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
-from streamproof.system.errors import Loc
+from streamproof.system.errors import EvaluationError, Loc
 from streamproof.system.model import Fairness, Instance, Kind, State
 from streamproof.system.records import dataclass
 
@@ -171,3 +171,53 @@ class Reduction:
     name: str
     applied: bool
     because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """An evaluation error of the model itself that ended an engine, with the way to the state where it shows."""
+
+    trace: Trace
+    error: EvaluationError
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Wall-clock times: in all, preparing the engine, searching or proving, and deciding temporal properties afterwards."""
+
+    total: float = 0.0
+    compile: float = 0.0
+    explore: float = 0.0
+    liveness: float = 0.0
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What an engine answers. Every trace in it has been confirmed by the interpreter.
+
+    Engines that do not count states have no `counts` and no `coverage`.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    """One per property that was to be decided, in declaration order."""
+    counts: Counts | None = None
+    coverage: Coverage | None = None
+    mistake: Mistake | None = None
+    stopped: str | None = None
+    """The limit that kept the engine from covering everything; None where there was none."""
+    interrupted: bool = False
+    """Whether the user ended it; `findings` are what was known then."""
+    seconds: Seconds = Seconds()
+    reductions: tuple[Reduction, ...] = ()
+    """Those asked for, made or not; `counts` are of what was searched."""
+    shortest: bool = True
+    """Whether its traces are shortest ones."""
+    notes: tuple[str, ...] = ()
+    """More to show to people, a sentence each."""
+
+    def finding(self, name: str) -> Finding:
+        """The finding for the property called `name`; raises `KeyError`."""
+        for finding in self.findings:
+            if finding.property == name:
+                return finding
+        raise KeyError(name)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from streamproof.explicit.compiled.log_file import LogFile
-from streamproof.explicit.compiled.mark import Mark
-from streamproof.explicit.found import SearchEvent
+from streamproof.explicit.compiled.snapshot import Snapshot
+from streamproof.explicit.level_search import SearchEvent
 from streamproof.system.errors import InputError, SystemFailure, UsageError
 from streamproof.system.files import CHECKPOINT, expect_writable, new_folders, open_own, write
 from streamproof.system.fingerprint import fingerprint
@@ -96,7 +96,7 @@ class Checkpoints:
             self._lock.close()
             self._lock = None
 
-    def write(self, mark: Mark) -> None:
+    def write(self, mark: Snapshot) -> None:
         """Bring the folder up to the state of the search that `mark` tells of."""
         try:
             last = mark.known
@@ -171,7 +171,7 @@ class Checkpoints:
                 f"{self._folder} cannot be written: {error.strerror}", remedy="name another folder"
             ) from None
 
-    def _replace(self, mark: Mark | None) -> None:
+    def _replace(self, mark: Snapshot | None) -> None:
         document: dict[str, Any] = {
             "format": FORMAT,
             "version": self._version,
@@ -226,10 +226,10 @@ class Checkpoints:
             raise InputError(f"{path}: {why}", remedy=_ANEW)
         return document
 
-    def _mark(self, data: Mapping[str, Any]) -> Mark:
+    def _mark(self, data: Mapping[str, Any]) -> Snapshot:
         """The state of the search that the small file tells of. Raises `InputError` for one that no search was in."""
         search, names = self._search, {str(at): at for at in range(len(self._search.properties))}
-        mark = Mark(
+        mark = Snapshot(
             levels=tuple(data["levels"]),
             initial=data["initial"],
             stuck=data["stuck"],

@@ -10,18 +10,19 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.ahead import MOST, Ahead
+from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout
 from streamproof.explicit.compiled.memory import Reserve, WordBlock
 from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.prefault import MOST, Prefault
 from streamproof.explicit.compiled.steps import StepCounters, conditions_code, module
 from streamproof.explicit.compiled.table import Fixed
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.found import Found
+from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.state_graph import StateGraph, Truths, path_to, sources
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
+from streamproof.system.model import System
 from streamproof.system.records import replace
 from streamproof.system.recurrence import twofold
 
@@ -33,15 +34,30 @@ BUFFERS = ("OUT", "ACTIONS", "ENDS", "HASHES", "KEPT", "RECENT", "SCRATCH")
 """What each thread needs for itself."""
 
 
-class Expanded(Found, Protocol):
-    """A search of the compiled tier, whose states can be expanded once more."""
+class Expanded(Protocol):
+    """A search of the compiled tier, whose states can be expanded once more; see `LevelSearch`."""
 
+    system: System
+    budget: Budget
+    initial: int
+    stopped: Stop | None
     layout: Layout
     fixed: Fixed
     worker: Worker
     threads: int
     passed: list[tuple[int, int]]
     """At the ends of levels: the states that have been expanded, and the steps that leave them."""
+
+    @property
+    def known(self) -> int:
+        """Distinct states."""
+
+    @property
+    def generated(self) -> Sequence[int]:
+        """Successors per instance."""
+
+    def parent(self, number: int) -> int:
+        """The number of a state's predecessor, or -1."""
 
     def every_step(self) -> tuple[Module, StepCounters]:
         """The successor function that writes down all steps, and what it notes."""
@@ -88,7 +104,7 @@ def state_graph(search: Expanded) -> StateGraph:
         begun = parts[0].value("EDGES")
         return [(targets.address, min(4 * steps, 4 * begun + MOST)), (labels.address, min(2 * steps, 2 * begun + MOST))]
 
-    ahead = Ahead(coming, search.budget) if search.threads > 1 and len(parts) == 1 else None
+    ahead = Prefault(coming, search.budget) if search.threads > 1 and len(parts) == 1 else None
     try:
         _fill(parts, fixed.function("edges", 2))
     finally:
@@ -120,7 +136,7 @@ class _Part:
         self, search: Expanded, span: tuple[int, int, int], noted: StepCounters, where: Mapping[str, int], *, own: bool
     ) -> None:
         table, words, expand = search.worker.table, search.layout.words, where["EXPAND"]
-        self._control = WordBlock(table.control.slice(0, len(kernels.CONTROL)))
+        self._control = WordBlock(table.control.slice(0, len(search_kernels.CONTROL)))
         self._facts = WordBlock(noted.fresh())
         self._worker = None if own else Worker(words, search.budget, noted, expand, lender=table)
         if self._worker is not None:
@@ -130,11 +146,11 @@ class _Part:
 
     def _set(self, values: Mapping[str, int]) -> None:
         for name, value in values.items():
-            self._control[kernels.CONTROL.index(name)] = value
+            self._control[search_kernels.CONTROL.index(name)] = value
 
     def value(self, name: str) -> int:
         """A word of the control block, by name."""
-        return self._control[kernels.CONTROL.index(name)]
+        return self._control[search_kernels.CONTROL.index(name)]
 
     def fill(self, run: Callable[..., int], over: threading.Event) -> None:
         """Write the steps, unless it is `over` before."""

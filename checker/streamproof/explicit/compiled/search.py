@@ -7,33 +7,29 @@ found does not depend on how many they are.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.ahead import Ahead
+from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout, layout, packed
-from streamproof.explicit.compiled.mark import Mark, Recorder
 from streamproof.explicit.compiled.memory import WordBlock
 from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.prefault import Prefault
+from streamproof.explicit.compiled.snapshot import Recorder, Snapshot
 from streamproof.explicit.compiled.steps import NONE, StepCounters, ever_code, expand_code, module, watch_code
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.found import Found, SearchEvent
-from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.search import starts, watch_of
+from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
+from streamproof.explicit.limits import Stop
+from streamproof.explicit.search import starts
 from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
-from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import Scalarised
+from streamproof.system.model import Kind, State
 from streamproof.system.sorts import RangeSort
-from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
-    from streamproof.explicit.compiled.team import Team
+    from streamproof.explicit.compiled.workers import Workers
     from streamproof.explicit.state_graph import StateGraph
 
 MOST_STATES = 0xFFFF_FFF0
@@ -52,45 +48,29 @@ SLICE_SECONDS = 0.1
 """Compiled code runs for about this long before limits and interrupts are looked at."""
 
 
-@dataclass
-class CompiledSearch:
-    """A search and what it has found so far; see `found.Found`."""
+class CompiledSearch(LevelSearch):
+    """The search by compiled code."""
 
-    scalarised: Scalarised
-    system: System
-    properties: Sequence[Property]
-    budget: Budget
-    on_progress: Callable[[Progress], None] | None
-    early: Callable[[Found], Stop | None]
-    """Called at the end of every level but the last; gives a reason to end the search."""
-    threads: int = 1
-    together: int = 0
-    """With so many known states there are several workers; 0: when it pays."""
-    checkpoints: Recorder | None = None
-    """Where the search is written to at the ends of levels."""
-    checkpoint_seconds: float = 60.0
-    levels: list[int] = field(default_factory=list)
-    initial: int = 0
-    events: dict[int, SearchEvent] = field(default_factory=dict)
-    stuck: int = -1
-    stopped: Stop | None = None
-    compile_seconds: float = 0.0
-    passed: list[tuple[int, int]] = field(default_factory=list)
-    """At the ends of levels: the states that have been expanded, and the steps that leave them."""
-
-    def __post_init__(self) -> None:
+    def __init__(self, task: SearchTask, threads: int = 1, together: int = 0) -> None:
+        """With `together` known states there are several workers (`threads`); 0: when it pays."""
+        super().__init__(task)
+        self.threads = threads
+        self.checkpoints: Recorder | None = None
+        """Where the search is written to at the ends of levels."""
+        self.passed: list[tuple[int, int]] = []
+        """At the ends of levels: the states that have been expanded, and the steps that leave them."""
         begun = time.perf_counter()
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
         self._facts = StepCounters(len(self.system.instances), len(self._steps))
         self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
-        watching = self._watches()
+        watching = self._watch_code()
         # A second pass needs the steps that change nothing too: the same code serves both.
         self._all_steps = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.properties)
         # A team deals its table out, which the second pass needs whole.
         late = self.layout.words > 1 or self._all_steps
-        self.together = self.together or (WIDE_TOGETHER if late else TOGETHER)
+        self.together = together or (WIDE_TOGETHER if late else TOGETHER)
         code = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps), watching)
         self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
         if watching:
@@ -99,11 +79,10 @@ class CompiledSearch:
         expand = self._own.addresses["expand"]
         self.worker = Worker(self.layout.words, self.budget, self._facts, expand)
         self.worker.table.set(MOST_STATES=self._most_states)
-        self._team: Team | None = None
-        self._ahead: Ahead | None = None
-        self._marked: Mark | None = None
+        self._team: Workers | None = None
+        self._ahead: Prefault | None = None
+        self._marked: Snapshot | None = None
         self._written = 0.0
-        self._reported = 0.0
         self._pace = 16
 
     # --- what was found ---
@@ -128,11 +107,6 @@ class CompiledSearch:
         """New states per instance."""
         instances = len(self.system.instances)
         return [sum(counts) for counts in zip(*(w.news.slice(0, instances) for w in self._workers), strict=True)]
-
-    @property
-    def total(self) -> int:
-        """Initial states and every successor, duplicates included."""
-        return self.initial + sum(self.generated)
 
     @property
     def least(self) -> int:
@@ -218,9 +192,6 @@ class CompiledSearch:
 
         return state_graph(self)
 
-    def instance(self, before: int, after: int) -> None:
-        """Steps are not noted on the way."""
-
     def every_step(self) -> tuple[Module, StepCounters]:
         """The successor function that writes down all steps, and what it notes."""
         if self._all_steps:
@@ -232,35 +203,19 @@ class CompiledSearch:
 
     def run(self) -> None:
         """Search until nothing is left or a limit is met; `stopped` says which."""
+        self._written = float("-inf") if not self.levels else time.monotonic()
         try:
-            self._run()
+            super().run()
+            if self.stopped is not Stop.MISTAKE:
+                self._checkpoint(0.0)
         finally:
             self._end_ahead()
             self._end_team()
             if self.checkpoints is not None:
                 self.checkpoints.close()
 
-    def _run(self) -> None:
-        self._written = float("-inf") if not self.levels else time.monotonic()
-        try:
-            if not self.levels:
-                self._start()
-            while not self.stopped and self._queue:
-                at_end = self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth
-                self.stopped = self.early(self) or (Stop.DEPTH if at_end else None)
-                if not self.stopped:
-                    self._checkpoint(self.checkpoint_seconds)
-                    self._level()
-        except KeyboardInterrupt:
-            self.stopped = Stop.INTERRUPTED
-            self._abandon()
-        if self.stopped is not Stop.MISTAKE:
-            self._checkpoint(0.0)
-
-    @property
-    def _queue(self) -> int:
-        """Known states that have not been expanded."""
-        return self.known - self.worker.table.next
+    def _before_level(self) -> None:
+        self._checkpoint(self.budget.options.checkpoint_seconds)
 
     def _abandon(self) -> None:
         """After an interrupt in the middle of a level: what was found there counts."""
@@ -282,10 +237,10 @@ class CompiledSearch:
 
     @property
     def facts_size(self) -> int:
-        """How many words the facts of a `Mark` are."""
+        """How many words the facts of a `Snapshot` are."""
         return self._facts.size
 
-    def restore(self, mark: Mark) -> None:
+    def restore(self, mark: Snapshot) -> None:
         """Go back to the end of a level; the table holds the states up to there."""
         self.levels = list(mark.levels)
         self.initial, self.stuck, self.events = mark.initial, mark.stuck, dict(mark.events)
@@ -294,8 +249,8 @@ class CompiledSearch:
         self._marked = mark
         self._compile_watches()
 
-    def _mark(self) -> Mark:
-        return Mark(
+    def _mark(self) -> Snapshot:
+        return Snapshot(
             tuple(self.levels),
             self.initial,
             self.stuck,
@@ -336,7 +291,7 @@ class CompiledSearch:
             if known >= self.together:
                 self._gather_team()
             elif self._ahead is None and known >= READY_FROM:
-                self._ahead = Ahead(self.worker.table.coming, self.budget)
+                self._ahead = Prefault(self.worker.table.coming, self.budget)
         if self._team is not None:
             self._together(self._team)
         elif not self.stopped:
@@ -358,25 +313,25 @@ class CompiledSearch:
             begun = time.perf_counter()
             outcome = search(self.worker.control, self._pace)
             self._after(begun, known)
-            if outcome == kernels.FULL and not table.make_room(self.worker.batch_room, self.fixed):
+            if outcome == search_kernels.FULL and not table.make_room(self.worker.batch_room, self.fixed):
                 self.stopped = Stop.MEMORY
-            elif outcome == kernels.STOPPED:
+            elif outcome == search_kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
-    def _together(self, team: Team) -> None:
+    def _together(self, team: Workers) -> None:
         known, table = self.known, self.worker.table
         while table.next < table.last and not self.stopped:
             begun = time.perf_counter()
-            outcome = kernels.FULL
+            outcome = search_kernels.FULL
             try:
                 outcome = team.turn(self._most_states)
             finally:
-                if outcome == kernels.FULL:
+                if outcome == search_kernels.FULL:
                     self._end_team()
             self._after(begun, known)
-            if outcome == kernels.FULL:
+            if outcome == search_kernels.FULL:
                 self.stopped = Stop.MEMORY
-            elif outcome == kernels.STOPPED:
+            elif outcome == search_kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
     def _end_ahead(self) -> None:
@@ -386,12 +341,12 @@ class CompiledSearch:
             self._ahead = None
 
     def _gather_team(self) -> None:
-        from streamproof.explicit.compiled.team import Team
+        from streamproof.explicit.compiled.workers import Workers
 
         self._end_ahead()
         expand = self._own.addresses["expand"]
         try:
-            self._team = Team(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
+            self._team = Workers(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
         except SystemFailure:
             # There is no address space for the others' buffers (ulimit -v): one goes on.
             self.threads = 1
@@ -418,13 +373,6 @@ class CompiledSearch:
         self.stopped = self.budget.spent()
         self._report()
 
-    def _report(self) -> None:
-        """Tell about progress, once a second."""
-        elapsed = self.budget.elapsed
-        if self.on_progress is not None and elapsed - self._reported >= 1.0:
-            self._reported = elapsed
-            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self._queue))
-
     def _look(self) -> None:
         """Evaluate the properties of single states in the states of the newest level.
 
@@ -441,7 +389,7 @@ class CompiledSearch:
                 for place, events in ((2 * at, self.events), (2 * at + 1, mistakes)):
                     if notes[place] != NONE:
                         events.setdefault(prop, SearchEvent(first + notes[place], None, events is mistakes))
-        self.events = mistakes | self.events
+        self._settle(mistakes)
         if len(self.events) > before:
             self._compile_watches()
 
@@ -455,21 +403,16 @@ class CompiledSearch:
     def _compile_watches(self) -> None:
         """Compile the evaluation of the properties of single states that are not decided yet."""
         begun = time.perf_counter()
-        watching = self._watches()
+        watching = self._watch_code()
         if watching:
             self._watch = build(module(watching), ["watch"], optimise=False).function("watch", 3)
         self.compile_seconds += time.perf_counter() - begun
 
-    def _watches(self) -> str:
+    def _watch_code(self) -> str:
         """The code of that evaluation; empty when nothing is left to evaluate."""
-        watches = [
-            (k, watch_of(k, p))
-            for k, p in enumerate(self.properties)
-            if k not in self.events and p.kind in (Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)
-        ]
-        watches = [(k, w) for k, w in watches if not (w.condition is w.mistake is b.FALSE)]
-        self._watched = [k for k, _ in watches]
-        return watch_code(self.layout, [(w.mistake, w.condition) for _, w in watches]) if watches else ""
+        watches = self._watches()
+        self._watched = [w.number for w in watches]
+        return watch_code(self.layout, [(w.mistake, w.condition) for w in watches]) if watches else ""
 
     def _note_steps(self) -> None:
         met = self._met()

@@ -11,23 +11,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.collect import Candidates, Fill, Sizes, collecting
+from streamproof.explicit.compiled import search_kernels
+from streamproof.explicit.compiled.deduplicate import Candidates, Fill, Sizes, collecting
 from streamproof.explicit.compiled.layout import packed
 from streamproof.explicit.compiled.memory import give_back
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, joined, keys_of, merged
 from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.steps import StepCounters
-from streamproof.explicit.limits import Stop, resident_bytes
+from streamproof.explicit.level_search import SearchTask
+from streamproof.explicit.limits import Stop
 from streamproof.explicit.search import starts
 from streamproof.system.errors import TooLarge
+from streamproof.system.memory import resident_bytes
 from streamproof.system.model import State
 
 if TYPE_CHECKING:
@@ -116,14 +117,12 @@ class Disk:
             self._runs[-2:] = [joined(self._folder, self._words, self._runs[-2:], max(16, merge // 2))]
 
 
-@dataclass
 class SpillingSearch(CompiledSearch):
     """A search in memory as long as there is any, then on disk."""
 
-    folder: Path = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __init__(self, task: SearchTask, folder: Path) -> None:
+        super().__init__(task)
+        self.folder = folder
         self._disk: Disk | None = None
         self._fill: Fill | None = None
         self._sizes = Sizes(0, 1 << 12, 0)
@@ -299,12 +298,12 @@ class SpillingSearch(CompiledSearch):
                 outcome = collect(table.control.address, states.ctypes.data, base, base + len(states), self._pace)
                 if found is not None:
                     self._after(begun, known)
-                if outcome == kernels.FULL:
+                if outcome == search_kernels.FULL:
                     if found is None:
                         self._fill.clear()
                     else:
                         self._fill.write(found)
-                elif outcome == kernels.STOPPED:
+                elif outcome == search_kernels.STOPPED:
                     self.stopped = Stop.MISTAKE
                     return
                 if self.stopped and found is not None:

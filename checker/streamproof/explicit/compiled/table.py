@@ -10,11 +10,11 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from streamproof.explicit.compiled import kernel, kernels
-from streamproof.explicit.compiled.ahead import LEAST, MOST
-from streamproof.explicit.compiled.kernel import translate
+from streamproof.explicit.compiled import kernel_compiler, search_kernels
+from streamproof.explicit.compiled.kernel_compiler import translate
 from streamproof.explicit.compiled.memory import Reserve, WordBlock
 from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.prefault import LEAST, MOST
 from streamproof.explicit.limits import Budget
 from streamproof.system.errors import TooLarge
 
@@ -28,21 +28,21 @@ FRUGAL = ((1.25, LOAD), (1.125, LOAD), (1.0, 0.8), (1.125, 0.85), (1.0, 0.85), (
 SLACK = 1 << 18
 """Slots behind the table's end, more than one batch can push out."""
 
-_AT = {name: at for at, name in enumerate(kernels.CONTROL)}
+_AT = {name: at for at, name in enumerate(search_kernels.CONTROL)}
 
 
 class Fixed:
     """The kernels for states of so many words, spread over so many tables; each is compiled when it is first asked for."""
 
     def __init__(self, words: int, shards: int) -> None:
-        self._constants = kernels.constants(words, shards)
+        self._constants = search_kernels.constants(words, shards)
         self._modules: dict[str, Module] = {}
 
     def function(self, name: str, arguments: int) -> Callable[..., int]:
         """The kernel `name` of so many words."""
         if name not in self._modules:
-            group = next(g for g in kernels.GROUPS if name in g)
-            inside = [k for k in kernels.KERNELS if k.__name__.startswith("_") or k.__name__ in group]
+            group = next(g for g in search_kernels.GROUPS if name in g)
+            inside = [k for k in search_kernels.KERNELS if k.__name__.startswith("_") or k.__name__ in group]
             key = f"{group} {self._constants} {_written()}"
             module = build(lambda: translate(inside, self._constants), group, optimise=True, key=key)
             self._modules |= dict.fromkeys(group, module)
@@ -53,7 +53,7 @@ class Fixed:
 def _written() -> str:
     """A digest of the text of the kernels and of their translator, which stands for what they are translated to."""
     found = sha256()
-    for source in (kernels.__file__, kernel.__file__):
+    for source in (search_kernels.__file__, kernel_compiler.__file__):
         found.update(Path(source).read_bytes())
     return found.hexdigest()
 
@@ -77,7 +77,7 @@ class StateTable:
         self._log: Reserve = Reserve(most, huge=True) if log_of is None else log_of._log
         self._parents: Reserve = Reserve(most // 2, huge=True) if log_of is None else log_of._parents
         self._scratch = Reserve(8 * (1 << 16))
-        self.control = WordBlock([0] * len(kernels.CONTROL))
+        self.control = WordBlock([0] * len(search_kernels.CONTROL))
         self.set(
             TABLE=self._entries.address,
             LOG=self._log.address,

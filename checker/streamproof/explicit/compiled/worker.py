@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamproof.explicit.compiled.kernels import RECENT_STATES
 from streamproof.explicit.compiled.memory import Reserve, WordBlock
+from streamproof.explicit.compiled.search_kernels import RECENT_STATES
 from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.compiled.table import StateTable
 from streamproof.explicit.limits import Budget

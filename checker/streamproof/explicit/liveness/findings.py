@@ -6,7 +6,7 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.found import Found
+from streamproof.explicit.level_search import LevelSearch
 from streamproof.explicit.limits import Stop
 from streamproof.explicit.liveness.outcome import Lasso, violated
 from streamproof.explicit.reductions.plan import ReductionPlan
@@ -36,7 +36,7 @@ def ended(spent: Stop) -> str:
 class Temporal:
     """Decides the temporal properties of a complete search. `seconds` is what that has taken so far."""
 
-    def __init__(self, search: Found, plan: ReductionPlan, witnesses: Witnesses) -> None:
+    def __init__(self, search: LevelSearch, plan: ReductionPlan, witnesses: Witnesses) -> None:
         self._search, self._plan, self._witnesses = search, plan, witnesses
         self.seconds = 0.0
 

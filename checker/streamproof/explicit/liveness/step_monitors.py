@@ -115,9 +115,10 @@ def _refuse_beyond(budget: Budget, parents: Numbers, initial: int) -> None:
     levels, end = 1, initial
     while end < states:
         levels, end = levels + 1, int(np.searchsorted(parents, end))
-    if budget.max_depth is not None and levels >= budget.max_depth:
+    deepest = budget.options.max_depth
+    if deepest is not None and levels >= deepest:
         raise TooLarge(
-            f"{levels} levels of states with monitors of steps; max_depth is {budget.max_depth}",
+            f"{levels} levels of states with monitors of steps; max_depth is {deepest}",
             remedy="raise it or leave it out",
         )
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, cast
 
 from streamproof.explicit.loader import load
+from streamproof.explicit.predicates import unpacking
 from streamproof.explicit.reductions.stubborn import StubbornSets
 from streamproof.explicit.successors import Expand, Rule, StepHit, Steps, rules_of
-from streamproof.explicit.watch import unpacking
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system import build as b
 from streamproof.system.expr import Expr

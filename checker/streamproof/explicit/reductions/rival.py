@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.limits import Budget, Stop, resident_bytes
+from streamproof.explicit.level_search import LevelSearch, SearchTask
+from streamproof.explicit.limits import Stop
 from streamproof.system.errors import SystemFailure, TooLarge
-from streamproof.system.records import dataclass
+from streamproof.system.memory import resident_bytes
+from streamproof.system.records import dataclass, replace
 
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search import CompiledSearch
-    from streamproof.explicit.found import Found
 
 FIRST_TURN = 20_000_000
 """Work of a reduced search before the full one has its first turn: about a second."""
@@ -32,11 +33,10 @@ MEMORY_SHARE = 2
 
 @dataclass(slots=True)
 class Rival:
-    """A full search by compiled code that goes on in turns. `begin` makes it, given what to call after each level."""
+    """A full search of `task` by compiled code that goes on in turns; `begin` makes it."""
 
-    begin: Callable[[Callable[[Found], Stop | None]], Found]
-    early: Callable[[Found], Stop | None]
-    budget: Budget
+    begin: Callable[[SearchTask], LevelSearch]
+    task: SearchTask
     terms: int
     """Terms that are evaluated for a state."""
     search: CompiledSearch | None = None
@@ -54,7 +54,7 @@ class Rival:
             if self.search is None:
                 from streamproof.explicit.compiled.search import CompiledSearch
 
-                search = self.begin(self._after_level)
+                search = self.begin(replace(self.task, after_level=self._after_level))
                 assert isinstance(search, CompiledSearch)
                 self.search = search
             self.search.stopped = None
@@ -68,18 +68,18 @@ class Rival:
             case Stop.PAUSE:
                 return False
             case Stop.INTERRUPTED:
-                self.budget.interrupt()
+                self.task.budget.interrupt()
                 return False
             case _:
                 self._give_up()
                 return False
 
-    def _after_level(self, search: Found) -> Stop | None:
+    def _after_level(self, search: LevelSearch) -> Stop | None:
         done = search.total * PER_SUCCESSOR + search.expanded * (1 + self.terms // PER_STATE)
-        most = self.budget.max_bytes
+        most = self.task.budget.max_bytes
         if search.known > MOST_STATES or (most is not None and resident_bytes() > most // MEMORY_SHARE):
             return Stop.MEMORY
-        return self.early(search) or (Stop.PAUSE if done > self._allowed else None)
+        return self.task.after_level(search) or (Stop.PAUSE if done > self._allowed else None)
 
     def _give_up(self) -> None:
         self._given_up = True

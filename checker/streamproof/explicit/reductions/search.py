@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import field
 
+from streamproof.explicit.level_search import SearchTask
 from streamproof.explicit.limits import Stop
+from streamproof.explicit.predicates import Hit
 from streamproof.explicit.reductions.expand import reduced_expander
 from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.reductions.rival import Rival
 from streamproof.explicit.search import SUCCESSOR, Search
 from streamproof.explicit.successors import Batch, StepHit, expander
-from streamproof.explicit.watch import Hit
 from streamproof.system.model import Kind, State
-from streamproof.system.records import dataclass
 
 SIZE = 64
 """So many states are expanded at once."""
 
 
-@dataclass(slots=True)
 class ReducedSearch(Search):
     """A search that leaves out what its plan says. With symmetry, the states are representatives of their orbits."""
 
-    plan: ReductionPlan = field(default_factory=ReductionPlan)
-    rival: Rival | None = None
-    """The full search, which may be done sooner."""
-    terms: int = 0
-    """Terms that are evaluated for a state."""
+    def __init__(self, task: SearchTask, plan: ReductionPlan, terms: int, rival: Rival | None) -> None:
+        """`terms`: how many are evaluated for a state. `rival`: the full search, which may be done sooner."""
+        super().__init__(task)
+        self.plan = plan
+        self.terms = terms
+        self.rival = rival
 
     @property
     def work(self) -> int:
@@ -43,7 +42,7 @@ class ReducedSearch(Search):
         return SIZE
 
     def _stop(self, batch: Batch) -> None:
-        Search._stop(self, batch)
+        super()._stop(batch)
         if not self.stopped and self.rival is not None and self.rival.wins(self.work):
             self.stopped = Stop.HANDOVER
 
@@ -70,7 +69,7 @@ class ReducedSearch(Search):
         return bool(hits)
 
     def _compile_watches(self) -> None:
-        Search._compile_watches(self)
+        super()._compile_watches()
         self._still_open()
 
     def _still_open(self) -> None:

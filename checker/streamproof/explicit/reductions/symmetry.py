@@ -17,9 +17,9 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from streamproof.explicit.loader import load
+from streamproof.explicit.predicates import unpacking
 from streamproof.explicit.reductions.images import images, liveness, origins
 from streamproof.explicit.reductions.renaming import Renaming
-from streamproof.explicit.watch import unpacking
 from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System

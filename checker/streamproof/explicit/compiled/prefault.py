@@ -25,7 +25,7 @@ _POPULATE_WRITE = 23
 """``MADV_POPULATE_WRITE`` of Linux 5.14 and later."""
 
 
-class Ahead:
+class Prefault:
     """Touches what `coming` names, addresses of memory and up to which byte of it, again and again; `stop` it before
     that memory goes."""
 

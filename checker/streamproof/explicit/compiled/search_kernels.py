@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.compiled.words import (
+from streamproof.explicit.compiled.kernel_builtins import (
     address,
     clear,
     copy,

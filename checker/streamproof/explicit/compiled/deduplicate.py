@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.kernel import translate
-from streamproof.explicit.compiled.kernels import _ask, _entry, _free, _hash, _home, _lookup, _mix, _new, _put, _same
-from streamproof.explicit.compiled.memory import Reserve
-from streamproof.explicit.compiled.native import Module, build
-from streamproof.explicit.compiled.runs import key_kind, keys_of
-from streamproof.explicit.compiled.spill_file import Array, SpillFile
-from streamproof.explicit.compiled.table import LOAD, SLACK, StateTable
-from streamproof.explicit.compiled.words import (
+from streamproof.explicit.compiled import search_kernels
+from streamproof.explicit.compiled.kernel_builtins import (
     address,
     halves_at,
     invoke,
@@ -30,6 +23,24 @@ from streamproof.explicit.compiled.words import (
     words,
     words_at,
 )
+from streamproof.explicit.compiled.kernel_compiler import translate
+from streamproof.explicit.compiled.memory import Reserve
+from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.runs import key_kind, keys_of
+from streamproof.explicit.compiled.search_kernels import (
+    _ask,
+    _entry,
+    _free,
+    _hash,
+    _home,
+    _lookup,
+    _mix,
+    _new,
+    _put,
+    _same,
+)
+from streamproof.explicit.compiled.spill_file import Array, SpillFile
+from streamproof.explicit.compiled.table import LOAD, SLACK, StateTable
 from streamproof.system.records import dataclass
 
 if TYPE_CHECKING:
@@ -90,7 +101,7 @@ def collect(c: words, states: words, base: word, end: word, batches: word) -> wo
 def collecting(words_of_state: int) -> Module:
     """`collect` for states of so many words."""
     parts = (_mix, _hash, _home, _same, _lookup, _free, _entry, _new, _put, _ask, collect)
-    return build(translate(parts, kernels.constants(words_of_state)), ["collect"], optimise=True)
+    return build(translate(parts, search_kernels.constants(words_of_state)), ["collect"], optimise=True)
 
 
 class Candidates:

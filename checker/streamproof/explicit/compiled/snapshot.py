@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from streamproof.explicit.found import SearchEvent
+from streamproof.explicit.level_search import SearchEvent
 from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Snapshot:
     """What a search had counted at the end of a level, beside its states."""
 
     levels: tuple[int, ...]
@@ -30,7 +30,7 @@ class Mark:
 class Recorder(Protocol):
     """Where a search is written to."""
 
-    def write(self, mark: Mark) -> None:
+    def write(self, mark: Snapshot) -> None:
         """Bring it up to the end of a level."""
 
     def close(self) -> None:

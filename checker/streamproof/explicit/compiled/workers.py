@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
-from streamproof.explicit.compiled import kernels
+from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.memory import Reserve, WordBlock
 from streamproof.explicit.compiled.steps import StepCounters
 from streamproof.explicit.compiled.table import StateTable, fixed_code
@@ -28,7 +28,7 @@ BOX_BYTES = 1 << 24
 """A box has room for states of so many bytes."""
 SLACK_BYTES = 1 << 16
 PLACES = 6
-"""Words that describe a box, see `kernels.scatter`."""
+"""Words that describe a box, see `search_kernels.scatter`."""
 
 
 class TeamMember:
@@ -81,7 +81,7 @@ class TeamMember:
                 part.close()
 
 
-class Team:
+class Workers:
     """So many workers for the states in `table`, whose entries are dealt out among them."""
 
     def __init__(
@@ -115,7 +115,7 @@ class Team:
         return all(self._all(lambda member, _: enter(member), range(len(self.members))))
 
     def turn(self, most: int) -> int:
-        """Expand the next states of the level, as many as a turn allows. Gives what `kernels.search` gives.
+        """Expand the next states of the level, as many as a turn allows. Gives what `search_kernels.search` gives.
 
         When there is no memory for what was found, or an exception comes between, the turn has not been, and is the last.
         """
@@ -130,7 +130,7 @@ class Team:
         done = False
         try:
             outcomes = self._all(self._expand, pairwise(ends))
-            faulty = next((k for k, outcome in enumerate(outcomes) if outcome == kernels.STOPPED), None)
+            faulty = next((k for k, outcome in enumerate(outcomes) if outcome == search_kernels.STOPPED), None)
             for member in self.members[faulty + 1 :] if faulty is not None else ():
                 member.undo()
             if all(self._all(self._look_up, self._starts(known, by_table=True))):
@@ -139,8 +139,8 @@ class Team:
                 last = first + size if faulty is None else self.members[faulty].worker.table.next
                 table.set(COUNT=fresh[-1], NEXT=last)
                 done = True
-                return kernels.GOING if faulty is None and fresh[-1] <= most else kernels.STOPPED
-            return kernels.FULL
+                return search_kernels.GOING if faulty is None and fresh[-1] <= most else search_kernels.STOPPED
+            return search_kernels.FULL
         finally:
             if not done:
                 self._pool.shutdown()
