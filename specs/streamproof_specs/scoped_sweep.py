@@ -37,13 +37,13 @@ EVERY_GRAPH = Generated(
     {"operators": 4, "loops": 2, "depth": 2, "parallelism": 1, "sources": 1, "joins": None, "feedback": 1},
     by="operators",
     about={
-        "operators": "Generated graphs have at most so many operators.",
-        "loops": "At most so many loops.",
-        "depth": "Loops are nested at most so deep.",
-        "parallelism": "Operators have at most so many subtasks.",
-        "sources": "At most so many sources.",
-        "joins": "Operators have at most so many inputs beyond their first, all together.",
-        "feedback": "Loops have at most so many feedback edges each.",
+        "operators": "Largest number of operators of a generated graph.",
+        "loops": "Largest number of loops.",
+        "depth": "Largest nesting of loops.",
+        "parallelism": "Largest number of subtasks of an operator.",
+        "sources": "Largest number of sources.",
+        "joins": "Largest number of inputs of operators beyond their first, in total.",
+        "feedback": "Largest number of feedback edges of a loop.",
     },
 )
 

@@ -11,7 +11,7 @@ import pytest
 from streamproof import Array, Model, ModelError, Parts, Queue, Range, Spec, State, action, measure, require
 from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.measuring import measured
-from streamproof.explicit.tiers import TIERS
+from streamproof.system.options import TIERS
 
 
 class Stack(Model):

@@ -26,8 +26,8 @@ from streamproof.system.files import LISTING
 def command(model: str | None, json_to: str | None) -> int:
     """List the bundled models, or describe one MODEL.
 
-    A model is shown with its parameters and their defaults, its sizes, its variants with what they break, and its
-    properties.
+    The description has the parameters with their defaults, the sizes, the variants with the properties that they violate,
+    and the properties.
     """
     from streamproof.report.console import print_lines
 

@@ -153,7 +153,7 @@ def model_options(function: F) -> F:
             "--size",
             metavar="small|medium|large",
             shell_complete=completing.sizes,
-            help="Parameters as the model has them.",
+            help="Named set of parameter values.",
         ),
         click.option(
             "--variant",
@@ -205,5 +205,5 @@ def json_option(function: F) -> F:
         "--json",
         "json_to",
         metavar="FILE|-",
-        help="Write the answer as JSON; with - to standard output, and what people read to standard error.",
+        help="Write the answer as JSON; - means standard output, and text then goes to standard error.",
     )(function)

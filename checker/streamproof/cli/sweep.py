@@ -102,16 +102,19 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     metavar="NAME",
     multiple=True,
     shell_complete=completing.variants,
-    help="This variant beside the model itself; may be repeated.",
+    help="Variant to explore beside the model; may be repeated.",
 )
 @click.option(
     "--variants",
     "listed",
     metavar="all|NAME,...",
-    help="These variants beside the model itself.",
+    help="Variants to explore beside the model.",
 )
 @click.option(
-    "--size", metavar="small|medium|large", shell_complete=completing.sizes, help="Parameters that do not vary."
+    "--size",
+    metavar="small|medium|large",
+    shell_complete=completing.sizes,
+    help="Named set of values of parameters that do not vary.",
 )
 @click.option(
     "-p",
@@ -121,7 +124,7 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     shell_complete=completing.parameters,
     help="Values of one parameter: 0..3, or fair,forward-first; may be repeated.  [default: the model's own axes]",
 )
-@click.option("--full", is_flag=True, help="Ask about refuted variants at larger sizes of what is generated, too.")
+@click.option("--full", is_flag=True, help="Check refuted variants also at larger sizes of generated values.")
 @property_option
 @click.option(
     "--max-states",
@@ -129,7 +132,7 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     default=MAX_STATES,
     show_default=True,
     metavar="N",
-    help="Stop at a point after so many states.",
+    help="Stop at a point after N states.",
 )
 @timeout_option("Stop at a point after SECONDS.", default=TIMEOUT)
 @click.option(
@@ -141,18 +144,18 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     default=PROCESSES,
     show_default=True,
     metavar="N",
-    help="Processes at a time, at most one for each processor.",
+    help="Number of processes, at most one for each processor.",
 )
-@click.option("--spark", is_flag=True, help="One Spark task for each point instead.")
-@click.option("--master", metavar="URL", help="With --spark: where.  [default: local[*]]")
+@click.option("--spark", is_flag=True, help="Decide each point in a Spark task instead.")
+@click.option("--master", metavar="URL", help="With --spark: Spark master.  [default: local[*]]")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help=f"Folder for the maps, and for what is known of points.  [default: {DEFAULT_OUT}/sweep-MODEL]",
+    help=f"Folder for maps and stored points.  [default: {DEFAULT_OUT}/sweep-MODEL]",
 )
-@click.option("--again", is_flag=True, help="Decide every point again, also those known from before.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no maps, only what they amount to.")
+@click.option("--again", is_flag=True, help="Decide every point again; ignore stored points.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no maps, only the summary.")
 @json_option
 def command(
     model: str,
@@ -173,13 +176,14 @@ def command(
     json_to: str | None,
     **bounds: int | None,
 ) -> int:
-    """Decide the properties of MODEL at every combination of its parameters' values, and say where each one holds.
+    """Decide the properties of MODEL at every combination of its parameters' values, and show where each one holds.
 
-    What is known of each point is kept in a folder: the same sweep, ended at any time, goes on where it was. Ends with 0
-    when every point is decided, whatever the answers are, and with 160 when some are not.
+    The result of each point is stored in a folder, so that an interrupted sweep continues from there. Ends with 0 when
+    every point is decided, whatever the verdicts are, with 75 when the model has an evaluation error at some point, and
+    with 160 when some point is undecided.
 
-    A model that generates the values of an axis has an option --max-NAME for each bound of it, which help lists beside the
-    others where the model is named: streamproof sweep MODEL --help.
+    A model that generates the values of an axis has an option --max-NAME for each of its bounds; streamproof sweep MODEL
+    --help lists them.
     """
     from streamproof.pipeline.sweeps.outcome import boundaries, point_report, properties_of
     from streamproof.pipeline.sweeps.plan import plan_of

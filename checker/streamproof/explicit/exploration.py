@@ -10,14 +10,14 @@ from streamproof.explicit.coverage import coverage, with_conditions
 from streamproof.explicit.early import EarlyEnd
 from streamproof.explicit.findings import judge, violations
 from streamproof.explicit.level_search import LevelSearch, SearchTask
-from streamproof.explicit.limits import Budget, Stop, resident_bytes
+from streamproof.explicit.limits import Budget, Stop
 from streamproof.explicit.reductions.plan import ReductionPlan, plan
 from streamproof.explicit.tiers import run_tiers
 from streamproof.interrupts import patiently, requested
 from streamproof.system.assume import simplify
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import expect_writable, new_folders
-from streamproof.system.memory import peak_bytes
+from streamproof.system.memory import peak_bytes, resident_bytes
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.options import DEFAULTS, SearchOptions
 from streamproof.system.records import dataclass, replace

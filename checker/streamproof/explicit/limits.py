@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
-from pathlib import Path
 
 from streamproof.interrupts import gently, left
+from streamproof.system.memory import memory_of_machine, resident_bytes
 from streamproof.system.options import DEFAULTS, SearchOptions
 from streamproof.system.records import dataclass
 
@@ -97,26 +97,6 @@ class Budget:
         return self._asked()
 
 
-def resident_bytes() -> int:
-    """Current memory of this process in bytes; 0 where the operating system does not report it."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def processors() -> int:
     """Number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def memory_of_machine() -> int | None:
-    """Memory of the machine, or of the container if that is less, in bytes; None if unknown."""
-    known: list[int] = []
-    with suppress(OSError, ValueError):
-        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):
-            known.append(int(Path(limit).read_text()))
-    return min(known, default=None)

@@ -121,8 +121,8 @@ def simulate(
 
 
 def _judge(run: Walks, chosen: Sequence[Property]) -> tuple[tuple[Finding, ...], Mistake | None]:
-    """A finding for each property, and the model's evaluation error, if any. Raises `Disagreement` if the interpreter does not
-    confirm a finding."""
+    """A finding for each property, and the model's evaluation error, if any. Raises `Disagreement` if the interpreter does
+    not confirm a finding."""
     mistake = None
     if run.fault is not None:
         way = run.shortened(run.fault.path)

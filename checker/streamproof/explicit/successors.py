@@ -136,7 +136,7 @@ def expander(
             writer.line(f"{unpacking(system)} = _state")
             writer.line("_degree = 0")
             pending = [(rule, rule.guard) for rule in live]
-            common = shared([faults, *_first_questions(pending)])
+            common = shared([faults, *_leading_conjuncts(pending)])
             if faults is not b.FALSE:
                 with writer.block(f"if {writer.term(faults, common)}:"):
                     _fail(writer)

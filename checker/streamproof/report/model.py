@@ -56,6 +56,11 @@ class CheckReport:
     """Quantities with their largest values, of engines that visit states."""
 
     @property
+    def stopped(self) -> str | None:
+        """Why an engine that counts states left out some of them; None where it left out none."""
+        return None if self.result.counts is None else self.result.stopped
+
+    @property
     def verdict(self) -> Verdict:
         """The worst of all: an error beats a violation, a violation beats an inconclusive answer."""
         verdicts = {result.finding.verdict for result in self.properties}
@@ -104,7 +109,7 @@ class CheckReport:
                 "depth": counts.depth,
                 "queue": counts.queue,
             },
-            "stopped": None if counts is None else result.stopped,
+            "stopped": self.stopped,
             "levels": [] if counts is None else list(counts.levels),
             "out_degree": None
             if counts is None or counts.out_degree is None

@@ -1,7 +1,8 @@
-"""How much memory this process has held, in bytes."""
+"""Memory in bytes: of this process, now and at most, and of the machine."""
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from contextlib import suppress
@@ -17,3 +18,23 @@ def peak_bytes() -> int:
         return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident_bytes() -> int:
+    """The memory this process holds now; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_of_machine() -> int | None:
+    """The memory that this process can have at most: the machine's, or less where a container sets less."""
+    known: list[int] = []
+    with suppress(OSError, ValueError):
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            known.append(int(Path(limit).read_text()))
+    return min(known, default=None)

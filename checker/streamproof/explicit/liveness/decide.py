@@ -1,7 +1,7 @@
 """Decision of temporal properties on a state graph: they hold on all fair behaviours, or there is a lasso that violates them.
 
-The product of the state graph and the Büchi automaton of the negated formula is searched; the property is violated if and only
-if the product has a reachable fair cycle.
+The product of the state graph and the Büchi automaton of the negated formula is searched; the property is violated if and
+only if the product has a reachable fair cycle.
 """
 
 from __future__ import annotations

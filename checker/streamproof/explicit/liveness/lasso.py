@@ -74,7 +74,8 @@ class _Cycle:
         return self.walk
 
     def _satisfy(self, constraint: int) -> None:
-        """Extend the walk, if needed, so that it takes the constraint or, for weak fairness, visits a node that disables it."""
+        """Extend the walk, if needed, so that it takes the constraint or, for weak fairness, visits a node that disables
+        it."""
         fair, inner = self.fair, self.inner
         states = [int(inner.state[node]) for node in self.walk]
         if any(fair.takes(constraint, a, b) for a, b in pairwise(states) if a != b):

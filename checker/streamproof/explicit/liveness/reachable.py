@@ -106,7 +106,8 @@ class ReachableProduct:
         return int(whole.reader[node]), int(whole.state[node])
 
     def _before(self, reader: int, state: int) -> tuple[int, int]:
-        """The predecessor of (`reader`, `state`) on a run: an automaton state of an earlier SCC, and the state that it reads."""
+        """The predecessor of (`reader`, `state`) on a run: an automaton state of an earlier SCC, and the state that it
+        reads."""
         own = next(scc for scc in self.automaton.sccs if reader in scc.members)
         others = [other for other in self.automaton.before(reader) if other not in own.members]
         for other in others:

@@ -1,8 +1,8 @@
 """Formulas with conditions on steps, such as the fairness of an abstract system: one monitor bit per condition.
 
-Every step that changes the state and satisfies the condition flips the bit, so "infinitely many such steps" is a formula about
-states. Each bit at most doubles the number of states. The monitored graph is built from the state graph; its states and steps
-have the order of a search of the system with bits.
+Every step that changes the state and satisfies the condition flips the bit, so "infinitely many such steps" is a formula
+about states. Each bit at most doubles the number of states. The monitored graph is built from the state graph; its states and
+steps have the order of a search of the system with bits.
 """
 
 from __future__ import annotations

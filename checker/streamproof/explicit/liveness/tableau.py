@@ -1,8 +1,9 @@
 """Tableau construction: from a temporal formula to an automaton with acceptance on transitions.
 
-R. Gerth, D. Peled, M. Vardi, P. Wolper 1995, with acceptance on transitions (J.-M. Couvreur 1999). A node is a set of formulas
-that must hold from the current state on. A transition reads one state of the behaviour; it has a truth table of valuations, a
-target node, and the *until* formulas that it postpones. A run is accepted if it postpones no *until* from some point on.
+R. Gerth, D. Peled, M. Vardi, P. Wolper 1995, with acceptance on transitions (J.-M. Couvreur 1999). A node is a set of
+formulas that must hold from the current state on. A transition reads one state of the behaviour; it has a truth table of
+valuations, a target node, and the *until* formulas that it postpones. A run is accepted if it postpones no *until* from some
+point on.
 
 Conditions on one state are truth tables over the atoms: bit `v` is set if valuation `v` satisfies the condition.
 """

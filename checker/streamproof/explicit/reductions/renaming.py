@@ -1,8 +1,8 @@
 """Renaming of interchangeable names in values, terms and systems.
 
 For a renaming `r`: `renamed(sort, v, r)` is the value `v` with every name replaced (the elements of an array indexed by names
-move with them). A term `t` becomes a term `t'` such that the value of `t'` in the renamed state is the renamed value of `t` in
-the original state. This also holds where a total term has its sort's default: the default may be a name that is exchanged.
+move with them). A term `t` becomes a term `t'` such that the value of `t'` in the renamed state is the renamed value of `t`
+in the original state. This also holds where a total term has its sort's default: the default may be a name that is exchanged.
 """
 
 from __future__ import annotations

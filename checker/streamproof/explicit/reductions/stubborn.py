@@ -10,8 +10,8 @@ Goals are the states in which a property is decided: an invariant is false, a re
 instance breaks a step property, or the model has an evaluation error. By 1, the first member of T on a behaviour can be moved
 to its front, and the behaviour still reaches the same last state. By 2, every behaviour to a goal takes a member of T. So the
 reduced search has a behaviour of the same length to that goal: shortest traces stay shortest. By 1 and 3, the same is true of
-behaviours into a deadlock, and an infinite behaviour is preserved: its first member of T is moved to the front, or if it takes
-none, an enabled member of T is taken before it.
+behaviours into a deadlock, and an infinite behaviour is preserved: its first member of T is moved to the front, or if it
+takes none, an enabled member of T is taken before it.
 
 Valmari, "Stubborn Sets for Reduced State Space Generation", 1990; with necessary sets of properties, Schmidt, "Stubborn
 Sets for Simple Linear Time Properties", 2012; on guards, Laarman, Pater, van de Pol and Hansen, "Guard-Based Partial-Order
