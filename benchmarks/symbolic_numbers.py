@@ -64,7 +64,7 @@ def search(system: System, depth: int) -> Task:
     def run(integers: bool, timeout: int) -> tuple[float, tuple[str, ...]]:
         result = bmc(system, depth, timeout=timeout, completeness=False, integers=integers)
         given_up = result.depth < depth and not result.complete and any("gave up" in f.because for f in result.findings)
-        return result.seconds, ("unknown",) if given_up else tuple(f.verdict.value for f in result.findings)
+        return result.seconds.total, ("unknown",) if given_up else tuple(f.verdict.value for f in result.findings)
 
     return Task(f"{system.name}, search to depth {depth}", run)
 

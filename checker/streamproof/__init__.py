@@ -30,6 +30,12 @@ from typing import TYPE_CHECKING, Any
 from streamproof.version import VERSION
 
 if TYPE_CHECKING:
+    from streamproof.conformance.binding import Binding
+    from streamproof.conformance.run_verdict import RunVerdict
+    from streamproof.conformance.validate import validate_paths
+    from streamproof.explicit.exploration import Exploration, explore
+    from streamproof.explicit.simulation import Simulation, simulate
+    from streamproof.language.comparison import Block, Claim, Column, Comparison, Judgement, Table
     from streamproof.language.composition import Parts, each, part
     from streamproof.language.declare import (
         ANY,
@@ -70,28 +76,53 @@ if TYPE_CHECKING:
     from streamproof.language.spec import Spec
     from streamproof.language.sweeping import Generated, Sample, Sweep
     from streamproof.language.temporal import always, eventually, leads_to, until
+    from streamproof.symbolic.bmc import Bounded, bmc
+    from streamproof.symbolic.proof import Proof, prove
     from streamproof.system.errors import EvaluationError, ModelError, StreamproofError, UsageError
     from streamproof.system.model import System
+    from streamproof.system.options import SearchOptions
+    from streamproof.system.verdict import CheckResult, Counts, Finding, Trace, Verdict
+    from streamproof.traces.replay import replay_labels, verify
 
 __version__ = VERSION
 
-_MODULES = {
-    "streamproof.language.composition": "Parts each part",
-    "streamproof.language.declare": (
-        "ANY Array Bool Decl Enum Int Nat Option Queue Range Record Set State Symmetric any_of"
-    ),
-    "streamproof.language.spec": "Model Spec",
-    "streamproof.language.native": "Native",
-    "streamproof.language.primitives": (
-        "NONE STRONG WEAK action choose initially invariant lemma measure reachable require step temporal terminal"
-    ),
-    "streamproof.language.refines": "refines",
-    "streamproof.language.sweeping": "Generated Sample Sweep",
-    "streamproof.language.temporal": "always eventually leads_to until",
-    "streamproof.system.errors": "EvaluationError ModelError StreamproofError UsageError",
-    "streamproof.system.model": "System",
+AUTHORING = {
+    "sorts": ("language.declare", "ANY Array Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric any_of"),
+    "state": ("language.declare", "State"),
+    "models": ("language.spec", "Model"),
+    "rules": ("language.primitives", "NONE STRONG WEAK action choose initially require terminal"),
+    "properties": ("language.primitives", "invariant lemma measure reachable step temporal"),
+    "formulas": ("language.temporal", "always eventually leads_to until"),
+    "refinement": ("language.refines", "refines"),
+    "composition": ("language.composition", "Parts each part"),
+    "specifications": ("language.spec", "Spec"),
+    "grids": ("language.sweeping", "Generated Sample Sweep"),
+    "comparisons": ("language.comparison", "Block Claim Column Comparison Judgement Table"),
+    "execution": ("language.native", "Native"),
+    "errors": ("system.errors", "EvaluationError ModelError StreamproofError UsageError"),
+    "systems": ("system.model", "System"),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+"""What models and specifications are written with, by kind: the module inside this package, and the names."""
+
+USING = {
+    "options": ("system.options", "SearchOptions"),
+    "results": ("system.verdict", "CheckResult Counts Finding Trace Verdict"),
+    "search": ("explicit.exploration", "Exploration explore"),
+    "simulation": ("explicit.simulation", "Simulation simulate"),
+    "bounded model checking": ("symbolic.bmc", "Bounded bmc"),
+    "proof": ("symbolic.proof", "Proof prove"),
+    "traces": ("traces.replay", "replay_labels verify"),
+    "conformance": ("conformance.binding", "Binding"),
+    "validation": ("conformance.validate", "validate_paths"),
+    "verdicts on runs": ("conformance.run_verdict", "RunVerdict"),
+}
+"""What systems and logs are checked with. `streamproof.conformance` has all that a binding is written with.
+
+Whatever is in neither table is internal, and may change without notice."""
+
+_HOMES = {
+    name: f"streamproof.{module}" for module, names in (*AUTHORING.values(), *USING.values()) for name in names.split()
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -102,54 +133,92 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = [
+__all__ = [  # noqa: RUF022 -- by kind
+    # sorts
     "ANY",
-    "NONE",
-    "STRONG",
-    "WEAK",
     "Array",
     "Bool",
     "Decl",
     "Enum",
-    "EvaluationError",
-    "Generated",
     "Int",
-    "Model",
-    "ModelError",
     "Nat",
-    "Native",
     "Option",
-    "Parts",
     "Queue",
     "Range",
     "Record",
-    "Sample",
     "Set",
-    "Spec",
-    "State",
-    "StreamproofError",
-    "Sweep",
     "Symmetric",
-    "System",
-    "UsageError",
-    "__version__",
-    "action",
-    "always",
     "any_of",
+    # state, models
+    "State",
+    "Model",
+    # rules
+    "NONE",
+    "STRONG",
+    "WEAK",
+    "action",
     "choose",
-    "each",
-    "eventually",
     "initially",
+    "require",
+    "terminal",
+    # properties
     "invariant",
-    "leads_to",
     "lemma",
     "measure",
-    "part",
     "reachable",
-    "refines",
-    "require",
     "step",
     "temporal",
-    "terminal",
+    "always",
+    "eventually",
+    "leads_to",
     "until",
+    "refines",
+    # composition
+    "Parts",
+    "each",
+    "part",
+    # specifications
+    "Spec",
+    "Generated",
+    "Sample",
+    "Sweep",
+    # comparisons of designs
+    "Comparison",
+    "Block",
+    "Column",
+    "Claim",
+    "Judgement",
+    "Table",
+    # execution
+    "Native",
+    "System",
+    # errors
+    "EvaluationError",
+    "ModelError",
+    "StreamproofError",
+    "UsageError",
+    # engines and what they answer
+    "SearchOptions",
+    "CheckResult",
+    "Counts",
+    "Finding",
+    "Verdict",
+    "Exploration",
+    "explore",
+    "Simulation",
+    "simulate",
+    "Bounded",
+    "bmc",
+    "Proof",
+    "prove",
+    # traces
+    "Trace",
+    "replay_labels",
+    "verify",
+    # conformance
+    "Binding",
+    "RunVerdict",
+    "validate_paths",
+    # version
+    "__version__",
 ]

@@ -19,7 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import streamproof
 from streamproof import entries, interrupts
 from streamproof.entries import Entry
 from streamproof.interrupts import TimeUp
@@ -27,7 +26,6 @@ from streamproof.language.declarations import check_constructor, check_model
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.reader import DEADLOCK, TERMINATION
-from streamproof.language.refinement import promised
 from streamproof.language.spec import Spec, check_expected
 from streamproof.system.errors import (
     InputError,
@@ -36,6 +34,7 @@ from streamproof.system.errors import (
     StreamproofError,
     SystemFailure,
     UsageError,
+    did_you_mean,
     text_of,
 )
 from streamproof.system.foreign import code_of_others
@@ -44,7 +43,6 @@ from streamproof.system.model import Kind, System
 from streamproof.system.neighbours import admit, working_folder
 from streamproof.system.reading import TOO_LONG, expect_file
 from streamproof.system.records import dataclass
-from streamproof.system.suggestions import did_you_mean
 from streamproof.system.timely import timely
 from streamproof.system.unbounded import Parametric
 
@@ -186,6 +184,8 @@ def _own(cls: type[Model], outside: Sequence[Callable[..., Any]]) -> Iterator[Li
         if isinstance(mark, PropertyMark) and not mark.lemma:
             yield Listed(name, mark.kind, first_line(function.__doc__))
         elif isinstance(mark, RefinementMark):
+            from streamproof.language.refinement import promised
+
             for p in promised(name, mark, first_line(function.__doc__)):
                 yield Listed(p.name, p.kind, p.doc)
 
@@ -479,7 +479,7 @@ def _users_line(error: BaseException) -> Loc | None:
     """The innermost line of the traceback that lies neither in streamproof nor in Python's own library."""
     import sysconfig
 
-    own = os.path.dirname(os.path.abspath(streamproof.__file__)) + os.sep
+    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
     library = sysconfig.get_path("stdlib") + os.sep
     found = None
     at = error.__traceback__

@@ -165,7 +165,7 @@ class CreditConnection(Model):
 
     @action(c="channels", fairness=WEAK)
     def consume(self, s: Any, c: int) -> None:
-        """A buffer has been read."""
+        """A buffer has been consumed."""
         require(s.consumer[c] == "LIVE")
         require(s.queued[c] > 0)
         s.queued[c] -= 1

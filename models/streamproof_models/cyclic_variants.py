@@ -129,7 +129,7 @@ class SpillNewestFirst(Cyclic, variant="spill-newest-first"):
 
 
 class SpillReadTwice(Cyclic, variant="spill-read-twice"):
-    """The reader of the disk fails once, having handed an item over and not noted it, and begins with the same item again."""
+    """The reader of the disk fails once, after delivering an item without recording it, and repeats the same item."""
 
     def state(self) -> State:
         """One item more than there should be can come back to the source."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from streamproof import step
-from streamproof.language.comparison import Block, Claim, Column, Comparison, Judgement, Table
+from streamproof import Block, Claim, Column, Comparison, Judgement, Table, step
 from streamproof_models.cyclic import POLICIES, Cyclic
 
 FIRST, MEMORY, WHEN, UNTIL, FAIR, FORWARD = POLICIES

@@ -37,13 +37,13 @@ EVERY_GRAPH = Generated(
     {"operators": 4, "loops": 2, "depth": 2, "parallelism": 1, "sources": 1, "joins": None, "feedback": 1},
     by="operators",
     about={
-        "operators": "Maximum number of operators of generated graphs.",
-        "loops": "Maximum number of loops.",
-        "depth": "Loops are nested at most so deep.",
-        "parallelism": "Maximum number of subtasks per operator.",
-        "sources": "Maximum number of sources.",
-        "joins": "Maximum total number of inputs beyond the first of each operator.",
-        "feedback": "Maximum number of feedback edges per loop.",
+        "operators": "Largest number of operators of a generated graph.",
+        "loops": "Largest number of loops.",
+        "depth": "Largest nesting of loops.",
+        "parallelism": "Largest number of subtasks of an operator.",
+        "sources": "Largest number of sources.",
+        "joins": "Largest number of inputs of operators beyond their first, in total.",
+        "feedback": "Largest number of feedback edges of a loop.",
     },
 )
 

@@ -16,7 +16,7 @@ from streamproof.agree import readings
 from streamproof.agree.readings import ReadingsDiffer, compare_readings
 from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, check_proof, search_instances, stages
 from streamproof.cli.selection import Selection
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.language import guarded, parametric, symbolic_parameters
 from streamproof.language.declare import first_values_at_most
 from streamproof.registry import Target
@@ -95,7 +95,7 @@ def judged(selection: Selection, drawn: Drawn, parametric: Parametric, proof: An
             continue  # the model refuses these values
         if prod(len(v.initial) for v in system.variables) > STARTS:
             continue
-        found = explore(system, properties=proof.proved, max_states=STATES)
+        found = explore(system, SearchOptions(properties=proof.proved, max_states=STATES))
         searched += 1
         special += drawn.is_special(values)
         if found.mistake is not None:

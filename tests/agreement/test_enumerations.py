@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Enum, Model, Native, Queue, Range, Set, State, action, choose, invariant, require
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import bmc
 from streamproof.system.errors import ModelError
 from streamproof.system.interpreter import Interpreter
@@ -124,7 +124,7 @@ def test_rules_mean_natively_what_they_mean_to_the_checker() -> None:
 def test_both_tiers_agree_with_the_solver(tier: str) -> None:
     """The shortest violation has the same length in each."""
     system = Named.system()
-    searched = explore(system, tier=tier)
+    searched = explore(system, SearchOptions(tier=tier))
     solved = bmc(system, 6, ("not_all",))
     one, other = next(f for f in searched.findings if f.property == "not_all"), solved.findings[0]
     assert one.trace is not None

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from random_systems import KINDS, random_system, systems
-from streamproof.explicit import explore
-from streamproof.explicit.step_claims import Judge, StepClaim
+from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.step_properties import Judge, StepClaim
 from streamproof.system import Kind, ModelError, Property, System, Verdict
 from streamproof.system import build as b
 from streamproof.system.formula import Always, Atom
@@ -51,7 +51,7 @@ def _agree(panel: Any, system: System, tier: str) -> tuple[str, Any]:
     _same_as_scalarised(system, referee.ordered)
     if not referee.ordered.levels:
         with pytest.raises(ModelError, match="has no initial state"):
-            explore(system, tier=tier)
+            explore(system, SearchOptions(tier=tier))
         return "no initial state", None
     opinion = panel.explored(system, tier)
     referee.compare(opinion)
@@ -86,7 +86,7 @@ def test_a_hundred_and_fifty_systems_with_all_that_pays_for_larger_ones(
     panel: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is written for large properties, wide states and many broken steps only, written always."""
-    monkeypatch.setattr("streamproof.explicit.step_claims.LARGE", -1)
+    monkeypatch.setattr("streamproof.explicit.step_properties.LARGE", -1)
     monkeypatch.setattr("streamproof.explicit.successors.RUN", 1)
     monkeypatch.setattr("streamproof.explicit.search.MANY_HITS", 0)
     seen: Counter[str] = Counter()
@@ -111,8 +111,8 @@ def test_a_temporal_property_changes_no_other_verdict() -> None:
         system = random_system(Random(seed))
         if not reference(system).levels:
             continue
-        alone = explore(system, tier="python")
-        beside = explore(replace(system, properties=(more, *system.properties)), tier="python")
+        alone = explore(system, SearchOptions(tier="python"))
+        beside = explore(replace(system, properties=(more, *system.properties)), SearchOptions(tier="python"))
         assert alone.counts == beside.counts
         assert alone.findings == tuple(f for f in beside.findings if f.property != "more")
         broken += any(f.kind is Kind.STEP and f.verdict is Verdict.VIOLATED for f in alone.findings)

@@ -12,7 +12,7 @@ import pytest
 
 from random_systems import temporal_system
 from streamproof import registry
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.liveness.buchi import buchi_automaton
 from streamproof.explicit.liveness.negation import negation_automaton
 from streamproof.explicit.liveness.tableau import tableau
@@ -59,8 +59,8 @@ TINY = 5_000
 
 def both_tiers(system: System, **limits: int) -> Sequence[Finding]:
     """The findings, which must be the same from both tiers; the interpreter has confirmed every lasso in them."""
-    found = explore(system, tier="python", **limits).findings  # type: ignore[arg-type]
-    assert explore(system, tier="compiled", **limits).findings == found  # type: ignore[arg-type]
+    found = explore(system, SearchOptions(tier="python", **limits)).findings  # type: ignore[arg-type]
+    assert explore(system, SearchOptions(tier="compiled", **limits)).findings == found  # type: ignore[arg-type]
     return found
 
 
@@ -94,7 +94,7 @@ def test_conditions_on_steps(tier: str, systems: int, least: int) -> None:
         expected = reference(system)
         if not expected.levels or expected.mistake is not None:
             continue
-        for finding in explore(system, tier=tier).findings:
+        for finding in explore(system, SearchOptions(tier=tier)).findings:
             formula = system.property(finding.property).formula
             assert formula is not None
             assert finding.verdict is expected.decisions[finding.property].verdict
@@ -195,7 +195,7 @@ def test_random_graphs(tier: str, graphs: int, least: int) -> None:
     for seed in range(graphs):
         system = drawn(Random(seed))
         expected = reference(system)
-        for finding in explore(system, tier=tier).findings:
+        for finding in explore(system, SearchOptions(tier=tier)).findings:
             assert finding.verdict is expected.decisions[finding.property].verdict, (seed, finding.property)
             confirm(system, finding, seen)
     assert min(seen["holds"], seen["violated"]) > least, seen
@@ -227,9 +227,9 @@ def test_bundled_models(part: int) -> None:
         system = spec.system() if variant is None else spec.system(variant=variant)
         properties = [p.name for p in system.properties if p.kind is Kind.TEMPORAL]
         if properties:
-            found = explore(system, properties=properties, max_states=TINY, tier="python")
-            if found.found.stopped is None:
-                compiled = explore(system, properties=properties, max_states=TINY, tier="compiled")
+            found = explore(system, SearchOptions(properties=properties, max_states=TINY, tier="python"))
+            if found.search.stopped is None:
+                compiled = explore(system, SearchOptions(properties=properties, max_states=TINY, tier="compiled"))
                 assert compiled.findings == found.findings, (name, variant)
                 seen.update(finding.verdict.value for finding in found.findings)
     assert min(seen["holds"], seen["violated"]) > 5
@@ -266,7 +266,7 @@ def test_steps_noted_on_the_way() -> None:
     for seed in range(100):
         system = temporal_system(Random(seed))
         try:
-            found = explore(system, tier="python").found
+            found = explore(system, SearchOptions(tier="python")).search
         except ModelError:
             continue
         if found.stopped is None:
@@ -294,7 +294,7 @@ def toggling(*more: Formula) -> System:
 def test_limits_count_states_with_monitors() -> None:
     """Monitors make two states four; limits on states and levels count them, as a search with monitors would."""
     (finding,) = both_tiers(toggling())
-    assert finding.because == "true of every fair behaviour of 4 states, with a note of what recurs"
+    assert finding.because == "true of every fair behaviour of 4 states, monitor bits included"
     (finding,) = both_tiers(toggling(Always(Eventually(Atom(b.var("on", BOOL))))))
     assert finding.because.startswith("true of every fair behaviour of 4 states")
     (finding,) = both_tiers(toggling(), max_states=4)

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from streamproof import Spec
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic.ranking import prove_by_ranking
 from streamproof.system import Verdict
 from streamproof.system.errors import UsageError
@@ -110,7 +110,7 @@ def disagree(folder: Path, seed: int) -> tuple[int, int]:
         else:
             proved += [name] if found.finding.verdict is Verdict.HOLDS else []
     for n in AT if proved else ():
-        found_at = explore(spec.system(n=n), properties=proved, max_states=500)
+        found_at = explore(spec.system(n=n), SearchOptions(properties=proved, max_states=500))
         for name in proved:
             assert found_at.finding(name).verdict is Verdict.HOLDS, (seed, name, n, _text(seed))
     return len(proved), refused

@@ -17,7 +17,7 @@ import pytest
 
 from random_symmetric_systems import symmetric_system
 from random_systems import random_system
-from streamproof.explicit import Exploration, explore
+from streamproof.explicit import Exploration, SearchOptions, explore
 from streamproof.explicit.reductions import automorphism, stubborn
 from streamproof.explicit.reductions.renaming import renamed, symmetric_sorts
 from streamproof.system import Kind, ModelError, System, Verdict
@@ -42,7 +42,7 @@ def drawn(draw: Draw, seeds: range) -> Iterator[tuple[System, Exploration]]:
     for seed in seeds:
         system = draw(Random(seed))
         try:
-            yield system, explore(system, tier="python")
+            yield system, explore(system, SearchOptions(tier="python"))
         except ModelError:
             continue
 
@@ -66,14 +66,14 @@ def agree(full: Exploration, reduced: Exploration) -> str:
 
 def outcomes(draw: Draw, seeds: range, **options: Any) -> Counter[str]:
     """How often reduced searches were smaller, the same, or ended with a mistake."""
-    return Counter(agree(full, explore(system, **options)) for system, full in drawn(draw, seeds))
+    return Counter(agree(full, explore(system, SearchOptions(**options))) for system, full in drawn(draw, seeds))
 
 
 def disagrees(draw: Draw, seeds: range, **options: Any) -> bool:
     """Whether some comparison fails."""
     for system, full in drawn(draw, seeds):
         try:
-            agree(full, explore(system, **options))
+            agree(full, explore(system, SearchOptions(**options)))
         except (AssertionError, StreamproofError):
             return True
     return False
@@ -84,7 +84,7 @@ def places(draw: Draw, seeds: range, count: int = 3) -> Iterator[tuple[System, i
     for seed in seeds:
         system = replace(draw(Random(seed)), properties=())
         try:
-            full = explore(system, tier="python")
+            full = explore(system, SearchOptions(tier="python"))
         except ModelError:
             continue
         if full.mistake is not None:
@@ -99,7 +99,7 @@ def places(draw: Draw, seeds: range, count: int = 3) -> Iterator[tuple[System, i
 
 def reaches(system: System, steps: int) -> bool:
     """Whether the search with partial-order reduction reaches the place in so many steps."""
-    (finding,) = explore(system, por=True).findings
+    (finding,) = explore(system, SearchOptions(por=True)).findings
     return finding.verdict is Verdict.HOLDS and finding.trace is not None and len(finding.trace) == steps + 1
 
 
@@ -199,7 +199,7 @@ def same_orbits(draw: Draw, seeds: range) -> Counter[str]:
     """Compares searches up to symmetry with full ones; gives how often the reduction was made, and not."""
     found: Counter[str] = Counter()
     for system, full in drawn(draw, seeds):
-        reduced = explore(system, symmetry=True)
+        reduced = explore(system, SearchOptions(symmetry=True))
         (told,) = reduced.reductions
         found[str(told.applied)] += 1
         found[agree(full, reduced)] += 1
@@ -289,7 +289,7 @@ def test_bundled_models(system: System) -> None:
     """Bundled models have the same verdicts with each reduction, and with both; what does not apply says why."""
     full = explore(system)
     for options in ({"por": True}, {"symmetry": True}, {"por": True, "symmetry": True}):
-        reduced = explore(system, **options)
+        reduced = explore(system, SearchOptions(**options))
         agree(full, reduced)
         assert len(reduced.reductions) == len(options)
         for told in reduced.reductions:
@@ -306,13 +306,13 @@ def test_two_phase_commit(managers: int, full: int, orbits: int, stubborn: int, 
     """States of two-phase commit: all of them, up to symmetry, with partial-order reduction, and with both."""
     system = TwoPhaseCommit.system(resource_managers=managers)
     assert explore(system).counts.distinct == full
-    assert explore(system, symmetry=True).counts.distinct == orbits
-    assert explore(system, por=True).counts.distinct == stubborn
-    assert explore(system, symmetry=True, por=True).counts.distinct == both
+    assert explore(system, SearchOptions(symmetry=True)).counts.distinct == orbits
+    assert explore(system, SearchOptions(por=True)).counts.distinct == stubborn
+    assert explore(system, SearchOptions(symmetry=True, por=True)).counts.distinct == both
 
 
 def test_ten_resource_managers() -> None:
     """The 61,515,776 states of two-phase commit with ten resource managers lie in 3,300 orbits."""
-    found = explore(TwoPhaseCommit.system(resource_managers=10), symmetry=True)
+    found = explore(TwoPhaseCommit.system(resource_managers=10), SearchOptions(symmetry=True))
     assert (found.counts.distinct, found.counts.generated, found.counts.depth) == (3_300, 43_298, 32)
     assert {f.verdict for f in found.findings} == {Verdict.HOLDS}

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from random_systems import temporal_system
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import bmc
 from streamproof.system import EvaluationError, Fairness, Interpreter, Kind, State, System, Verdict
 from streamproof.system import build as b
@@ -32,7 +32,7 @@ def test_formulas_that_speak_of_steps(tier: str) -> None:
         expected = reference(system)
         if not expected.levels or expected.mistake is not None:
             continue
-        for finding in explore(system, tier=tier).findings:
+        for finding in explore(system, SearchOptions(tier=tier)).findings:
             formula = system.property(finding.property).formula
             assert formula is not None
             assert finding.verdict is expected.decisions[finding.property].verdict
@@ -91,7 +91,7 @@ def test_random_refinements() -> None:
         expected = reference(replace(system, properties=system.properties[:2]))
         if not expected.levels or expected.mistake is not None:
             continue
-        found = {f.property: f for f in explore(system, tier="python").findings}
+        found = {f.property: f for f in explore(system, SearchOptions(tier="python")).findings}
         for name, decision in expected.decisions.items():
             assert found[name].verdict is decision.verdict
         if "refined_fairness" in found:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from random_systems import temporal_system
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import Engine, bmc
 from streamproof.symbolic.liveness import prove_temporal
 from streamproof.system import Interpreter, Kind, Verdict
@@ -35,7 +35,7 @@ def test_random_systems() -> None:
                 assert verdict is Verdict.HOLDS
                 seen["nothing to violate"] += 1
                 continue
-            result = explore(safety.system, max_states=20_000, tier="python", stop_when_decided=True)
+            result = explore(safety.system, SearchOptions(max_states=20_000, tier="python", stop_when_decided=True))
             finding = result.findings[0]
             if finding.verdict is Verdict.INCONCLUSIVE:
                 seen["too large"] += 1

@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 from random_systems import temporal_system
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Verdict
 from streamproof.system.explicit_fairness import scheduled
 from streamproof.system.reference import reference
@@ -28,7 +28,7 @@ def test_random_systems_need_no_scheduler() -> None:
             seen["strong"] += any(a.fairness is Fairness.STRONG for a in system.actions)
             form = scheduled(system, prop.formula, prop.name)
             assert {a.fairness for a in form.system.actions} == {Fairness.NONE}
-            finding = explore(form.system, tier="python").finding(prop.name)
+            finding = explore(form.system, SearchOptions(tier="python")).finding(prop.name)
             assert finding.verdict is decision
             seen[decision.value] += 1
             seen["rounds"] += form.round_ends is not None

@@ -18,7 +18,7 @@ from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
 from streamproof.exchange import promela, promela_steps, promela_terms, spin, tla_terms, tlc
 from streamproof.exchange.spin_run import installed
-from streamproof.explicit import step_claims, successors, writer
+from streamproof.explicit import step_properties, successors, writer
 from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.terms import Emitter
 from streamproof.explicit.liveness import outcome
@@ -129,10 +129,10 @@ def _told(answer: Callable[[int], int]) -> Seed:
     """Step properties are told by functions, as large ones are, and these give another answer."""
 
     def seed(patch: Patch) -> None:
-        patch.setattr(step_claims, "LARGE", -1)
-        sound = step_claims.StepClaim.judge
+        patch.setattr(step_properties, "LARGE", -1)
+        sound = step_properties.StepClaim.judge
         patch.setattr(
-            step_claims.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))
+            step_properties.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))
         )
 
     return seed

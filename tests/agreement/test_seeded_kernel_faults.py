@@ -18,7 +18,7 @@ import pytest
 from streamproof.agree import asking
 from streamproof.agree.comparing import differences
 from streamproof.agree.opinion import Opinion
-from streamproof.explicit.compiled import kernel, table
+from streamproof.explicit.compiled import kernel_compiler, table
 from streamproof.system import Action, Conjunct, Expr, Fairness, Instance, Kind, Property, RangeSort, System, Variable
 from streamproof.system import build as b
 
@@ -152,7 +152,7 @@ def _seed(patch: pytest.MonkeyPatch, name: str, old: str, new: str) -> None:
         assert old in text
         return text.replace(old, new)
 
-    patch.setattr(kernel, "inspect", SimpleNamespace(getsource=getsource))
+    patch.setattr(kernel_compiler, "inspect", SimpleNamespace(getsource=getsource))
     patch.setattr(table, "_written", lambda: f"{name}: {new} for {old}")
 
 

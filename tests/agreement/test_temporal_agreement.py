@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from random_systems import temporal_system
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of
@@ -19,7 +19,7 @@ def _agree(system: System, tier: str, seen: Counter[str]) -> None:
     expected = reference(system)
     if not expected.levels or expected.mistake is not None:
         return
-    result = explore(system, tier=tier)
+    result = explore(system, SearchOptions(tier=tier))
     for finding in result.findings:
         assert finding.verdict is expected.decisions[finding.property].verdict
         seen[finding.verdict.value] += 1

@@ -14,7 +14,7 @@ from streamproof.certify.evidence import certify_search
 from streamproof.certify.proofs import certify_proof
 from streamproof.certify.verifier import parse, verify
 from streamproof.certify.writing import packed
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.registry import find
 from streamproof.symbolic import prove
 from streamproof.system import BOOL, Action, Conjunct, Fairness, Instance, Kind, Property, RangeSort, System, Variable
@@ -116,7 +116,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Certify:
 
     def certify(system: System, **options: Any) -> Certificate:
         path = tmp_path_factory.mktemp("certificates") / "search"
-        written = certify_search(path, "model", (), explore(system, **options))
+        written = certify_search(path, "model", (), explore(system, SearchOptions(**options)))
         certificate = Certificate(system, *parse(path.read_bytes()))
         assert written.claims == certificate.header["claims"]
         return certificate

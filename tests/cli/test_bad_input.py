@@ -99,9 +99,13 @@ CASES = [
     (
         "check counter.py --engine bmc --max-states 5",
         2,
-        "bmc counts no states\n  limit it with --depth or --timeout",
+        "bmc has no --max-states: it visits no states\n  leave it out",
     ),
-    ("check counter.py --engine bmc --dot g.dot", 2, "bmc knows no graph of states to draw"),
+    (
+        "check counter.py --engine bmc --dot g.dot",
+        2,
+        "bmc has no --dot: it visits no states\n  leave out --dot, or --engine bmc",
+    ),
     ("check counter.py --engine spin", 2, "invalid value for '--engine': 'spin' is not one of 'explicit', 'bmc'\n"),
     # places
     ("check counter.py --out notes.txt", 153, "notes.txt is a file\n  name a folder"),

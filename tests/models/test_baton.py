@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamproof import ModelError, UsageError
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.measuring import measured
 from streamproof.registry import find
 from streamproof.system import Verdict
@@ -170,7 +170,7 @@ def test_every_property_has_a_variant_that_breaks_it() -> None:
 def test_every_named_topology_holds(name: str) -> None:
     """All properties, with one record at a time; liveness and refinement where there are at most a thousand states."""
     small = TOPOLOGIES[name][0] <= 1000
-    result = explore(SPEC.system(topology=name), properties=None if small else SAFETY)
+    result = explore(SPEC.system(topology=name), SearchOptions(properties=None if small else SAFETY))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == TOPOLOGIES[name]
 
@@ -181,7 +181,7 @@ def test_every_named_topology_holds(name: str) -> None:
 )
 def test_more_records_at_a_time(name: str, work: int, distinct: int) -> None:
     """What is safe with one record is safe with several under way at once."""
-    result = explore(SPEC.system(topology=name, work=work), properties=SAFETY)
+    result = explore(SPEC.system(topology=name, work=work), SearchOptions(properties=SAFETY))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert result.counts.distinct == distinct
 
@@ -199,21 +199,22 @@ def test_small_buffers_with_a_disk_do_no_harm(name: str) -> None:
 def test_the_baton_deadlocks_a_loop_that_records_do_not(work: int, with_baton: bool, without: bool) -> None:
     """Two operators without a disk: four records stop each other, but two and a baton do."""
     for variant, free in (("bounded", with_baton), ("bounded-without-end", without)):
-        result = explore(SPEC.system(variant, topology="loop", work=work), properties=("deadlock",))
+        result = explore(SPEC.system(variant, topology="loop", work=work), SearchOptions(properties=("deadlock",)))
         assert (result.finding("deadlock").verdict is Verdict.HOLDS) is free
 
 
 @pytest.mark.parametrize("name", ["loop", "diamond", "nested-small", "parallel"])
 def test_ids_are_not_needed_where_batons_are_awaited(name: str) -> None:
     """With ids that are all the same the rules hold as well."""
-    result = explore(SPEC.system(topology=name, ids=1), properties=SAFETY)
+    result = explore(SPEC.system(topology=name, ids=1), SearchOptions(properties=SAFETY))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
 
 
 @pytest.mark.parametrize(("ids", "verdict"), [(4, Verdict.VIOLATED), (16, Verdict.HOLDS)])
 def test_a_hasty_head_needs_more_ids_than_there_are_batons(ids: int, verdict: Verdict) -> None:
     """A head that aborts at once has many batons under way; an id that is used again is taken for the current one."""
-    result = explore(SPEC.system("eager-retry", topology="loop", work=2, ids=ids), properties=("nothing_lost",))
+    system = SPEC.system("eager-retry", topology="loop", work=2, ids=ids)
+    result = explore(system, SearchOptions(("nothing_lost",)))
     assert result.finding("nothing_lost").verdict is verdict
 
 
@@ -238,7 +239,7 @@ def test_where_batons_go() -> None:
 
 def test_a_batons_cost() -> None:
     """On figure 2 of the proposal there is one baton under way at a time, and a channel holds it and the record."""
-    explored = explore(SPEC.system(), properties=("nothing_lost",))
+    explored = explore(SPEC.system(), SearchOptions(properties=("nothing_lost",)))
     found = {m.name: m.value for m in measured(explored, SPEC.measured())}
     assert found == {"batons_under_way": 1, "longest_channel": 2}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.registry import find
 from streamproof_models.scoped_graphs import Bounds, graphs_of
 from streamproof_models.scopes import parse
@@ -70,6 +70,6 @@ def test_the_page_says_what_the_table_says() -> None:
 def test_rows_come_out_the_same(row: dict[str, Any]) -> None:
     """Some rows decided again: as many states, the same verdicts."""
     system = find("baton").system(None, {"topology": row["topology"], "work": row["work"]})
-    found = explore(system, properties=PROPERTIES)
+    found = explore(system, SearchOptions(properties=PROPERTIES))
     assert found.counts.distinct == row["states"]
     assert {f.property: f.verdict.value for f in found.findings} == {name: row[name] for name in PROPERTIES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
 from streamproof_specs.credit import SPEC
 
@@ -53,6 +53,6 @@ def test_the_machine_holds_at_other_sizes(parameters: dict[str, int], distinct: 
 def test_the_counts_at_medium() -> None:
     """Three channels and two floating buffers: the safety properties hold in all of more than a million states."""
     safety = ("conservation", "no_overflow", "pool_conserved", "within_limit")
-    result = explore(SPEC.system(**SPEC.model.sizes["medium"]), properties=safety)
+    result = explore(SPEC.system(**SPEC.model.sizes["medium"]), SearchOptions(properties=safety))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == (1236699, 11102092, 40)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.system import System, Verdict
 from streamproof_specs.credit import SPEC as FLOW
 from streamproof_specs.credit_barriers import LEMMAS, SPEC
@@ -47,8 +47,8 @@ def test_every_property_of_barriers_has_a_variant_that_breaks_it() -> None:
 
 def test_without_a_barrier_it_is_flow_control() -> None:
     """What can happen while no checkpoint comes is what happens in the flow control itself, state by state."""
-    flow = explore(FLOW.system(depth=1), properties=("no_overflow",)).counts
-    found = explore(_without(SPEC.system(), "trigger"), properties=("flow.no_overflow",)).counts
+    flow = explore(FLOW.system(depth=1), SearchOptions(properties=("no_overflow",))).counts
+    found = explore(_without(SPEC.system(), "trigger"), SearchOptions(properties=("flow.no_overflow",))).counts
     assert (found.distinct, found.generated, found.depth) == (flow.distinct, flow.generated, flow.depth)
 
 
@@ -60,7 +60,7 @@ def test_without_a_barrier_it_is_flow_control() -> None:
 def test_buffers_and_order_at_other_sizes(parameters: dict[str, int], distinct: int) -> None:
     """With one channel and two checkpoints, without a pool, and with one task: the safety properties hold."""
     names = [p.name for p in SPEC.system(**parameters).properties if p.formula is None]
-    result = explore(SPEC.system(**parameters), properties=names)
+    result = explore(SPEC.system(**parameters), SearchOptions(properties=names))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert result.counts.distinct == distinct
 
@@ -69,7 +69,7 @@ def test_buffers_and_order_at_other_sizes(parameters: dict[str, int], distinct: 
 def test_safety_at_larger_sizes(size: str, distinct: int) -> None:
     """With more records, floating buffers and checkpoints the properties of states and steps hold."""
     system = SPEC.system(**SPEC.model.sizes[size])
-    result = explore(system, properties=[p.name for p in system.properties if p.formula is None])
+    result = explore(system, SearchOptions(properties=[p.name for p in system.properties if p.formula is None]))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert result.counts.distinct == distinct
 
@@ -79,7 +79,9 @@ def test_two_channels_that_wait_for_each_other(keeping: bool, verdict: Verdict) 
     """Also with more to send: a stopped channel that keeps the only floating buffer never lets the checkpoint end."""
     variant = "zero-exclusive-keeping" if keeping else "zero-exclusive"
     system = SPEC.system(variant, depth=2)
-    result = explore(system, properties=("checkpointed", "flow.consumed", "accounted", "flow.no_overflow"))
+    result = explore(
+        system, SearchOptions(properties=("checkpointed", "flow.consumed", "accounted", "flow.no_overflow"))
+    )
     found = {f.property: f.verdict for f in result.findings}
     assert found == {
         "checkpointed": verdict,

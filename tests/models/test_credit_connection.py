@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
 from streamproof_specs.credit_connection import LEMMAS, SPEC
 
@@ -42,7 +42,7 @@ def test_every_property_has_a_variant_that_breaks_it() -> None:
 def test_order_and_refinement_at_other_sizes(parameters: dict[str, int], distinct: int) -> None:
     """With several buffers of a channel under way at once too, every step is one of the machine of counters."""
     names = ("in_order", "nothing_lost", "no_overflow", "never_waits", "isolation", "counted_start", "counted")
-    result = explore(SPEC.system(**parameters), properties=names)
+    result = explore(SPEC.system(**parameters), SearchOptions(properties=names))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert result.counts.distinct == distinct
 
@@ -50,7 +50,7 @@ def test_order_and_refinement_at_other_sizes(parameters: dict[str, int], distinc
 def test_one_stalled_channel_stops_the_connection_without_credit() -> None:
     """In the end the next buffer is for the stalled channel, which has no room, and the other's is behind it."""
     system = SPEC.system("no-credit")
-    stuck = explore(system, properties=("isolation",)).finding("isolation")
+    stuck = explore(system, SearchOptions(properties=("isolation",))).finding("isolation")
     at = {v.name: k for k, v in enumerate(system.variables)}
     last = stuck.trace.states[-1]
     front = last[at["down"]][0][0]

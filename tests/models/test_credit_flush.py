@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamproof import Spec, leads_to, temporal
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
 from streamproof_models.credit_flush import CreditFlush
 from streamproof_specs.credit import SPEC as FLOW
@@ -63,7 +63,7 @@ def test_a_writer_may_wait_for_ever_for_a_channel_that_stalls() -> None:
         )
 
     system = Spec(CreditFlush, properties=(siblings,)).system(channels=2, floating=0, records=3, size=1, events=0)
-    stuck = explore(system, properties=("siblings",)).finding("siblings")
+    stuck = explore(system, SearchOptions(properties=("siblings",))).finding("siblings")
     assert stuck.verdict is Verdict.VIOLATED
     at = {v.name: k for k, v in enumerate(system.variables)}
     last = stuck.trace.states[-1]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamproof import Model, UsageError
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.measuring import measured
 from streamproof.language.comparison import Cell, Comparison, Judgement, Table
 from streamproof.registry import find
@@ -101,13 +101,13 @@ def test_the_sound_loop_holds_at_other_sizes(parameters: dict[str, int], distinc
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_disk_takes_every_deadlock_away(policy: str) -> None:
     """Whatever the entry prefers, something can always happen and no operator waits for ever, and nothing is lost."""
-    result = explore(SPEC.system(policy=policy, records=4), properties=(*SAFETY, "unblocked"))
+    result = explore(SPEC.system(policy=policy, records=4), SearchOptions(properties=(*SAFETY, "unblocked")))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
 
 
 def test_the_counts_at_medium() -> None:
     """Three operators and seven records: the safety properties hold in all of more than a million states."""
-    result = explore(SPEC.system(**SPEC.model.sizes["medium"]), properties=SAFETY)
+    result = explore(SPEC.system(**SPEC.model.sizes["medium"]), SearchOptions(properties=SAFETY))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == (1031634, 4675588, 76)
 
@@ -140,7 +140,7 @@ def test_parts_by_themselves(model: type[Model], variant: str | None, distinct: 
 def test_measures_agree_with_the_states() -> None:
     """The longest spill and the longest wait are those of the states themselves."""
     system = SPEC.system(rounds=1, watch=6, policy="feedback-first")
-    explored = explore(system, properties=("conserved",))
+    explored = explore(system, SearchOptions(properties=("conserved",)))
     found = {m.name: m.value for m in measured(explored, SPEC.measured(rounds=1, watch=6, policy="feedback-first"))}
     disk, wait = system.index["back.disk"], system.index["forward_wait"]
     states = list(explored.states())

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from streamproof import UsageError
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import prove
 from streamproof.system import Kind, Verdict
 from streamproof_models.failover.graph import Exchange, JobGraph, Topology
@@ -59,7 +59,7 @@ def test_every_property_is_violated_by_some_variant() -> None:
 def test_the_machine_is_sound_on_every_job_graph_of_the_catalogue(topology: str) -> None:
     """With one failure and one lost partition every property holds on every named job graph."""
     properties = [p.name for p in SPEC.system().properties if p.name != "finishes_after_restart"]
-    result = explore(SPEC.system(topology=topology), properties=properties)
+    result = explore(SPEC.system(topology=topology), SearchOptions(properties=properties))
     assert {f.property for f in result.findings if f.verdict is not Verdict.HOLDS} == set()
     assert result.complete
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamproof import Spec, eventually, leads_to, temporal
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Verdict
 from streamproof.traces.replay import verify
 from streamproof_models.failover.machine import Failover
@@ -43,7 +43,7 @@ def test_temporal_properties_of_failover(variant: str | None) -> None:
     """The verdict on each variant; each violation is a fair lasso that replay confirms."""
     spec = Spec(Failover, (comes_to_an_end, recovers), {}, SPEC.variant_parameters)
     system = spec.system(variant)
-    result = explore(system, properties=["comes_to_an_end", "recovers"])
+    result = explore(system, SearchOptions(properties=["comes_to_an_end", "recovers"]))
     assert tuple(f.verdict.value for f in result.findings) == VERDICTS.get(variant, ("holds", "holds"))
     for finding in result.findings:
         if finding.verdict is Verdict.VIOLATED:

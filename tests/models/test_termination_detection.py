@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamproof import Spec
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.measuring import measured
 from streamproof.registry import find
 from streamproof.system import UsageError, Verdict
@@ -63,13 +63,13 @@ def test_messages_after_the_end(model: Any, parameters: dict[str, Any], most: in
     """The largest value of the counter in all states; one less is too little to count to."""
     assert largest(model, parameters) == most
     fewer = model.system(**{**parameters, "counted": most - 1}) if most > 1 else None
-    assert fewer is None or explore(fewer, properties=()).mistake is not None
+    assert fewer is None or explore(fewer, SearchOptions(properties=())).mistake is not None
 
 
 def largest(model: Any, parameters: dict[str, Any]) -> int | None:
     """What `check` reports of the measure."""
     spec = Spec(model)
-    explored = explore(spec.system(**parameters), properties=())
+    explored = explore(spec.system(**parameters), SearchOptions(properties=()))
     (found,) = measured(explored, spec.measured(**parameters))[-1:]
     assert (found.name, found.exact) == ("messages_after_the_end", True)
     value: int | None = found.value

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamproof import Model
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.registry import find
 from streamproof.system import Kind, Verdict
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
@@ -99,7 +99,7 @@ def test_rounded_counts_of_four_machines() -> None:
     """EWD 998 with the token at machine 0 at first: 219 m distinct, 2.3 b generated, diameter 105 for N = 4 (01/2021)."""
     system = Ewd998.system(n=4)
     held = tuple(replace(v, initial=(0,)) if v.name == "token_at" else v for v in system.variables)
-    counts = explore(replace(system, variables=held), properties=(), tier="compiled").counts
+    counts = explore(replace(system, variables=held), SearchOptions(properties=(), tier="compiled")).counts
     assert (counts.distinct // 10**6, counts.generated // 10**8, counts.depth) == (219, 23, 105)
     assert (counts.distinct, counts.generated) == (219_061_396, 2_328_759_942)
 
@@ -108,7 +108,7 @@ def test_rounded_counts_of_three_machines() -> None:
     """The same with N = 3: 1.3 m distinct, 10.1 m generated, diameter 60."""
     system = Ewd998.system(n=3)
     held = tuple(replace(v, initial=(0,)) if v.name == "token_at" else v for v in system.variables)
-    counts = explore(replace(system, variables=held), properties=()).counts
+    counts = explore(replace(system, variables=held), SearchOptions(properties=())).counts
     assert (counts.distinct // 10**5, counts.generated // 10**5, counts.depth) == (13, 101, 60)
 
 

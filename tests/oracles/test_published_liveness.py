@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamproof import Model, Spec, always, eventually, leads_to, temporal
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.system import Fairness, System, Verdict
 from streamproof.traces.replay import verify
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
@@ -43,9 +43,9 @@ def with_fairness(system: System, fairness: Fairness, *unless: str) -> System:
 def test_liveness_rests_on_fairness(model: type[Model], parameters: dict[str, Any], name: str) -> None:
     """With the published fairness the property holds; without any, the model may simply stop, and that is shown."""
     system = model.system(**parameters)
-    assert explore(system, properties=[name]).finding(name).verdict is Verdict.HOLDS
+    assert explore(system, SearchOptions(properties=[name])).finding(name).verdict is Verdict.HOLDS
     idle = with_fairness(system, Fairness.NONE)
-    finding = explore(idle, properties=[name]).finding(name)
+    finding = explore(idle, SearchOptions(properties=[name])).finding(name)
     assert finding.verdict is Verdict.VIOLATED
     assert finding.trace is not None
     assert finding.trace.stutters

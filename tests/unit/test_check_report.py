@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from streamproof import __version__
-from streamproof.report.console import ProgressPrinter, print_check, progress_text
-from streamproof.report.memory import peak_bytes, resident_bytes, size_text
-from streamproof.report.model import CheckReport, Result, Seconds
+from streamproof.report.console import ProgressPrinter, print_check, progress_text, size_text
+from streamproof.report.model import CheckReport, Result
 from streamproof.system import (
     Counts,
     Coverage,
@@ -25,7 +24,8 @@ from streamproof.system import (
     TooLarge,
     Verdict,
 )
-from streamproof.system.verdict import Condition, OutDegree
+from streamproof.system.memory import peak_bytes, resident_bytes
+from streamproof.system.verdict import CheckResult, Condition, OutDegree, Seconds
 from streamproof.traces.replay import replay_labels
 
 H, V, U, E = Verdict.HOLDS, Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.ERROR
@@ -85,12 +85,17 @@ def report(relay: System) -> CheckReport:
             Result(Finding("one_buffer", Kind.INVARIANT, Verdict.VIOLATED, trace), "holds"),
             Result(Finding("quiet", Kind.STEP, Verdict.HOLDS, None, "all 20 steps were looked at", True)),
         ),
-        seconds=Seconds(1.25, 0.125, 1.0),
-        counts=Counts(12, 20, 5, (2, 4, 6), 3, OutDegree(0, 20 / 9, 4)),
-        peak_bytes=45_300_000,
-        coverage=Coverage(
-            {"send": 12, "receive": 8, "reset": 0}, {"send": 7, "receive": 3}, {"reset": ("s.wire == 4",)}, expanded=9
+        result=CheckResult(
+            seconds=Seconds(1.25, 0.125, 1.0),
+            counts=Counts(12, 20, 5, (2, 4, 6), 3, OutDegree(0, 20 / 9, 4)),
+            coverage=Coverage(
+                {"send": 12, "receive": 8, "reset": 0},
+                {"send": 7, "receive": 3},
+                {"reset": ("s.wire == 4",)},
+                expanded=9,
+            ),
         ),
+        peak_bytes=45_300_000,
         reproduce="streamproof check relay --variant lossy",
     )
 
@@ -217,8 +222,9 @@ def test_detailed_console(report: CheckReport) -> None:
         Condition("send", "s.open", Loc("relay.py", 8), 9),
         Condition("reset", "s.wire == 4", None, 0),
     )
-    assert report.coverage is not None
-    detailed = replace(report, coverage=replace(report.coverage, conditions=conditions))
+    assert report.result.coverage is not None
+    coverage = replace(report.result.coverage, conditions=conditions)
+    detailed = replace(report, result=replace(report.result, coverage=coverage))
     stream = io.StringIO()
     print_check(detailed, stream, detailed=True)
     assert """
@@ -251,7 +257,9 @@ def test_detailed_console_without_time_to_count(report: CheckReport) -> None:
 def test_console_without_counts() -> None:
     """What an engine does not know is left out."""
     stream = io.StringIO()
-    print_check(_report((Kind.INVARIANT, H), (Kind.STEP, H), seconds=Seconds(0.5, 0.1, 0.4)), stream)
+    print_check(
+        _report((Kind.INVARIANT, H), (Kind.STEP, H), result=CheckResult(seconds=Seconds(0.5, 0.1, 0.4))), stream
+    )
     assert stream.getvalue() == (
         """\
 m, engine explicit

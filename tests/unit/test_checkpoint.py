@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from streamproof.explicit import Exploration, explore
+from streamproof.explicit import Exploration, SearchOptions, explore
 from streamproof.system import InputError, SystemFailure, UsageError
 from streamproof_models.reference.ewd998 import Ewd998
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
@@ -28,7 +28,7 @@ def everything(found: Exploration) -> object:
 
 def cut(folder: Path, states: int, **more: Any) -> Exploration:
     """A run that stops after so many states and leaves a checkpoint."""
-    return explore(SYSTEM, checkpoint=folder, max_states=states, checkpoint_seconds=0, **more)
+    return explore(SYSTEM, SearchOptions(checkpoint=folder, max_states=states, checkpoint_seconds=0, **more))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -36,26 +36,32 @@ def cut(folder: Path, states: int, **more: Any) -> Exploration:
 def test_a_run_that_was_cut_short_goes_on(tmp_path: Path, workers: int, states: int) -> None:
     """Counts, findings, coverage and the order of states are those of a run in one piece, by any number of workers."""
     assert cut(tmp_path, states, workers=workers).stopped == "max_states"
-    resumed = explore(SYSTEM, resume=tmp_path, workers=3 - workers)
+    resumed = explore(SYSTEM, SearchOptions(resume=tmp_path, workers=3 - workers))
     assert resumed.complete
-    assert everything(resumed) == everything(explore(SYSTEM, tier="compiled", workers=1))
+    assert everything(resumed) == everything(explore(SYSTEM, SearchOptions(tier="compiled", workers=1)))
 
 
 def test_a_run_can_be_cut_short_many_times(tmp_path: Path) -> None:
     """Each run goes on from where the one before it was."""
     cut(tmp_path, 10)
     for states in (100, 1000, 5000):
-        assert explore(SYSTEM, resume=tmp_path, max_states=states, checkpoint_seconds=0).stopped == "max_states"
-    assert everything(explore(SYSTEM, resume=tmp_path)) == everything(explore(SYSTEM, tier="compiled"))
+        assert (
+            explore(SYSTEM, SearchOptions(resume=tmp_path, max_states=states, checkpoint_seconds=0)).stopped
+            == "max_states"
+        )
+    assert everything(explore(SYSTEM, SearchOptions(resume=tmp_path))) == everything(
+        explore(SYSTEM, SearchOptions(tier="compiled"))
+    )
 
 
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     """After kill -9 at whatever moment, the run resumes with the results of an undisturbed one."""
     folder = tmp_path / "kept"
     program = (
-        "from streamproof.explicit import explore\n"
+        "from streamproof.explicit import SearchOptions, explore\n"
         "from streamproof_models.reference.ewd998 import Ewd998\n"
-        f"explore(Ewd998.system(), checkpoint={str(folder)!r}, checkpoint_seconds=0, properties=('safra',))\n"
+        f"options = SearchOptions(('safra',), checkpoint={str(folder)!r}, checkpoint_seconds=0)\n"
+        f"explore(Ewd998.system(), options)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program])
     try:
@@ -68,7 +74,7 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
     finally:
         process.wait()
-    resumed = explore(Ewd998.system(), resume=folder, properties=("safra",))
+    resumed = explore(Ewd998.system(), SearchOptions(resume=folder, properties=("safra",)))
     assert resumed.complete
     assert (resumed.counts.distinct, resumed.counts.generated, resumed.counts.depth) == (1_520_618, 11_238_019, 59)
 
@@ -82,7 +88,7 @@ def test_checkpoints_of_other_runs_are_refused(tmp_path: Path) -> None:
         (SYSTEM, {"properties": ()}),
     ):
         with pytest.raises(InputError, match="of another run"):
-            explore(other, resume=tmp_path, **options)
+            explore(other, SearchOptions(resume=tmp_path, **options))
 
 
 def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +98,7 @@ def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     cut(tmp_path, 100)
     monkeypatch.setattr(tiers, "VERSION", "99")
     with pytest.raises(InputError, match="of another run"):
-        explore(SYSTEM, resume=tmp_path)
+        explore(SYSTEM, SearchOptions(resume=tmp_path))
 
 
 @pytest.mark.parametrize("name", ["states.bin", "predecessors.bin"])
@@ -103,22 +109,22 @@ def test_damage_is_noticed(tmp_path: Path, name: str) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:9] + bytes([content[9] ^ 1]) + content[10:])
     with pytest.raises(InputError, match=f"{name} is damaged"):
-        explore(SYSTEM, resume=tmp_path)
+        explore(SYSTEM, SearchOptions(resume=tmp_path))
     path.write_bytes(content[:-1])
     with pytest.raises(InputError, match=f"{name} is shorter"):
-        explore(SYSTEM, resume=tmp_path)
+        explore(SYSTEM, SearchOptions(resume=tmp_path))
 
 
 def test_what_is_no_checkpoint_is_told(tmp_path: Path) -> None:
     """A folder without one, and files that are something else."""
     with pytest.raises(InputError, match="no checkpoint in"):
-        explore(SYSTEM, resume=tmp_path)
+        explore(SYSTEM, SearchOptions(resume=tmp_path))
     (tmp_path / "checkpoint.json").write_text("[1]")
     with pytest.raises(InputError, match="no checkpoint of this kind"):
-        explore(SYSTEM, resume=tmp_path)
+        explore(SYSTEM, SearchOptions(resume=tmp_path))
     (tmp_path / "checkpoint.json").write_text("{")
     with pytest.raises(InputError, match=r"checkpoint\.json:1: not JSON"):
-        explore(SYSTEM, resume=tmp_path)
+        explore(SYSTEM, SearchOptions(resume=tmp_path))
 
 
 def test_damage_to_the_small_file_is_noticed(tmp_path: Path) -> None:
@@ -129,21 +135,21 @@ def test_damage_to_the_small_file_is_noticed(tmp_path: Path) -> None:
     document["mark"]["next"] += 1
     path.write_text(json.dumps(document))
     with pytest.raises(InputError, match=r"checkpoint.json is damaged"):
-        explore(SYSTEM, resume=tmp_path)
+        explore(SYSTEM, SearchOptions(resume=tmp_path))
 
 
 def test_a_finished_run_and_one_at_its_beginning_resume(tmp_path: Path) -> None:
     """There is a checkpoint from the first level on, and one at the end."""
-    whole = explore(SYSTEM, checkpoint=tmp_path / "whole")
-    assert everything(explore(SYSTEM, resume=tmp_path / "whole")) == everything(whole)
+    whole = explore(SYSTEM, SearchOptions(checkpoint=tmp_path / "whole"))
+    assert everything(explore(SYSTEM, SearchOptions(resume=tmp_path / "whole"))) == everything(whole)
     assert cut(tmp_path / "first", 1).stopped == "max_states"
-    assert everything(explore(SYSTEM, resume=tmp_path / "first")) == everything(whole)
+    assert everything(explore(SYSTEM, SearchOptions(resume=tmp_path / "first"))) == everything(whole)
 
 
 def test_a_limit_below_what_was_reached_counts(tmp_path: Path) -> None:
     """A resumed run that is deeper than max_depth goes no further."""
     cut(tmp_path, 3000)
-    assert explore(SYSTEM, resume=tmp_path, max_depth=3).stopped == "max_depth"
+    assert explore(SYSTEM, SearchOptions(resume=tmp_path, max_depth=3)).stopped == "max_depth"
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -154,7 +160,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(UsageError, match="another run"):
-            explore(SYSTEM, resume=tmp_path)
+            explore(SYSTEM, SearchOptions(resume=tmp_path))
 
 
 def test_a_checkpoint_is_not_overwritten(tmp_path: Path) -> None:
@@ -167,12 +173,12 @@ def test_a_checkpoint_is_not_overwritten(tmp_path: Path) -> None:
 def test_wrong_uses_are_told(tmp_path: Path) -> None:
     """Both options at once, the other tier, and a place where nothing can be written."""
     with pytest.raises(UsageError, match="exclude each other"):
-        explore(SYSTEM, checkpoint=tmp_path, resume=tmp_path)
+        explore(SYSTEM, SearchOptions(checkpoint=tmp_path, resume=tmp_path))
     with pytest.raises(UsageError, match="only the compiled tier"):
-        explore(SYSTEM, checkpoint=tmp_path, tier="python")
+        explore(SYSTEM, SearchOptions(checkpoint=tmp_path, tier="python"))
     (tmp_path / "file").write_text("")
     with pytest.raises(SystemFailure, match="cannot be written"):
-        explore(SYSTEM, checkpoint=tmp_path / "file" / "folder")
+        explore(SYSTEM, SearchOptions(checkpoint=tmp_path / "file" / "folder"))
 
 
 def test_a_full_disk_keeps_the_checkpoint_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,5 +191,7 @@ def test_a_full_disk_keeps_the_checkpoint_before(tmp_path: Path, monkeypatch: py
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(SystemFailure, match="No space left"):
-            explore(SYSTEM, resume=tmp_path, checkpoint_seconds=0)
-    assert everything(explore(SYSTEM, resume=tmp_path)) == everything(explore(SYSTEM, tier="compiled"))
+            explore(SYSTEM, SearchOptions(resume=tmp_path, checkpoint_seconds=0))
+    assert everything(explore(SYSTEM, SearchOptions(resume=tmp_path))) == everything(
+        explore(SYSTEM, SearchOptions(tier="compiled"))
+    )

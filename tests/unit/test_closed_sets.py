@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from random_systems import random_system
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.registry import find
 from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.discovery import discovering, reachable_set
@@ -31,7 +31,7 @@ def test_the_diagram_is_true_of_the_states_and_of_no_others() -> None:
         if not any(Interpreter(system).initial_states()):
             continue
         scalarised = scalarise(system)
-        found = [scalarised.encode(s) for s in explore(system, properties=(), max_states=200).states()]
+        found = [scalarised.encode(s) for s in explore(system, SearchOptions(properties=(), max_states=200)).states()]
         chosen = found[:1] + [s for s in found[1:] if rng.random() < 0.5]
         condition = reachable_set.member(scalarised.system, chosen)
         interpreter = Interpreter(scalarised.system)
@@ -46,7 +46,7 @@ def test_the_solver_finds_out_whether_the_set_is_closed(integers: bool) -> None:
     """With all states it is; without any one of some it is not, for then a step leads out of it, or a state is initial."""
     system = Baton.system(topology="self-loop")
     scalarised = scalarise(system)
-    states = [scalarised.encode(s) for s in explore(system, properties=()).states()]
+    states = [scalarised.encode(s) for s in explore(system, SearchOptions(properties=())).states()]
     encoding = Encoding(scalarised, integers=integers)
     whole = reachable_set.member(scalarised.system, states)
     assert inductive(encoding, [whole], SolverBudget()) == (whole,)

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from random_systems import random_system
-from streamproof.explicit import explore, tiers
-from streamproof.explicit.compiled import ahead, edges, layout, search, table, team, worker
+from streamproof.explicit import SearchOptions, explore, tiers
+from streamproof.explicit.compiled import edges, layout, prefault, search, table, worker, workers
 from streamproof.explicit.compiled.memory import Reserve
+from streamproof.explicit.level_search import SearchTask
 from streamproof.explicit.limits import Budget
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
 from streamproof.system.assume import simplify
@@ -30,7 +31,7 @@ from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 def outcome(system: System, **options: Any) -> object:
     """Everything that two runs must agree on, in a comparable form."""
     try:
-        found = explore(system, **options)
+        found = explore(system, SearchOptions(**options))
     except StreamproofError as error:
         return str(error)
     return (
@@ -52,7 +53,7 @@ def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(table, "FIRST_CAPACITY", 16)
         monkeypatch.setattr(worker, "BATCH", batch)
         monkeypatch.setattr(worker, "OUT_SPACE", 64)
-        monkeypatch.setattr(team, "BOX_BYTES", 1)
+        monkeypatch.setattr(workers, "BOX_BYTES", 1)
     return
 
 
@@ -77,7 +78,7 @@ def test_any_number_of_workers_agrees(workers: int) -> None:
 def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search has the same results with a thread that clears memory ahead of it, which ends with the search."""
     alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
-    monkeypatch.setattr(ahead, "PAUSE", 0.0001)
+    monkeypatch.setattr(prefault, "PAUSE", 0.0001)
     monkeypatch.setattr(search, "READY_FROM", 0)
     monkeypatch.setattr(tiers, "_own_workers", lambda: 2)
     before = threading.active_count()
@@ -89,9 +90,9 @@ def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("most", [1 << 40, 1])
 def test_memory_is_made_ready_as_far_as_it_may_be(most: int) -> None:
     """What is coming becomes resident before anyone touches it, unless the process holds too much already."""
-    size = 4 * ahead.PIECE
+    size = 4 * prefault.PIECE
     memory = Reserve(2 * size)
-    clearing = ahead.Ahead(lambda: [(memory.address, size)], Budget(max_bytes=most))
+    clearing = prefault.Prefault(lambda: [(memory.address, size)], Budget(SearchOptions(memory=most)))
     assert clearing._thread is not None
     end = time.monotonic() + 10
     while clearing._thread.is_alive() and clearing._ready.get(memory.address) != size and time.monotonic() < end:
@@ -107,7 +108,7 @@ def test_memory_is_made_ready_as_far_as_it_may_be(most: int) -> None:
 @pytest.mark.parametrize("limit", [1, 2, 100, 301])
 def test_several_workers_keep_to_the_limit_on_states(limit: int) -> None:
     """They stop after the same state as one."""
-    found = [explore(Ewd840.system(), tier="compiled", workers=n, max_states=limit) for n in (1, 2, 3)]
+    found = [explore(Ewd840.system(), SearchOptions(tier="compiled", workers=n, max_states=limit)) for n in (1, 2, 3)]
     assert [f.counts for f in found] == [found[0].counts] * 3
     assert found[2].stopped == "max_states"
 
@@ -122,7 +123,7 @@ def test_two_threads_write_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> No
     assert eventually
     found = []
     for threads in (1, 2):
-        done = search.CompiledSearch(scalarised, system, eventually, Budget(), None, lambda _: None, threads, 1 << 24)
+        done = search.CompiledSearch(SearchTask(scalarised, system, eventually), threads, 1 << 24)
         done.run()
         spans = edges._spans(done, done.known, sum(done.generated))
         assert len(spans) == threads
@@ -134,7 +135,8 @@ def test_two_threads_write_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> No
     one, two = found
     for name in ("offsets", "targets", "instances"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
-    cut = search.CompiledSearch(scalarised, system, eventually, Budget(max_states=20), None, lambda _: None, 2, 1 << 24)
+    few = Budget(SearchOptions(max_states=20))
+    cut = search.CompiledSearch(SearchTask(scalarised, system, eventually, few), 2, 1 << 24)
     cut.run()
     assert len(edges._spans(cut, cut.worker.table.next, sum(cut.generated))) == 1
 
@@ -159,7 +161,7 @@ def test_several_workers_are_the_same_as_one_on_a_larger_model(monkeypatch: pyte
 def test_the_limit_on_states_is_the_same(limit: int) -> None:
     """Both tiers stop after the same state."""
     system = Ewd840.system()
-    found = [explore(system, tier=tier, max_states=limit) for tier in ("python", "compiled")]
+    found = [explore(system, SearchOptions(tier=tier, max_states=limit)) for tier in ("python", "compiled")]
     assert found[0].counts == found[1].counts
     assert found[0].stopped == found[1].stopped == "max_states"
 
@@ -167,7 +169,7 @@ def test_the_limit_on_states_is_the_same(limit: int) -> None:
 @pytest.mark.parametrize("depth", [1, 3, 9])
 def test_the_limit_on_depth_is_the_same(depth: int) -> None:
     """Both tiers stop after the same level."""
-    found = [explore(Ewd840.system(), tier=tier, max_depth=depth) for tier in ("python", "compiled")]
+    found = [explore(Ewd840.system(), SearchOptions(tier=tier, max_depth=depth)) for tier in ("python", "compiled")]
     assert found[0].counts == found[1].counts
     assert found[0].counts.depth == depth
 
@@ -183,8 +185,8 @@ def test_lassos_of_several_workers_are_those_of_one() -> None:
     shown = []
     system = AsyncTerminationDetection.system(n=3)
     unfair = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
-    for workers in (1, 2, 3):
-        found = explore(unfair, tier="compiled", workers=workers)
+    for threads in (1, 2, 3):
+        found = explore(unfair, SearchOptions(tier="compiled", workers=threads))
         (live,) = (f for f in found.findings if f.kind is Kind.TEMPORAL)
         assert live.verdict is Verdict.VIOLATED
         assert live.trace is not None
@@ -196,11 +198,11 @@ def test_lassos_of_several_workers_are_those_of_one() -> None:
 def test_unknown_tiers_and_too_many_workers_are_refused() -> None:
     """The message names what there is."""
     with pytest.raises(UsageError, match="auto, python, compiled"):
-        explore(Ewd840.system(), tier="fortran")
+        explore(Ewd840.system(), SearchOptions(tier="fortran"))
     with pytest.raises(UsageError, match="only the compiled tier has workers"):
-        explore(Ewd840.system(), tier="python", workers=2)
+        explore(Ewd840.system(), SearchOptions(tier="python", workers=2))
     with pytest.raises(UsageError, match="from 1 to 64"):
-        explore(Ewd840.system(), workers=0)
+        explore(Ewd840.system(), SearchOptions(workers=0))
 
 
 def test_states_survive_packing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +243,7 @@ def test_terms_beyond_machine_words_stay_with_python() -> None:
         (Property("small", Kind.INVARIANT, b.less(huge, b.num(20_000**6))),),
     )
     with pytest.raises(TooLarge, match="2\\^62"):
-        explore(system, tier="compiled")
+        explore(system, SearchOptions(tier="compiled"))
     found = explore(system)
     assert (found.tier, found.counts.distinct) == ("python", 20_001)
     assert found.finding("small").verdict is Verdict.VIOLATED

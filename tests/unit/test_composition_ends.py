@@ -22,7 +22,7 @@ from streamproof import (
     require,
     terminal,
 )
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import bmc, prove
 from streamproof.system import Interpreter, Verdict
 
@@ -91,7 +91,7 @@ def test_parts_that_all_end_anywhere_hold_vacuously() -> None:
 
     for model, vacuous in ((Both, True), (Half, False)):
         system = model.system()
-        told = [explore(system, tier=tier).finding("deadlock") for tier in ("python", "compiled")]
+        told = [explore(system, SearchOptions(tier=tier)).finding("deadlock") for tier in ("python", "compiled")]
         told += [*prove(system, ["deadlock"]).findings, *bmc(system, 3, ["deadlock"]).findings]
         assert [(f.verdict, f.vacuous) for f in told] == [(Verdict.HOLDS, vacuous)] * 4
         assert all(f.because.startswith("vacuous: ") == vacuous for f in told)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from streamproof.explicit import explore
-from streamproof.explicit.limits import Budget, Stop, memory_of_machine, resident_bytes
+from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.limits import Budget, Stop
 from streamproof.system import (
     Action,
     Conjunct,
@@ -29,7 +29,7 @@ from streamproof.system import (
     Verdict,
 )
 from streamproof.system import build as b
-from streamproof.system.memory import peak_bytes
+from streamproof.system.memory import memory_of_machine, peak_bytes, resident_bytes
 
 
 def counters(number: int, top: int) -> System:
@@ -81,7 +81,7 @@ CUT = {
 
 def test_a_limit_on_depth_leaves_the_rest_open() -> None:
     """Three levels are found, the last is not expanded; what was violated or reached by then is decided."""
-    result = explore(counters(3, 3), max_depth=3)
+    result = explore(counters(3, 3), SearchOptions(max_depth=3))
     assert result.counts == Counts(distinct=10, generated=13, depth=3, levels=(1, 3, 6))
     assert (result.complete, result.stopped) == (False, "max_depth")
     assert _verdicts(result) == CUT
@@ -91,14 +91,14 @@ def test_a_limit_on_depth_leaves_the_rest_open() -> None:
 
 def test_a_limit_on_depth_beyond_the_last_level_cuts_nothing() -> None:
     """Ten levels are all there are."""
-    result = explore(counters(3, 3), max_depth=11)
+    result = explore(counters(3, 3), SearchOptions(max_depth=11))
     assert (result.complete, result.counts.depth, result.counts.distinct) == (True, 10, 64)
 
 
 def test_a_limit_on_states_is_met_when_there_are_more() -> None:
     """A space of exactly the limit is complete; one state more is not."""
-    assert explore(counters(3, 3), max_states=64).complete
-    result = explore(counters(3, 3), max_states=63)
+    assert explore(counters(3, 3), SearchOptions(max_states=64)).complete
+    result = explore(counters(3, 3), SearchOptions(max_states=63))
     assert (result.complete, result.stopped) == (False, "max_states")
     assert result.counts.distinct == 64
     assert result.finding("ends").verdict is Verdict.INCONCLUSIVE
@@ -111,13 +111,13 @@ def test_a_limit_on_states_is_met_when_there_are_more() -> None:
 def test_a_limit_on_states_holds_for_initial_states_too() -> None:
     """A hundred starts under a limit of ten."""
     system = System("wide", (Variable("x", RangeSort(0, 99), tuple(range(100))),), ())
-    assert explore(system, max_states=10).stopped == "max_states"
-    assert explore(system, max_states=100).complete
+    assert explore(system, SearchOptions(max_states=10)).stopped == "max_states"
+    assert explore(system, SearchOptions(max_states=100)).complete
 
 
 def test_a_limit_on_time() -> None:
     """A hundred million states take longer than a tenth of a second; the counts are those of what was seen."""
-    result = explore(counters(8, 9), time_limit=0.1)
+    result = explore(counters(8, 9), SearchOptions(time_limit=0.1))
     assert (result.complete, result.stopped) == (False, "time_limit")
     assert 0 < result.counts.distinct < 100_000_000
     assert sum(result.counts.levels) == result.counts.distinct == len(list(result.states()))
@@ -130,7 +130,7 @@ def test_limits_must_be_positive(limit: dict[str, int]) -> None:
     """A limit that is not positive is refused by name."""
     (name,) = limit
     with pytest.raises(UsageError, match=f"{name} must be positive"):
-        explore(counters(2, 2), **limit)  # type: ignore[arg-type]
+        explore(counters(2, 2), SearchOptions(**limit))  # type: ignore[arg-type]
 
 
 def test_memory_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def interrupt_soon() -> Iterator[None]:
 @pytest.mark.usefixtures("interrupt_soon")
 def test_an_interrupt_gives_what_was_found_so_far() -> None:
     """Ctrl-C ends the search at a consistent point; violations found before are reported with their traces."""
-    result = explore(counters(8, 9), tier="python")
+    result = explore(counters(8, 9), SearchOptions(tier="python"))
     assert (result.complete, result.stopped) == (False, "interrupted")
     assert _verdicts(result) == CUT
     assert result.counts.generated >= result.counts.distinct > 1
@@ -176,7 +176,7 @@ def test_an_interrupt_ends_the_compiled_search() -> None:
     timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        result = explore(counters(8, 9), tier="compiled")
+        result = explore(counters(8, 9), SearchOptions(tier="compiled"))
     finally:
         timer.cancel()
     assert (result.complete, result.stopped) == (False, "interrupted")
@@ -198,7 +198,7 @@ def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        result = explore(counters(8, 9), tier="python")
+        result = explore(counters(8, 9), SearchOptions(tier="python"))
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, usual)
@@ -210,7 +210,7 @@ def test_a_raised_interrupt_is_caught_in_the_middle_of_a_batch() -> None:
 def test_progress_comes_about_once_a_second() -> None:
     """The callback hears of a search that takes longer, with counts that grow."""
     heard: list[Progress] = []
-    result = explore(counters(8, 9), time_limit=3.5, on_progress=heard.append)
+    result = explore(counters(8, 9), SearchOptions(time_limit=3.5), on_progress=heard.append)
     assert len(heard) in (2, 3)
     assert 1.0 <= heard[0].elapsed < heard[1].elapsed - 0.9
     assert 0 < heard[0].distinct < heard[1].distinct <= result.counts.distinct
@@ -228,10 +228,10 @@ def test_a_callback_may_interrupt() -> None:
 
 def test_the_budget_says_what_is_spent() -> None:
     """Interrupts come before time, time before memory."""
-    budget = Budget(time_limit=0.01, max_bytes=1)
+    budget = Budget(SearchOptions(time_limit=0.01, memory=1))
     time.sleep(0.02)
     assert budget.spent() is Stop.TIME
     budget._asked = lambda: True
     assert budget.spent() is Stop.INTERRUPTED
-    assert Budget(max_bytes=1).spent() is Stop.MEMORY
+    assert Budget(SearchOptions(memory=1)).spent() is Stop.MEMORY
     assert Budget().spent() is None

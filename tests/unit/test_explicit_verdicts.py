@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof.explicit import Disagreement, explore
+from streamproof.explicit import Disagreement, SearchOptions, explore
 from streamproof.explicit.search import Search
 from streamproof.system import (
     BOOL,
@@ -223,16 +223,16 @@ def test_all_properties_in_one_pass() -> None:
 def test_properties_can_be_chosen() -> None:
     """Only what is asked for is decided; unknown names are refused with the known ones."""
     system = dial(UP, low=(Kind.INVARIANT, b.less(x, b.num(9))), free=(Kind.DEADLOCK, b.TRUE))
-    assert [f.property for f in explore(system, properties=["free"]).findings] == ["free"]
-    assert [f.property for f in explore(system, deadlock=False).findings] == ["low"]
-    assert [f.property for f in explore(system, properties="low").findings] == ["low"]
+    assert [f.property for f in explore(system, SearchOptions(properties=["free"])).findings] == ["free"]
+    assert [f.property for f in explore(system, SearchOptions(deadlock=False)).findings] == ["low"]
+    assert [f.property for f in explore(system, SearchOptions(properties="low")).findings] == ["low"]
     with pytest.raises(UsageError, match="dial has no property 'lwo'\n  its properties are: low, free"):
-        explore(system, properties=["lwo"])
+        explore(system, SearchOptions(properties=["lwo"]))
 
 
 def test_search_can_end_when_everything_is_decided() -> None:
     """What was asked is answered after two levels; the rest of the space is not visited."""
-    result = explore(dial(UP, never_1=(Kind.INVARIANT, b.not_(equals(1)))), stop_when_decided=True)
+    result = explore(dial(UP, never_1=(Kind.INVARIANT, b.not_(equals(1)))), SearchOptions(stop_when_decided=True))
     assert result.finding("never_1").verdict is Verdict.VIOLATED
     assert (result.complete, result.stopped, result.counts.distinct) == (False, "every property decided", 2)
 
@@ -364,14 +364,14 @@ def test_conditions_of_guards_are_counted_in_expanded_states() -> None:
         Condition("some", "s.x < 3", None, 3),
         Condition("some", "s.x == v", Loc("m.py", 9), 1),
     )
-    cut = explore(dial(action), max_depth=3)
+    cut = explore(dial(action), SearchOptions(max_depth=3))
     assert (cut.counts.queue, [c.states for c in cut.detailed_coverage().conditions or ()]) == (1, [2, 2, 0])
 
 
 @pytest.mark.parametrize("tier", ["python", "compiled"])
 def test_both_tiers_count_conditions_alike(tier: str) -> None:
     """The pass over the states of the compiled search gives the same counts."""
-    detailed = explore(dial(UP, RESET, STAY), tier=tier).detailed_coverage()
+    detailed = explore(dial(UP, RESET, STAY), SearchOptions(tier=tier)).detailed_coverage()
     assert [(c.action, c.states) for c in detailed.conditions or ()] == [("up", 4), ("reset", 1), ("stay", 1)]
 
 
@@ -398,7 +398,7 @@ def test_an_answer_that_the_interpreter_does_not_confirm_is_never_given(monkeypa
         self.stuck = 0
 
     monkeypatch.setattr(Search, "run", wrong)
-    with pytest.raises(Disagreement, match="the explicit engine says that nothing is enabled") as caught:
+    with pytest.raises(Disagreement, match="the explicit engine reports that nothing is enabled") as caught:
         explore(dial(UP, free=(Kind.DEADLOCK, b.TRUE)))
     assert caught.value.exit_code is Exit.DISAGREE
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, ModelError, Parts, Queue, Range, Spec, State, action, measure, require
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.measuring import measured
-from streamproof.explicit.tiers import TIERS
+from streamproof.system.options import TIERS
 
 
 class Stack(Model):
@@ -91,7 +91,7 @@ VALUES = {"higher": 5, "sum_of_both": 7, "negated": -4, "notes": 3}
 def test_both_tiers_find_the_largest_values(tier: str) -> None:
     """The largest value is that of some reachable state, in ranges wider than one pass asks about."""
     spec = Spec(Stack)
-    explored = explore(spec.system(), tier=tier)
+    explored = explore(spec.system(), SearchOptions(tier=tier))
     found = measured(explored, spec.measured())
     assert {m.name: m.value for m in found} == VALUES
     assert all(m.exact for m in found)
@@ -117,9 +117,9 @@ def test_what_is_none_is_not_measured() -> None:
 def test_a_search_that_ended_early_gives_lower_bounds() -> None:
     """What was not looked at may be larger, and the answer says so."""
     spec = Spec(Stack)
-    found = measured(explore(spec.system(), max_depth=3), spec.measured())
+    found = measured(explore(spec.system(), SearchOptions(max_depth=3)), spec.measured())
     assert [(m.value, m.exact) for m in found] == [(2, False), (2, False), (-4, False), (2, False)]
-    assert found[0].because == "the largest in 11 reachable states that were looked at; there are more"
+    assert found[0].because == "the largest in 11 reachable states; lower bound: the search left states out"
 
 
 class Head(Stack):

@@ -27,7 +27,7 @@ from streamproof import (
     require,
     step,
 )
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.reductions import automorphism
 from streamproof.explicit.reductions.conditions import Atoms, Every, holds, necessary
 from streamproof.explicit.reductions.equivalence import EffortSpent, Equivalence, Forms, TermEffort
@@ -235,7 +235,7 @@ class _Turns(Model):
 
 def test_counterexamples_are_behaviours_of_the_model() -> None:
     """A counterexample found up to symmetry is as short as one found without, and takes real steps with real names."""
-    full, reduced = explore(_Turns.system()), explore(_Turns.system(), symmetry=True)
+    full, reduced = explore(_Turns.system()), explore(_Turns.system(), SearchOptions(symmetry=True))
     assert [r.applied for r in reduced.reductions] == [True]
     assert reduced.reductions[0].because == (
         "any two of {w1, w2, w3} can be exchanged, so one state of each orbit was searched and counted"
@@ -292,15 +292,18 @@ class _OneRule(_Turns):
 @pytest.mark.parametrize(
     ("model", "because"),
     [
-        (_Favour, "exchanging w1 and w2 changes action ask(w=w1): it is not what ask(w=w2) is (for instance where "),
+        (
+            _Favour,
+            "exchanging w1 and w2 changes action ask(w=w1): it is not equivalent to ask(w=w2) (for instance where ",
+        ),
         (_Unequal, "exchanging w1 and w2 changes property first_is_not_done (for instance where turns[w1] = "),
-        (_Begun, "exchanging w1 and w2 changes the first values of turns"),
-        (_OneRule, "exchanging w1 and w2 would make skip(w=w2) into skip(w=w1), which is no rule"),
+        (_Begun, "exchanging w1 and w2 changes the initial values of turns"),
+        (_OneRule, "exchanging w1 and w2 would make skip(w=w2) into skip(w=w1), which is not a rule"),
     ],
 )
 def test_what_is_not_symmetric_is_named(model: type[_Turns], because: str) -> None:
     """A rule, a property or a first value that tells names apart keeps the search a full one, and is named."""
-    full, asked = explore(model.system()), explore(model.system(), symmetry=True)
+    full, asked = explore(model.system()), explore(model.system(), SearchOptions(symmetry=True))
     (told,) = asked.reductions
     assert not told.applied
     assert told.because.startswith(because)
@@ -311,7 +314,7 @@ def test_what_is_not_symmetric_is_named(model: type[_Turns], because: str) -> No
 def test_what_cannot_be_verified_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison that takes more effort than may be spent counts as failed, and says so."""
     monkeypatch.setattr(automorphism, "EFFORT", 5)
-    (told,) = explore(_Favour.system(), symmetry=True).reductions
+    (told,) = explore(_Favour.system(), SearchOptions(symmetry=True)).reductions
     assert not told.applied
     assert told.because == "it could not be verified that exchanging w1 and w2 preserves action ask(w=w1)"
 
@@ -319,7 +322,9 @@ def test_what_cannot_be_verified_is_not_believed(monkeypatch: pytest.MonkeyPatch
 def test_an_asymmetric_property_that_is_not_asked_for_does_no_harm() -> None:
     """Only the properties that are decided have to be symmetric."""
     names = [p.name for p in _Unequal.system().properties if p.name != "first_is_not_done"]
-    assert [r.applied for r in explore(_Unequal.system(), properties=names, symmetry=True).reductions] == [True]
+    assert [
+        r.applied for r in explore(_Unequal.system(), SearchOptions(properties=names, symmetry=True)).reductions
+    ] == [True]
 
 
 def test_no_symmetric_sort() -> None:
@@ -333,14 +338,14 @@ def test_no_symmetric_sort() -> None:
         def flip(self, s: Any) -> None:
             s.x = not s.x
 
-    (told,) = explore(Plain.system(), symmetry=True).reductions
+    (told,) = explore(Plain.system(), SearchOptions(symmetry=True)).reductions
     assert (told.name, told.applied) == ("symmetry", False)
     assert told.because == "no variable has a symmetric sort; declare interchangeable names with Symmetric(...)"
 
 
 def test_too_many_renamings() -> None:
     """Pointers between eight names would need 40,320 renamings of each state."""
-    (told,) = explore(_Turns.system(workers=8), symmetry=True, max_states=50).reductions
+    (told,) = explore(_Turns.system(workers=8), SearchOptions(symmetry=True, max_states=50)).reductions
     assert told.because == "8 names have 40,320 renamings, more than 5,040"
 
 
@@ -371,7 +376,7 @@ def any_runner(runner: Any) -> Any:
 def test_endless_behaviours_are_not_decided_up_to_symmetry() -> None:
     """With a property of endless behaviours asked for, symmetry says that it does not apply, and the search is full."""
     system = Spec(_Relay, termination=True).system()
-    full, asked = explore(system), explore(system, symmetry=True)
+    full, asked = explore(system), explore(system, SearchOptions(symmetry=True))
     (told,) = asked.reductions
     assert not told.applied
     assert told.because == (
@@ -379,7 +384,7 @@ def test_endless_behaviours_are_not_decided_up_to_symmetry() -> None:
     )
     assert asked.finding("termination").verdict is full.finding("termination").verdict is Verdict.HOLDS
     assert asked.counts == full.counts
-    safety = explore(system, properties=["deadlock"], symmetry=True)
+    safety = explore(system, SearchOptions(properties=["deadlock"], symmetry=True))
     assert safety.reductions[0].applied
     assert safety.counts.distinct < full.counts.distinct
 
@@ -516,8 +521,8 @@ def test_necessary_sets() -> None:
 
 def test_steps_that_do_not_matter_are_left_out() -> None:
     """Asked only how full one queue can be, the search leaves the other alone."""
-    full = explore(_Channels.system(), properties=["a_full"])
-    reduced = explore(_Channels.system(), properties=["a_full"], por=True)
+    full = explore(_Channels.system(), SearchOptions(properties=["a_full"]))
+    reduced = explore(_Channels.system(), SearchOptions(properties=["a_full"], por=True))
     assert (full.counts.distinct, reduced.counts.distinct) == (36, 3)
     assert len(reduced.finding("a_full").trace or ()) == len(full.finding("a_full").trace or ()) == 3
     assert reduced.reductions[0].because == "in 3 of 3 states some enabled steps were left out"
@@ -536,9 +541,9 @@ def test_nothing_gained_is_said() -> None:
             require(s.n < 3)
             s.n += 1
 
-    (told,) = explore(One.system(), por=True).reductions
+    (told,) = explore(One.system(), SearchOptions(por=True)).reductions
     assert told.applied
-    assert told.because == "it gains nothing: in each of 4 states every enabled step was needed"
+    assert told.because == "no effect: in each of 4 states every enabled step was needed"
 
 
 def test_termination_survives() -> None:
@@ -557,7 +562,7 @@ def test_termination_survives() -> None:
         def flip(self, s: Any) -> None:
             s.on = not s.on
 
-    found = explore(Spec(Busy, termination=True).system(), por=True)
+    found = explore(Spec(Busy, termination=True).system(), SearchOptions(por=True))
     assert found.finding("termination").verdict is Verdict.VIOLATED
     assert found.finding("deadlock").verdict is Verdict.HOLDS
 

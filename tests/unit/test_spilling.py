@@ -18,9 +18,9 @@ import pytest
 
 from random_systems import random_system
 from streamproof import Model, Range, State, action, reachable, require, step
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.compiled import layout, runs, spill, table, worker
-from streamproof.explicit.compiled.collect import Sizes
+from streamproof.explicit.compiled.deduplicate import Sizes
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile
@@ -97,7 +97,7 @@ def spilling(monkeypatch: pytest.MonkeyPatch) -> Spilling:
 def outcome(system: System, **options: Any) -> object:
     """All that must be the same; properties of endless behaviours are only decided in memory."""
     try:
-        found = explore(system, tier="compiled", **options)
+        found = explore(system, SearchOptions(tier="compiled", **options))
     except StreamproofError as error:
         return str(error)
     return (
@@ -158,7 +158,7 @@ def test_limits_on_states_are_exact(tmp_path: Path, spilling: Spilling) -> None:
 def test_endless_behaviours_stay_undecided(tmp_path: Path, spilling: Spilling) -> None:
     """Termination needs the graph in memory: it is inconclusive and says why; all else is decided."""
     system = Ewd840.system()
-    found = explore(system, spill=tmp_path, tier="compiled")
+    found = explore(system, SearchOptions(spill=tmp_path, tier="compiled"))
     assert found.complete
     for finding in found.findings:
         assert (finding.verdict is Verdict.INCONCLUSIVE) == (finding.kind in ENDLESS)
@@ -172,7 +172,7 @@ def test_a_limit_on_time_holds_on_disk(tmp_path: Path, spilling: Spilling, monke
     """When time is up the level that was begun is finished as far as it was expanded, and counts agree."""
     asked = count()
     monkeypatch.setattr(Budget, "elapsed", property(lambda self: next(asked)))
-    found = explore(FULL, spill=tmp_path, tier="compiled", time_limit=60.0)
+    found = explore(FULL, SearchOptions(spill=tmp_path, tier="compiled", time_limit=60.0))
     assert found.stopped == "time_limit"
     assert spilling.times == 1
     assert sum(found.counts.levels) == found.counts.distinct == len(list(found.states()))
@@ -185,7 +185,7 @@ def test_an_interrupt_goes_back_to_the_end_of_a_level(
     tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C in the middle of a merge: what complete levels showed is the answer, and no file is left."""
-    whole = explore(FULL, spill=tmp_path, tier="compiled")
+    whole = explore(FULL, SearchOptions(spill=tmp_path, tier="compiled"))
     calls = count()
 
     def broken(*parts: Any) -> Iterator[Any]:
@@ -195,7 +195,7 @@ def test_an_interrupt_goes_back_to_the_end_of_a_level(
             yield piece
 
     monkeypatch.setattr(spill, "merged", broken)
-    found = explore(FULL, spill=tmp_path, tier="compiled")
+    found = explore(FULL, SearchOptions(spill=tmp_path, tier="compiled"))
     assert found.stopped == "interrupted"
     depth = found.counts.depth
     assert 3 < depth < whole.counts.depth
@@ -215,7 +215,7 @@ def test_what_was_broken_stays_broken(tmp_path: Path, spilling: Spilling, monkey
             search.budget.interrupt()
 
     monkeypatch.setattr(SpillingSearch, "_report", interrupting)
-    found = explore(Walk.system(), spill=tmp_path, tier="compiled")
+    found = explore(Walk.system(), SearchOptions(spill=tmp_path, tier="compiled"))
     assert (found.stopped, spilling.times) == ("interrupted", 1)
     assert found.counts.levels == tuple(range(1, 42))
     finding = found.finding("careful")
@@ -237,7 +237,7 @@ def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path, spilling: Spilling, m
 
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(SystemFailure, match=f"cannot spill to {tmp_path}: No space left on device") as caught:
-        explore(FULL, spill=tmp_path, tier="compiled")
+        explore(FULL, SearchOptions(spill=tmp_path, tier="compiled"))
     assert caught.value.exit_code is Exit.SYSTEM
     assert caught.value.remedy == "--spill DIR names a folder on a disk with room"
     assert not list(tmp_path.iterdir())
@@ -246,8 +246,8 @@ def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path, spilling: Spilling, m
 def test_files_of_others_are_left_alone(tmp_path: Path, spilling: Spilling) -> None:
     """A folder that is in use for other things may be named; one that does not exist is there while it is needed."""
     (tmp_path / "thesis.tex").write_text("precious")
-    explore(FULL, spill=tmp_path, tier="compiled")
-    explore(FULL, spill=tmp_path / "new" / "folder", tier="compiled")
+    explore(FULL, SearchOptions(spill=tmp_path, tier="compiled"))
+    explore(FULL, SearchOptions(spill=tmp_path / "new" / "folder", tier="compiled"))
     assert spilling.times == 2
     assert (tmp_path / "thesis.tex").read_text() == "precious"
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["thesis.tex"]
@@ -257,7 +257,7 @@ def test_a_folder_that_will_not_do_is_refused_at_once(tmp_path: Path) -> None:
     """Before anything is searched, however small the model."""
     (tmp_path / "file").write_text("")
     with pytest.raises(SystemFailure, match=r"file is a file"):
-        explore(FULL, spill=tmp_path / "file")
+        explore(FULL, SearchOptions(spill=tmp_path / "file"))
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_folder_that_will_not_do_is_refused_at_once(tmp_path: Path) -> None:
 def test_what_does_not_go_together(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     """Spilling is for one thread of compiled code, without reduction and checkpoint; the rest is refused by name."""
     with pytest.raises(UsageError, match=message):
-        explore(FULL, spill=tmp_path, **options)
+        explore(FULL, SearchOptions(spill=tmp_path, **options))
     assert not list(tmp_path.iterdir())
 
 
@@ -317,7 +317,7 @@ def test_tables_grow_less_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) 
     assert outcome(FULL) == whole
     with monkeypatch.context() as without:
         without.setattr(table, "FRUGAL", ())
-        assert explore(FULL, tier="compiled").stopped == "memory"
+        assert explore(FULL, SearchOptions(tier="compiled")).stopped == "memory"
 
 
 def run(*words: str, folder: Path) -> tuple[int, dict[str, Any]]:
@@ -336,7 +336,7 @@ def test_a_limit_on_memory_ends_inconclusive(tmp_path: Path) -> None:
     assert answer["memory"]["peak_bytes"] < 275_000_000
     assert 100_000 < answer["states"]["distinct"] < 10_340_352
     assert (
-        "this process holds the 250MB it may; raise it (--memory), go on on disk (--spill DIR)"
+        "memory limit of 250MB reached; raise --memory, continue on disk with --spill DIR"
         in answer["properties"][0]["because"]
     )
     assert answer["reproduce"].endswith("--memory 250MB")

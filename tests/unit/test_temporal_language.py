@@ -32,7 +32,7 @@ from streamproof import (
 )
 from streamproof.exchange.dot import trace_dot
 from streamproof.exchange.itf import read_itf, to_itf, write_itf
-from streamproof.explicit import explore
+from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.liveness.findings import Temporal
 from streamproof.system import Kind, ModelError, System, UsageError, Verdict
 from streamproof.system.formula import Always, AndF, Atom, Eventually, Formula, LeadsTo, NotF, OrF, Until, written
@@ -156,7 +156,7 @@ def test_checks_do_not_lean_on_another_state() -> None:
             """The holder is one of them, for ever."""
             return s.holder is None or always(s.holder < self.n)
 
-    finding = explore(Careless.system(), properties=["checked"]).finding("checked")
+    finding = explore(Careless.system(), SearchOptions(properties=["checked"])).finding("checked")
     assert finding.verdict is Verdict.ERROR
     assert "None" in finding.because
 
@@ -300,7 +300,7 @@ class Relay(Model):
 def test_symmetry_is_left_out_for_temporal_properties() -> None:
     """Fourth trap: a quotient by symmetry forgets who is who on a cycle, so it is not made, and says so."""
     system = Relay.system()
-    full, asked = explore(system), explore(system, symmetry=True, por=True)
+    full, asked = explore(system), explore(system, SearchOptions(symmetry=True, por=True))
     assert [r.applied for r in asked.reductions] == [False, False]
     assert asked.counts == full.counts
     assert asked.finding("comes_back").verdict is full.finding("comes_back").verdict is Verdict.VIOLATED
@@ -309,7 +309,7 @@ def test_symmetry_is_left_out_for_temporal_properties() -> None:
 def test_a_reduced_graph_is_refused() -> None:
     """Should a search have been reduced nevertheless, a temporal property is not decided on it."""
     system = Relay.system()
-    search = explore(system, properties=["deadlock"], symmetry=True)
+    search = explore(system, SearchOptions(properties=["deadlock"], symmetry=True))
     assert [r.applied for r in search.reductions] == [True]
 
     class Reduced:

@@ -11,6 +11,7 @@ from streamproof.agree.digest import digest
 from streamproof.agree.opinion import Answer, Opinion, silent
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.model import Kind, System
+from streamproof.system.options import SearchOptions
 
 if TYPE_CHECKING:
     from streamproof.exchange.spin import SpinDecided, SpinOptions
@@ -26,7 +27,7 @@ def explored(system: System, tier: str, workers: int = 1, *, seconds: float | No
     name = f"{tier}, {workers} workers" if workers > 1 else tier
     begun = time.perf_counter()
     try:
-        found = explore(system, tier=tier, workers=workers, time_limit=seconds)
+        found = explore(system, SearchOptions(tier=tier, workers=workers, time_limit=seconds))
     except StreamproofError as error:
         return _failed(name, error, begun)
     if not found.complete and found.mistake is None:

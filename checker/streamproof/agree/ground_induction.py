@@ -136,14 +136,14 @@ def _expect_none(system: System, broken: Sequence[_Broken], values: Mapping[str,
     """Whether the solver proves that no claim is broken. Raises `NotInductive` if the interpreter confirms a
     counterexample, or if solver and interpreter disagree on its state."""
     bad = b.or_(one.condition for one in broken)
-    asked = Property("asked", Kind.INVARIANT, bad)
-    scalar = scalarise(replace(system, actions=(), properties=(asked,), lemmas=(), initially=b.TRUE, terminal=None))
+    query = Property("query", Kind.INVARIANT, bad)
+    scalar = scalarise(replace(system, actions=(), properties=(query,), lemmas=(), initially=b.TRUE, terminal=None))
     encoding = Encoding(scalar, integers=True)
     import z3
 
     solver: Any = z3.Solver(ctx=encoding.ctx)
     solver.set("rlimit", LIMIT)
-    formulas = [encoding.wellformed, encoding.term(scalar.system.property("asked").expr)]
+    formulas = [encoding.wellformed, encoding.term(scalar.system.property("query").expr)]
     solver.add(*(encoding.at(formula, 0) for formula in formulas))
     answer = interrupts.answer(solver)
     if answer != z3.sat:

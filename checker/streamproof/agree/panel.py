@@ -62,21 +62,21 @@ def agree(
     """Runs all engines on all properties of `system`. `tell` receives progress, `answered` each result immediately."""
     opinions: dict[str, Opinion] = {}
 
-    def ask(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
+    def run(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
         size = next((o.distinct for o in opinions.values() if o.distinct is not None), None)
         if most is not None and size is not None and size > most:
             opinions[name] = silent(name, f"not run: {size:,} states, its limit is {most:,}")
         elif most is not None and size is None and name == INTERPRETER:
             opinions[name] = silent(name, "not run: no engine counted the states")
         else:
-            tell(f"asking {name}")
+            tell(f"running {name}")
             opinions[name] = question()
         answered(opinions[name])
 
     seconds = limits.seconds
-    ask(COMPILED, None, lambda: explored(system, COMPILED, seconds=seconds))
-    ask(f"{COMPILED}, 2 workers", None, lambda: explored(system, COMPILED, 2, seconds=seconds))
-    ask(PYTHON, limits.python, lambda: explored(system, PYTHON, seconds=seconds))
+    run(COMPILED, None, lambda: explored(system, COMPILED, seconds=seconds))
+    run(f"{COMPILED}, 2 workers", None, lambda: explored(system, COMPILED, 2, seconds=seconds))
+    run(PYTHON, limits.python, lambda: explored(system, PYTHON, seconds=seconds))
     allowed: list[Mapping[str, Expected]] = []
 
     def refereed() -> Opinion:
@@ -84,15 +84,15 @@ def agree(
         allowed.append(said.expected)
         return said.opinion
 
-    ask(INTERPRETER, limits.interpreter, refereed)
-    ask(BMC, None, lambda: bounded(system, limits.depth, seconds=seconds))
-    ask(INDUCTION, None, lambda: proved(system, limits.depth, seconds=seconds))
-    ask(SPIN, limits.spin, lambda: spun(system, seconds=seconds))
+    run(INTERPRETER, limits.interpreter, refereed)
+    run(BMC, None, lambda: bounded(system, limits.depth, seconds=seconds))
+    run(INDUCTION, None, lambda: proved(system, limits.depth, seconds=seconds))
+    run(SPIN, limits.spin, lambda: spun(system, seconds=seconds))
     if os.environ.get(TLC_JAR):
-        ask(TLC, limits.tlc, lambda: checked_by_tlc(system, seconds=seconds))
+        run(TLC, limits.tlc, lambda: checked_by_tlc(system, seconds=seconds))
     else:
         opinions[TLC] = silent(TLC, f"not run: {TLC_JAR} is not set")
         answered(opinions[TLC])
     order = (INTERPRETER, PYTHON, COMPILED, f"{COMPILED}, 2 workers", BMC, INDUCTION, SPIN, TLC)
-    asked = tuple(opinions[name] for name in order)
-    return Agreement(system, asked, tuple(differences(system, asked, next(iter(allowed), None))))
+    results = tuple(opinions[name] for name in order)
+    return Agreement(system, results, tuple(differences(system, results, next(iter(allowed), None))))

@@ -94,7 +94,7 @@ def _add_states(explored: Exploration, findings: list[Finding], to: Contents) ->
         "depth": counts.depth,
         "levels": list(counts.levels),
     }
-    to.values = closed_set(explored.found)
+    to.values = closed_set(explored.search)
     without: dict[str, str] = {}
     chosen = {f.property: explored.system.property(f.property) for f in findings}
     for name, prop in list(chosen.items()):
@@ -111,13 +111,13 @@ def _add_states(explored: Exploration, findings: list[Finding], to: Contents) ->
 def _add_ranks(explored: Exploration, properties: list[Property], to: Contents) -> None:
     from streamproof.certify.ranks import examined, fruitless, terminating
 
-    graph = explored.found.graph()
+    graph = explored.search.graph()
     seen = None
     for prop in properties:
         if prop.formula is None:
             to.ranks[prop.name] = terminating(graph)
             continue
-        seen = seen or examined(explored.system, explored.found, graph)
+        seen = seen or examined(explored.system, explored.search, graph)
         to.ranks[prop.name] = fruitless(seen, prop.name, prop.formula)
 
 

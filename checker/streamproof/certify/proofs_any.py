@@ -52,14 +52,14 @@ def certify_any(
     model: str,
     options: tuple[str, ...],
     proof: AnySize,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> tuple[Written | None, dict[str, str]]:
     """Writes a proof, and the reasons why other proved properties are not in it.
 
     None, and no file, if the verifier's translation proves nothing. Raises `SystemFailure`, and `SolversDisagree` if a
     claim of the proof is not inductive.
     """
-    header, evidence, without = contents_any(parametric, model, options, proof, tell)
+    header, evidence, without = contents_any(parametric, model, options, proof, report)
     if not header["claims"]:
         return None, without
     data = packed(header, evidence)
@@ -72,14 +72,14 @@ def contents_any(
     model: str,
     options: tuple[str, ...],
     proof: AnySize,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """Header and evidence of a certificate, and for each proved property without a claim, the reason."""
     claims, discovered = list[CertifiedClaim](), dict[str, Any]()
     try:
         if proof.proved:
             claims, discovered = _claims(parametric, proof)
-        made, failed = _supported(parametric, claims, tell)
+        made, failed = _supported(parametric, claims, report)
     except (Untranslatable, NoFormula, ModelError) as error:
         claims, made, failed, discovered = [], {}, {SAFE.name: error.message}, {}
     reached = _reached([SAFE, *(c for c in claims if c.name in proof.proved and c.name not in failed)], made)
@@ -126,7 +126,7 @@ def _claims(parametric: Parametric, proof: AnySize) -> tuple[list[CertifiedClaim
 
 
 def _supported(
-    parametric: Parametric, claims: Sequence[CertifiedClaim], tell: Callable[[str], None]
+    parametric: Parametric, claims: Sequence[CertifiedClaim], report: Callable[[str], None]
 ) -> tuple[dict[tuple[CertifiedClaim, int | None], Made], dict[str, str]]:
     """The obligations of an inductive set of claims, and the reasons why others are left out."""
     failed: dict[str, str] = {}
@@ -136,7 +136,7 @@ def _supported(
         before = len(failed)
         wanted = expected(parametric, alive)
         for number, (goal, rule) in enumerate(wanted, start=1):
-            tell(f"certificate: {number:,} of {len(wanted):,} obligations")
+            report(f"certificate: {number:,} of {len(wanted):,} obligations")
             known = [] if rule is None else [claim for claim in alive if not claim.step]
             one = _discharged(parametric, goal, rule, known)
             if isinstance(one, Made):

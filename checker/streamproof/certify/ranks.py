@@ -10,7 +10,7 @@ import numpy as np
 
 from streamproof.certify.verifier import Endless, Node, Verifier
 from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.found import Found
+from streamproof.explicit.level_search import LevelSearch
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.formula import Formula
@@ -40,7 +40,7 @@ def terminating(graph: StateGraph) -> list[int]:
     return height.tolist()
 
 
-def examined(system: System, found: Found, graph: StateGraph) -> Verifier:
+def examined(system: System, found: LevelSearch, graph: StateGraph) -> Verifier:
     """The states and steps in the verifier's form, for `fruitless`, from the stored graph."""
     seen = Verifier(system, {}, {}, lambda _: None)
     seen.states = list(map(found.scalarised.decode, found.states()))

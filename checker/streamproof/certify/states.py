@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from streamproof.explicit.found import Found
+from streamproof.explicit.level_search import LevelSearch
 from streamproof.system.model import State
 
 CHUNK = 1 << 15
@@ -22,7 +22,7 @@ class _Numbering(dict[Any, int]):
         return self[key]
 
 
-def closed_set(found: Found) -> list[tuple[list[Any], list[int]]]:
+def closed_set(found: LevelSearch) -> list[tuple[list[Any], list[int]]]:
     """For each variable its values, each as its leaves, and the numbers of its values in every state.
 
     States are in the order of discovery, level by level.

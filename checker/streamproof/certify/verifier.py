@@ -50,7 +50,7 @@ def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST) -> tuple[di
 
 
 def verify(
-    data: bytes, system_of: Callable[[Any], System], tell: Callable[[str], None], most: int = MOST
+    data: bytes, system_of: Callable[[Any], System], report: Callable[[str], None], most: int = MOST
 ) -> dict[str, Any]:
     """The header of a certificate for the named system, all of whose claims are verified. Raises `Rejected`."""
     try:
@@ -58,7 +58,7 @@ def verify(
         system = system_of(header)
         if fingerprint(system) != header["fingerprint"]:
             reject(f"it is of another {system.name} than this one: the model or its parameters have changed")
-        Verifier(system, header, evidence, tell).run()
+        Verifier(system, header, evidence, report).run()
     except EvaluationError as mistake:
         reject(f"the model makes a mistake where it claims none: {mistake.message}")
     except StreamproofError:
@@ -71,8 +71,8 @@ def verify(
 class Verifier:
     """One certificate being verified. `follow`: the successors of each state, with the fair actions (bits) of each step."""
 
-    def __init__(self, system: System, header: Any, evidence: Any, tell: Callable[[str], None]) -> None:
-        self.system, self.header, self.evidence, self.tell = system, header, evidence, tell
+    def __init__(self, system: System, header: Any, evidence: Any, report: Callable[[str], None]) -> None:
+        self.system, self.header, self.evidence, self.report = system, header, evidence, report
         self.interpreter, self.states, self.initial = Interpreter(system), list[State](), 0
         self.follow, self.covered = list[dict[int, int]](), list[Property]()
 
@@ -96,7 +96,7 @@ class Verifier:
             reject("it has claims that need the set of all states, but no such set")
         for prop in self.covered:
             if prop.formula is not None:
-                self.tell(f"checking the ranks for {prop.name}")
+                self.report(f"checking the ranks for {prop.name}")
                 endless = Endless(self, prop.name, prop.formula)
                 endless.end(endless.reachable(), ranks[prop.name])
             elif prop.kind is Kind.TERMINATION:
@@ -180,7 +180,7 @@ class Verifier:
         fair = {id(self.system.instances[n]): 1 << k for k, o in enumerate(obligations(self.system)) for n in o.numbers}
         generated, first = ends[0], 0
         for last, deeper in pairwise([*ends, ends[-1]]):
-            self.tell(f"{first:,} of {len(self.states):,} states")
+            self.report(f"{first:,} of {len(self.states):,} states")
             reached = set[int]()
             for at in range(first, last):
                 followers: dict[int, int] = {}

@@ -23,7 +23,7 @@ from streamproof.certify.obligations import (
     expect_distinct_names,
     expected,
 )
-from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, ask, present
+from streamproof.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, Answers, present, solve
 from streamproof.certify.verifier import parse
 from streamproof.system.bounded import MOST, malformed
 from streamproof.system.errors import Exit, StreamproofError, reject
@@ -83,7 +83,7 @@ def system_fingerprint(parametric: Parametric) -> str:
 def verify_any(
     data: bytes,
     parametric_of: Callable[[Any], Parametric],
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     *,
     seconds: float = PATIENCE,
     solvers: Sequence[str] = ("z3", "cvc5"),
@@ -99,18 +99,18 @@ def verify_any(
         if system_fingerprint(parametric) != header["fingerprint"]:
             reject(f"it is of another {parametric.system.name} than this one: the model or its parameters have changed")
         claims = stated(parametric, header, evidence)
-        made = remade(parametric, claims, evidence["obligations"], tell)
+        made = remade(parametric, claims, evidence["obligations"], report)
     except StreamproofError:
         raise
     except Exception as error:  # whatever the error, nothing is proved
         reject(malformed(error))
     texts = [one.text for one in made]
-    asked = [ask(solver, texts, tell, seconds) for solver in solvers if present(solver)]
-    done = tuple(replace(one, answers={by.solver: by.answers[at] for by in asked}) for at, one in enumerate(made))
-    decide(done, asked)
+    solved = [solve(solver, texts, report, seconds) for solver in solvers if present(solver)]
+    done = tuple(replace(one, answers={by.solver: by.answers[at] for by in solved}) for at, one in enumerate(made))
+    decide(done, solved)
     lemmas = tuple((claim.name, readable(claim.condition)) for claim in claims[1 + len(header["claims"]) :])
     free = tuple((f.name, f.least, f.most) for f in parametric.free)
-    return Shown(header, free, lemmas, done, {by.solver: by.version for by in asked})
+    return Shown(header, free, lemmas, done, {by.solver: by.version for by in solved})
 
 
 def stated(parametric: Parametric, header: Any, evidence: Any) -> list[CertifiedClaim]:
@@ -131,15 +131,15 @@ def stated(parametric: Parametric, header: Any, evidence: Any) -> list[Certified
 
 
 def remade(
-    parametric: Parametric, claims: Sequence[CertifiedClaim], told: Sequence[Any], tell: Callable[[str], None]
+    parametric: Parametric, claims: Sequence[CertifiedClaim], given: Sequence[Any], report: Callable[[str], None]
 ) -> list[Discharged]:
     """Every obligation of the claims, generated from its assumptions. Raises `Rejected` if the file differs."""
     wanted = expected(parametric, claims)
-    if [(one["claim"], one["rule"]) for one in told] != [(claims.index(claim), rule) for claim, rule in wanted]:
+    if [(one["claim"], one["rule"]) for one in given] != [(claims.index(claim), rule) for claim, rule in wanted]:
         reject("its obligations are not those of its claims: one is missing, added or in another place")
     found = []
-    for number, ((goal, rule), one) in enumerate(zip(wanted, told, strict=True), start=1):
-        tell(f"{number:,} of {len(wanted):,} obligations")
+    for number, ((goal, rule), one) in enumerate(zip(wanted, given, strict=True), start=1):
+        report(f"{number:,} of {len(wanted):,} obligations")
         if {*one} != PARTS or not all(type(n) is int for n in one["needs"]) or one["needs"] != sorted({*one["needs"]}):
             reject(f"obligation {number} is malformed")
         needs = [claims[range(len(claims))[n]] for n in one["needs"]]
@@ -157,7 +157,7 @@ def remade(
     return found
 
 
-def decide(obligations: Sequence[Discharged], asked: Sequence[Answers]) -> None:
+def decide(obligations: Sequence[Discharged], solved: Sequence[Answers]) -> None:
     """Raises `Rejected`, or `SolversDisagree`, unless every obligation is discharged by a solver, and refuted by none."""
     for number, one in enumerate(obligations, start=1):
         said = {*one.answers.values()}

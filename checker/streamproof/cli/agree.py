@@ -30,9 +30,9 @@ def agree_options(function: F) -> F:
             "agree_limits",
             multiple=True,
             metavar="ENGINE=N",
-            help="With --agree: ask interpreter, python, spin or tlc up to N states.",
+            help="With --agree: largest number of states for interpreter, python, spin or tlc.",
         ),
-        click.option("--agree", is_flag=True, help="Ask every engine, and compare what they say."),
+        click.option("--agree", is_flag=True, help="Run every engine and compare the results."),
     ):
         function = decorate(function)
     return function

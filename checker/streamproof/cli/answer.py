@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from streamproof import interrupts
-from streamproof.cli.engines import Outcome
 from streamproof.cli.evidence import MISTAKE, Evidence, behaviour, confirm
 from streamproof.cli.outputs import Folder, people, write_json
 from streamproof.cli.selection import Selection
 from streamproof.registry import first_line
 from streamproof.report.console import print_check
-from streamproof.report.model import CheckReport, Result, Seconds
+from streamproof.report.model import CheckReport, Result
 from streamproof.system.errors import Exit, StreamproofError, SystemFailure
 from streamproof.system.foreign import visible
 from streamproof.system.measure import Measured
 from streamproof.system.memory import peak_bytes
 from streamproof.system.model import System
 from streamproof.system.records import dataclass, replace
-from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Verdict
 
 DEFAULT_OUT = Path("streamproof-out")
 """Where traces go when nobody says where: a folder per model and variant in it."""
@@ -73,7 +72,7 @@ class Request:
             properties=(),
             variant=self.selection.variant,
             parameters=self.selection.parameters,
-            seconds=Seconds(total=time.perf_counter() - self.begun),
+            result=CheckResult(seconds=Seconds(time.perf_counter() - self.begun)),
             reproduce=self.reproduce,
             error=error,
         )
@@ -82,7 +81,7 @@ class Request:
     def answer(
         self,
         system: System,
-        outcome: Outcome,
+        result: CheckResult,
         more: Mapping[str, Any] | None = None,
         measures: tuple[Measured, ...] = (),
     ) -> Exit:
@@ -94,11 +93,10 @@ class Request:
         stream = people(self.json_to)
         for warning in self._warnings(system):
             sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
-        mistake = outcome.mistake
-        shortest = outcome.shortest
+        mistake, shortest = result.mistake, result.shortest
         if mistake is not None:
-            self._keep(behaviour(system, *mistake, self.engine, self.reproduce, shortest=shortest), shown=True)
-        for finding in sorted(outcome.findings, key=_first_shown):
+            self._keep(behaviour(system, mistake, self.engine, self.reproduce, shortest=shortest), shown=True)
+        for finding in sorted(result.findings, key=_first_shown):
             if mistake is None or finding.verdict is not Verdict.ERROR:  # the model's mistake speaks for all of them
                 self.report(system, finding, shortest=shortest)
         if len(self.shown) > 1:
@@ -108,24 +106,13 @@ class Request:
         report = CheckReport(
             model=system.name,
             engine=self.engine,
-            properties=tuple(self._result(finding, outcome) for finding in outcome.findings),
+            properties=tuple(self._result(finding, mistake) for finding in result.findings),
+            result=replace(result, seconds=replace(result.seconds, total=time.perf_counter() - self.begun)),
             variant=system.variant,
             parameters=system.parameters,
-            seconds=Seconds(
-                time.perf_counter() - self.begun,
-                outcome.compile_seconds,
-                outcome.explore_seconds,
-                outcome.liveness_seconds,
-            ),
-            counts=outcome.counts,
             peak_bytes=peak_bytes(),
-            coverage=outcome.coverage,
-            reductions=outcome.reductions,
             reproduce=self.reproduce,
-            error=outcome.mistake[1] if outcome.mistake else None,
-            notes=outcome.notes,
-            interrupted=outcome.interrupted,
-            stopped=outcome.stopped,
+            error=None if mistake is None else mistake.error,
             measures=measures,
         )
         code = report.exit_code
@@ -174,9 +161,9 @@ class Request:
         self.shown.append(name)
         stream.flush()
 
-    def _result(self, finding: Finding, outcome: Outcome) -> Result:
+    def _result(self, finding: Finding, mistake: Mistake | None) -> Result:
         expected = self.selection.expected(finding.property)
-        if outcome.mistake is not None and finding.verdict is Verdict.ERROR:
+        if mistake is not None and finding.verdict is Verdict.ERROR:
             # The report gives the mistake itself, once, with its place and remedy.
             undecided = replace(finding, because="not decided: the model itself makes a mistake on the way")
             return Result(undecided, expected, self.files.get(MISTAKE))

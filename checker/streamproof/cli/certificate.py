@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from streamproof.cli.engines import Outcome
+from streamproof.cli.engines import explored
 from streamproof.cli.outputs import people
 from streamproof.cli.selection import Selection
 from streamproof.registry import is_registered
 from streamproof.system.model import System
+from streamproof.system.verdict import CheckResult
 
 if TYPE_CHECKING:
     from streamproof.certify.evidence import Written
@@ -32,20 +33,20 @@ def certificate_option(function: F) -> F:
     )(function)
 
 
-def certify(path: Path, selection: Selection, system: System, outcome: Outcome) -> Written | None:
+def certify(path: Path, selection: Selection, system: System, result: CheckResult) -> Written | None:
     """Write the certificate of what an engine found; None, and no file, where it was interrupted or decided nothing.
 
     Raises `SystemFailure`, `TooLarge`, and `NoRanks` where the verdict is found wrong.
     """
     from streamproof.certify.evidence import certify_findings, certify_search
 
-    if outcome.interrupted:
+    if result.interrupted:
         return None
     model, options = selection.target.text, selection.options
-    if outcome.explored is not None:
-        return certify_search(path, model, options, outcome.explored)
+    if (states := explored(result)) is not None:
+        return certify_search(path, model, options, states)
     lack = "bmc leaves nothing that shows it: leave out --engine bmc"
-    return certify_findings(path, system, model, options, outcome.findings, lack)
+    return certify_findings(path, system, model, options, result.findings, lack)
 
 
 def certify_proved(path: Path, selection: Selection, system: System, proof: Proof) -> Written | None:
@@ -65,11 +66,11 @@ def certificate_json(written: Written | None) -> dict[str, Any] | None:
     return {"file": file, "bytes": written.size, "claims": written.claims, "without": written.without}
 
 
-def tell_certificate(written: Written | None, selection: Selection, outcome: Outcome, json_to: str | None) -> None:
+def tell_certificate(written: Written | None, selection: Selection, result: CheckResult, json_to: str | None) -> None:
     """Say what the certificate shows, how to have it checked, and for which properties there is none."""
     stream = people(json_to)
     if written is None:
-        stream.write("no certificate was written: " + ("interrupted" if outcome.interrupted else "nothing") + "\n")
+        stream.write("no certificate was written: " + ("interrupted" if result.interrupted else "nothing") + "\n")
         return
     for name, why in written.without.items():
         stream.write(f"no certificate for {name}: {why}\n")

@@ -19,9 +19,9 @@ from streamproof.cli.certificate import (
     certify,
     tell_certificate,
 )
-from streamproof.cli.engines import BMC, DEFAULT_DEPTH, ENGINES, EngineLimits, Outcome, run_engine
+from streamproof.cli.engines import explored, graph_text, run_engine
 from streamproof.cli.outputs import expect_json_writable
-from streamproof.cli.resources import Resources, resource_options
+from streamproof.cli.resources import option_words, resource_options
 from streamproof.cli.selection import (
     json_option,
     limited_by,
@@ -31,9 +31,13 @@ from streamproof.cli.selection import (
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
+from streamproof.engines import CHECKS
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, DOT, expect_writable, write
 from streamproof.system.measure import Measure, Measured
+from streamproof.system.options import SOLVER_DEPTH, SearchOptions
+from streamproof.system.records import replace
+from streamproof.system.verdict import CheckResult
 
 
 @click.command(
@@ -46,8 +50,8 @@ from streamproof.system.measure import Measure, Measured
 @property_option
 @click.option(
     "--engine",
-    type=click.Choice(ENGINES),
-    default=ENGINES[0],
+    type=click.Choice(tuple(CHECKS)),
+    default=next(iter(CHECKS)),
     show_default=True,
     help="Visit every reachable state, or have a solver look at all behaviours of up to --depth steps.",
 )
@@ -59,7 +63,7 @@ from streamproof.system.measure import Measure, Measured
     "--depth",
     type=click.IntRange(min=0),
     metavar="N",
-    help=f"Stop N steps after the initial states.  [default: no limit, with bmc {DEFAULT_DEPTH}]",
+    help=f"Stop N steps after the initial states.  [default: no limit, with bmc {SOLVER_DEPTH}]",
 )
 @timeout_option("Stop after SECONDS.", "time_limit")
 @click.option(
@@ -99,7 +103,7 @@ def command(
     coverage: bool,
     symmetry: bool,
     por: bool,
-    resources: Resources,
+    resources: SearchOptions,
     certificate: Path | None,
     agree: bool,
     agree_limits: Sequence[str],
@@ -121,17 +125,25 @@ def command(
         raise UsageError("--agree-limit is of --agree", remedy="add --agree")
     if max_depth is not None and depth is not None:
         raise UsageError("--max-depth is an older name of --depth", remedy="leave out --max-depth")
-    if engine != BMC and depth is not None:
-        max_depth, depth = depth + 1, None  # levels: the initial states are the first
     if first and max_violations is not None:
         raise UsageError("--first is --max-violations 1", remedy="leave out one of the two")
-    most = 1 if first else max_violations
-    limits = EngineLimits(engine, max_states, max_depth, depth, time_limit, symmetry, por, resources, most)
+    options = replace(
+        resources,
+        properties=selection.properties,
+        max_states=max_states,
+        max_depth=max_depth if depth is None else depth + 1,  # levels: the initial states are the first
+        time_limit=time_limit,
+        stop_when_decided=selection.properties is not None and not coverage and dot is None,
+        max_violations=1 if first else max_violations,
+        symmetry=symmetry,
+        por=por,
+    )
+    asked = CHECKS[engine]
+    asked.expect(options)
     expect_json_writable(json_to, "streamproof.check/1")
-    if dot is not None and engine == BMC:
-        raise UsageError("bmc knows no graph of states to draw", remedy="leave out --dot, or --engine bmc")
-    if coverage and engine == BMC:
-        raise UsageError("bmc counts no states and covers no guards", remedy="leave out --coverage, or --engine bmc")
+    if engine == "bmc" and (coverage or dot is not None):
+        wanted = "--coverage" if coverage else "--dot"
+        raise UsageError(f"bmc has no {wanted}: it visits no states", remedy=f"leave out {wanted}, or --engine bmc")
     if (symmetry or por) and (coverage or dot is not None):
         raise UsageError(
             "a reduced search does not have all states and steps to show",
@@ -142,35 +154,35 @@ def command(
     if certificate is not None:
         expect_writable(certificate, CERTIFICATE)
     folder = trace_folder(out, selection)
-    words = (*limits.words, "--coverage") if coverage else limits.words
+    words = (*option_words(engine, options), *(("--coverage",) if coverage else ()))
+    most = options.max_violations
     ending = () if most is None else ("--first",) if most == 1 else ("--max-violations", str(most))
     request = Request("check", engine, selection, words, folder, json_to, full, quiet, begun, coverage, ending)
     try:
         system, quantities = selection.system(), selection.measures()
-        outcome = run_engine(
-            limits,
+        result = run_engine(
+            asked,
             system,
-            selection.properties,
+            options,
             quiet=quiet,
             detailed=coverage,
-            when_decided=selection.properties is not None and not coverage and dot is None,
             on_violation=lambda finding: request.report(system, finding),
         )
         with interrupts.unlimited():  # what the search has found is reported even if it used up the time
-            decided = {finding.property for finding in outcome.findings}
+            decided = {finding.property for finding in result.findings}
             left_out = [p.name for p in selection.listed() if p.name not in decided]
-            written = None if certificate is None else certify(certificate, selection, system, outcome)
+            written = None if certificate is None else certify(certificate, selection, system, result)
             more = {} if certificate is None else {"certificate": certificate_json(written)}
-            found = _measured(quantities, outcome)
-            code = request.answer(system, outcome, {"not_for_this_engine": left_out, **more}, found)
+            found = _measured(quantities, result)
+            code = request.answer(system, result, {"not_for_this_engine": left_out, **more}, found)
     except StreamproofError as error:
         request.fail(error)
         raise
     tell_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, selection, outcome, json_to)
+        tell_certificate(written, selection, result, json_to)
     if dot is not None:
-        _draw(outcome, dot)
+        _draw(result, dot)
     return code
 
 
@@ -192,24 +204,24 @@ def _expect_no_more() -> None:
             )
 
 
-def _measured(measures: Sequence[Measure], outcome: Outcome) -> tuple[Measured, ...]:
+def _measured(measures: Sequence[Measure], result: CheckResult) -> tuple[Measured, ...]:
     """The largest values of the model's quantities, where states were visited and nobody is in a hurry."""
-    if outcome.explored is None or outcome.interrupted or not measures:
+    states = explored(result)
+    if states is None or result.interrupted or not measures:
         return ()
     from streamproof.explicit.measuring import measured
 
-    return measured(outcome.explored, measures)
+    return measured(states, measures)
 
 
-def _draw(outcome: Outcome, path: Path) -> None:
+def _draw(result: CheckResult, path: Path) -> None:
     from streamproof.exchange.dot import MAX_STATES
 
-    if outcome.graph is None or outcome.counts is None:
-        raise AssertionError("drawing is refused for engines without a graph")
-    if outcome.counts.distinct > MAX_STATES:
+    states = 0 if result.counts is None else result.counts.distinct
+    if states > MAX_STATES:
         sys.stderr.write(
-            f"streamproof: warning: {path} is not written: {outcome.counts.distinct} states are more than the"
+            f"streamproof: warning: {path} is not written: {states} states are more than the"
             f" {MAX_STATES} that make a picture\n"
         )
         return
-    write(path, outcome.graph(MAX_STATES), DOT)
+    write(path, graph_text(result, MAX_STATES), DOT)

@@ -10,19 +10,21 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import EngineLimits, run_engine
+from streamproof.cli.engines import run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
 from streamproof.cli.replay import confirmed
 from streamproof.cli.selection import Selection, json_option
 from streamproof.cli.verbs import Verb
+from streamproof.engines import CHECKS
 from streamproof.exchange.itf import itf_text, plain, read_meta
 from streamproof.registry import bundled, find
 from streamproof.system.errors import Exit, InputError, StreamproofError
 from streamproof.system.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
+from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass, replace
 from streamproof.system.verdict import Verdict
 
@@ -38,7 +40,7 @@ MODEL_ITSELF = "model"
 @click.command(
     "counterexamples",
     cls=Verb,
-    short_help="Find every promised violation again.",
+    short_help="Find every expected violation again.",
     example="streamproof counterexamples --out counterexamples --check",
 )
 @click.option(
@@ -47,16 +49,15 @@ MODEL_ITSELF = "model"
     default=Path("counterexamples"),
     show_default=True,
     metavar="DIR",
-    help="Folder.",
+    help="Folder of the counterexamples.",
 )
-@click.option("--check", "checking", is_flag=True, help="Write nothing: say whether the files there are right.")
+@click.option("--check", "checking", is_flag=True, help="Check the existing files; write nothing.")
 @json_option
 def command(out: Path, checking: bool, json_to: str | None) -> int:
     """Find each expected violation of each bundled protocol again, and write MODEL/VARIANT/PROPERTY.itf.json and .txt.
 
-    The same specifications give the same bytes. With --check, every trace that is there must replay, show its violation
-    and be as short as possible, its text must be current, and none may be missing or left over; otherwise the exit code
-    is 161.
+    Equal specifications give equal bytes. With --check, every existing trace must replay, show its violation and be as
+    short as possible, its text must be current, and no file may be missing or superfluous; otherwise the exit code is 161.
     """
     expect_json_writable(json_to, SCHEMA)
     if checking and not out.is_dir():
@@ -169,10 +170,10 @@ def _entries(status: Status, problems: list[str]) -> Iterator[PromisedViolation]
 def _violations(selection: Selection, problems: list[str]) -> Iterator[PromisedViolation]:
     system = selection.system()
     again = Selection(selection.target, selection.variant, options=_variant_words(selection.variant))
-    outcome = run_engine(EngineLimits(), system, selection.properties)
-    if outcome.interrupted:
+    result = run_engine(CHECKS["explicit"], system, SearchOptions(selection.properties))
+    if result.interrupted:
         raise KeyboardInterrupt
-    for finding in outcome.findings:
+    for finding in result.findings:
         if finding.verdict is not Verdict.VIOLATED:
             problems.append(f"{selection.name}: {finding.property} {finding.verdict.value}, expected to be violated")
             continue

@@ -1,14 +1,13 @@
-"""What `prove` adds to induction: the choice of engines, explored states as evidence, and lemmas that were discovered."""
+"""What `prove` adds to induction: the choice of engines, and lemmas that were discovered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from streamproof.system.errors import StreamproofError
-from streamproof.system.model import State, System
+from streamproof.engines import PROVERS
 from streamproof.traces.lines import BLANK, Line, StyledText, line
 
 if TYPE_CHECKING:
@@ -16,12 +15,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-AUTO = "auto"
-ENGINES = (AUTO, "induction", "discovery", "pdr")
-MOST_STATES = 20_000
-"""States explored as evidence for discovery."""
-MOST_TERMS = 200_000_000
-"""Terms evaluated for them at most: some seconds of generated Python."""
 MOST_LEMMAS = 12
 """Discovered lemmas that are written out; the JSON has all of them."""
 
@@ -30,39 +23,11 @@ def engine_option(function: F) -> F:
     """The option that chooses an engine."""
     return click.option(
         "--engine",
-        type=click.Choice(ENGINES),
-        default=AUTO,
+        type=click.Choice(tuple(PROVERS)),
+        default=next(iter(PROVERS)),
         show_default=True,
-        help="Induction with the model's lemmas; with discovered ones, too; property-directed reachability; or all.",
+        help="Induction with the model's lemmas; also with discovered lemmas; IC3/PDR; or all.",
     )(function)
-
-
-class ExploredStates:
-    """States of a system for discovery to look at, when it does: all, or the first so many."""
-
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self.all: int | None = None
-        """How many states there are, where all of them were found."""
-
-    def __call__(self) -> Iterable[State]:
-        """The states; none where the search fails."""
-        from streamproof.explicit import explore
-        from streamproof.explicit.tiers import terms_of
-
-        try:
-            most = min(MOST_STATES, 1 + MOST_TERMS // max(1, terms_of(self._system)))
-            found = explore(self._system, properties=(), max_states=most)
-        except StreamproofError:
-            # No states, no evidence; whatever is wrong with the model is for the proof to find.
-            return ()
-        self.all = found.counts.distinct if found.complete else None
-        return found.states()
-
-
-def explored(system: System) -> ExploredStates:
-    """States of the system as evidence."""
-    return ExploredStates(system)
 
 
 def discovered_lines(proof: Proof) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from streamproof.system.errors import EvaluationError, Exit, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.records import dataclass, replace
-from streamproof.system.verdict import Finding, Trace, Verdict
+from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
 from streamproof.traces.render import About, render_text
 from streamproof.traces.replay import ReplayError, replay, verify
 
@@ -100,10 +100,8 @@ def _mistake(system: System, prop: Property, trace: Trace) -> EvaluationError:
     raise ReplayError("no evaluation error shows at its end")
 
 
-def behaviour(
-    system: System, trace: Trace, error: StreamproofError, engine: str, reproduce: str, *, shortest: bool = True
-) -> Evidence:
+def behaviour(system: System, mistake: Mistake, engine: str, reproduce: str, *, shortest: bool = True) -> Evidence:
     """The evidence for a mistake of the model: the way to the state in which it shows."""
-    replay(system, trace)
-    about = About(engine=f"{engine} engine", shortest=shortest, replayed=True, reproduce=reproduce, error=error)
-    return Evidence(MISTAKE, system, trace, None, about)
+    replay(system, mistake.trace)
+    about = About(f"{engine} engine", shortest=shortest, replayed=True, reproduce=reproduce, error=mistake.error)
+    return Evidence(MISTAKE, system, mistake.trace, None, about)

@@ -11,11 +11,12 @@ from typing import Any
 import click
 
 from streamproof import __version__
-from streamproof.cli.engines import EngineLimits, run_engine
+from streamproof.cli.engines import graph_text, run_engine
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
 from streamproof.cli.selection import Selection, json_option, model_options, property_option, select, timeout_option
 from streamproof.cli.verbs import Verb
+from streamproof.engines import CHECKS
 from streamproof.exchange.chc import chc
 from streamproof.exchange.dot import MAX_STATES, render_svg, trace_dot
 from streamproof.exchange.itf import itf_text, plain
@@ -26,6 +27,7 @@ from streamproof.system.errors import Exit, TooLarge, UsageError
 from streamproof.system.files import DRAWING, expect_writable, form_of, write
 from streamproof.system.foreign import inner
 from streamproof.system.model import Kind, System
+from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels
@@ -52,17 +54,19 @@ MODELS = ("promela", "tla", "smtlib", "chc")
     "actions",
     metavar="LABEL",
     multiple=True,
-    help='Instead of a property\'s trace, the one that these actions make: "send(c=1)"; repeated, in order.',
+    help='Export the trace of these actions, not of a property: "send(c=1)"; repeated, in order.',
 )
-@click.option("--format", "form", type=click.Choice(list(FORMS)), required=True, help="What to write.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Where to write it.")
+@click.option("--format", "form", type=click.Choice(list(FORMS)), required=True, help="Output format.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Output file or folder."
+)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
     default=MAX_STATES,
     show_default=True,
-    help="States that a graph may have.",
+    help="Largest number of states of a graph.",
 )
 @click.option(
     "--depth",
@@ -70,10 +74,10 @@ MODELS = ("promela", "tla", "smtlib", "chc")
     metavar="N",
     default=DEPTH,
     show_default=True,
-    help="With smtlib: steps that questions are about.",
+    help="With smtlib: largest number of steps of the queries.",
 )
-@click.option("--svg", is_flag=True, help="With dot: also draw it, by Graphviz.")
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after so many states.")
+@click.option("--svg", is_flag=True, help="With dot: also draw it with Graphviz.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop the search after N states.")
 @timeout_option("Stop the search after SECONDS.", "time_limit")
 @json_option
 def command(
@@ -94,12 +98,11 @@ def command(
 ) -> int:
     """Write a trace of MODEL, the graph of its reachable states, or MODEL itself for another checker.
 
-    itf: the counterexample or witness of each property that has one, or of those chosen. dot: the graph of reachable
-    states; with --property or --action, the trace. promela: the model with its properties, for Spin, and in a folder each
-    temporal property in a text of its own; nothing is searched. tla: likewise for TLC and Apalache, a module and its
-    configurations in a folder. smtlib: questions for Z3 or cvc5; chc: Horn clauses for Spacer or Eldarica, a text for each
-    property. --out is a file for a single trace, graph or model (a name with a suffix, or - for standard output),
-    otherwise a folder.
+    itf: the counterexample or witness of each property that has one, or of the chosen properties. dot: the graph of
+    reachable states; with --property or --action, the trace. promela: the model with its properties, for Spin, and a
+    separate text for each temporal property. tla: a module and its configurations, for TLC and Apalache. smtlib: queries
+    for Z3 or cvc5. chc: Horn clauses for Spacer or Eldarica, a text for each property. The last four need no search.
+    --out is a file for a single trace, graph or model (a name with a suffix, or - for standard output), otherwise a folder.
     """
     selection = select(model, variant, size, parameters, properties)
     if actions and properties:
@@ -121,7 +124,7 @@ def command(
         raise UsageError("--out - and --json - write to the same place", remedy="name a file for one of them")
     system = selection.system()
     module: Tla | None = None
-    limits = EngineLimits(max_states=max_states, time_limit=time_limit)
+    options = SearchOptions(max_states=max_states, time_limit=time_limit)
     documents: list[tuple[str, str]]
     left_out: dict[str, str] = {}
     if form == "promela":
@@ -139,9 +142,9 @@ def command(
         trace = replay_labels(system, actions)
         documents = [("actions", itf_text(system, trace) if form == "itf" else trace_dot(system, trace))]
     elif form == "dot" and not properties:
-        documents = [("graph", _graph(system, limits, limit))]
+        documents = [("graph", _graph(system, options, limit))]
     else:
-        found = _traces(selection, system, limits)
+        found = _traces(selection, system, options)
         documents = [(e.name, (itf_text if form == "itf" else trace_dot)(system, e.trace, e.prop)) for e in found]
     files = []
     for path in place.write(documents) if module is None else place.write_named(documents, module.module):
@@ -294,30 +297,28 @@ def _clauses(system: System, properties: Sequence[str]) -> list[tuple[str, str]]
     return [(_file_name(name), text) for name, text in clauses.texts.items() if not properties or name in properties]
 
 
-def _graph(system: System, limits: EngineLimits, limit: int) -> str:
+def _graph(system: System, options: SearchOptions, limit: int) -> str:
     """The graph of reachable states. Raises `TooLarge` when it has more than `limit`, after visiting one more."""
-    most = limit + 1 if limits.max_states is None else min(limits.max_states, limit + 1)
-    outcome = run_engine(replace(limits, max_states=most), system, None)
-    assert outcome.graph is not None, "the explicit engine has the states"
-    return outcome.graph(limit)
+    most = limit + 1 if options.max_states is None else min(options.max_states, limit + 1)
+    return graph_text(run_engine(CHECKS["explicit"], system, replace(options, max_states=most)), limit)
 
 
-def _traces(selection: Selection, system: System, limits: EngineLimits) -> list[Evidence]:
+def _traces(selection: Selection, system: System, options: SearchOptions) -> list[Evidence]:
     """The confirmed traces of the chosen properties. Raises `NoTrace` when there is none."""
-    outcome = run_engine(limits, system, selection.properties)
-    if outcome.interrupted:
+    result = run_engine(CHECKS["explicit"], system, replace(options, properties=selection.properties))
+    if result.interrupted:
         raise KeyboardInterrupt
-    if outcome.mistake is not None:
-        raise outcome.mistake[1]
+    if result.mistake is not None:
+        raise result.mistake.error
     found = []
-    for finding in outcome.findings:
+    for finding in result.findings:
         again = selection.only(finding.property).command("check")
-        evidence = confirm(system, finding, limits.engine, again)
+        evidence = confirm(system, finding, "explicit", again)
         if evidence is not None:
             found.append(evidence)
     if not found:
-        facts = "; ".join(f"{f.property} {f.verdict.value}: {f.because}" for f in outcome.findings)
-        decided = all(f.verdict is not Verdict.INCONCLUSIVE for f in outcome.findings)
+        facts = "; ".join(f"{f.property} {f.verdict.value}: {f.because}" for f in result.findings)
+        decided = all(f.verdict is not Verdict.INCONCLUSIVE for f in result.findings)
         raise NoTrace(f"no property has a trace ({facts})", decided=decided)
     return found
 

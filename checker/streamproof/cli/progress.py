@@ -1,12 +1,16 @@
-"""One line on the terminal about what is being done; nothing where standard error is no terminal."""
+"""What is being done, on the terminal; nothing where standard error is no terminal."""
 
 from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from streamproof.system.foreign import inner, visible
+from streamproof.system.verdict import Progress
+
+if TYPE_CHECKING:
+    from streamproof.symbolic import Effort
 
 
 class Status:
@@ -35,3 +39,33 @@ class Status:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.clear()
+
+
+class EngineProgress:
+    """Call it with what an engine reports, counts of states or a solver's work; close it before anything is written."""
+
+    def __init__(self) -> None:
+        from streamproof.report.console import ProgressPrinter
+
+        self._states = ProgressPrinter()
+        self._status = Status()
+
+    def __call__(self, progress: Progress | Effort) -> None:
+        """Show it."""
+        if isinstance(progress, Progress):
+            self._states(progress)
+        else:
+            self._status(effort_text(progress))
+
+    def close(self) -> None:
+        """Remove what is shown."""
+        self._states.close()
+        self._status.clear()
+
+
+def effort_text(effort: Effort, later: float = 0.0) -> str:
+    """One line about how far the solver is, so many seconds later."""
+    return (
+        f"{effort.elapsed + later:.0f} s: {effort.doing}, depth {effort.depth}, {effort.queries} queries, "
+        f"{effort.undecided} undecided"
+    )

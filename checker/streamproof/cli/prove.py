@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -17,8 +17,7 @@ from streamproof.cli.certificate import (
     certify_proved,
     tell_certificate,
 )
-from streamproof.cli.discovered import AUTO, ExploredStates, discovered_json, discovered_lines, engine_option, explored
-from streamproof.cli.engines import DEFAULT_DEPTH, Outcome
+from streamproof.cli.discovered import discovered_json, discovered_lines, engine_option
 from streamproof.cli.outputs import expect_json_writable, people
 from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
 from streamproof.cli.selection import (
@@ -32,10 +31,14 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import SecondsType, Verb
+from streamproof.engines import PROVERS
+from streamproof.proving import PROVABLE, QUERY_SECONDS
 from streamproof.report.console import print_lines
 from streamproof.system.errors import StreamproofError, UsageError
 from streamproof.system.files import CERTIFICATE, expect_writable
 from streamproof.system.model import Kind, System
+from streamproof.system.options import SOLVER_DEPTH, STRENGTH, SearchOptions
+from streamproof.system.records import replace
 from streamproof.system.sorts import show
 from streamproof.system.unbounded import Unbounded
 from streamproof.system.verdict import Verdict
@@ -46,10 +49,6 @@ from streamproof.traces.places import changes
 if TYPE_CHECKING:
     from streamproof.symbolic import Cti, Proof
 
-PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
-"""What induction is for; reachability needs a witness and termination the whole graph: `check` decides both."""
-DEFAULT_K = 4
-QUERY_SECONDS = 60.0
 ANY_QUERY_SECONDS = 10.0
 SECONDS = 120.0
 """What one run may take, unless another time is given; most that end at all end long before."""
@@ -69,13 +68,13 @@ MAX_SHOWN = 2
 @property_option
 @engine_option
 @click.option(
-    "--k", type=click.IntRange(min=1), metavar="N", default=DEFAULT_K, show_default=True, help="Strength of induction."
+    "--k", type=click.IntRange(min=1), metavar="N", default=STRENGTH, show_default=True, help="Strength of induction."
 )
 @click.option(
     "--depth",
     type=click.IntRange(min=0),
     metavar="N",
-    default=DEFAULT_DEPTH,
+    default=SOLVER_DEPTH,
     show_default=True,
     help="Steps of counterexamples looked for.",
 )
@@ -137,7 +136,7 @@ def command(
     induction, and searched for a real one, which the interpreter replays. With --any, parameters stand for every number
     within their limits, and lemmas are discovered. Ends with 0 when all is proved.
     """
-    begun = time.perf_counter()
+    begun, auto = time.perf_counter(), next(iter(PROVERS))
     selection = select(model, variant, size, parameters, properties)
     chosen = [p.name for p in selection.listed() if properties or p.kind in PROVABLE]
     left_out = [p.name for p in selection.listed() if p.name not in chosen]
@@ -153,16 +152,16 @@ def command(
     if free and not names:
         raise UsageError(f"--any {free[0]!r} names no parameter", remedy="write --any NAME[,NAME], or leave it out")
     given = {
-        "--k": (k, DEFAULT_K),
-        "--depth": (depth, DEFAULT_DEPTH),
+        "--k": (k, STRENGTH),
+        "--depth": (depth, SOLVER_DEPTH),
         "--query-timeout": (query_timeout, None),
         "--timeout": (timeout, None),
     }
     words = tuple(w for name, (v, usual) in given.items() if v != usual for w in (name, f"{v:g}"))
     words = (*(("--rank", rank) if rank is not None else ()), *words)
-    words = (*(("--any", ",".join(names)) if names else ()), *(("--engine", engine) if engine != AUTO else ()), *words)
+    words = (*(("--any", ",".join(names)) if names else ()), *(("--engine", engine) if engine != auto else ()), *words)
     # Whatever proposed it, in the end a proof is one by induction.
-    name = "induction" if engine == AUTO else engine
+    name = "induction" if engine == auto else engine
     request = Request("prove", name, selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
     try:
         if rank is not None:
@@ -176,7 +175,7 @@ def command(
             for name in ("--k", "--depth"):
                 if given[name][0] != given[name][1]:
                     raise UsageError(f"{name} is for proofs of one instance", remedy=f"leave out {name}, or --any")
-            if engine != AUTO:
+            if engine != auto:
                 raise UsageError("proofs for every size have one engine", remedy="leave out --engine, or --any")
             from streamproof.cli.prove_any import answer_any
 
@@ -187,23 +186,29 @@ def command(
                 "a proof of a temporal property has no certificate", remedy="check --certificate FILE writes one"
             )
         ready = time.perf_counter() - begun
-        states = explored(system)
-        seconds_left = _seconds(timeout, SECONDS)
-        proof = _attempt(system, chosen, engine, k, depth, query_timeout, seconds_left, states, quiet=quiet)
-        notes = tuple(_notes(selection, proof, states))
-        outcome = Outcome(proof.findings, None, None, None, proof.interrupted, ready, proof.seconds, None, notes=notes)
+        options = SearchOptions(
+            properties=tuple(chosen),
+            max_depth=depth + 1,
+            time_limit=_seconds(timeout, SECONDS),
+            max_k=k,
+            query_limit=None if query_timeout is None else min(query_timeout, MOST_PATIENCE),
+        )
+        with Ticking(live=not quiet) as progress:
+            proof = cast("Proof", PROVERS[engine].run(system, options, on_progress=progress))
+        times = replace(proof.seconds, compile=ready)
+        proof = replace(proof, seconds=times, notes=tuple(_notes(proof)))
         if not quiet:
             _show_open(system, proof, selection, json_to)
             print_lines(tuple(discovered_lines(proof)), people(json_to))
         written = None if certificate is None else certify_proved(certificate, selection, system, proof)
         more = {} if certificate is None else {"certificate": certificate_json(written)}
-        code = request.answer(system, outcome, {**_more(system, proof, left_out), **more})
+        code = request.answer(system, proof, {**_more(system, proof, left_out), **more})
     except StreamproofError as error:
         request.fail(error)
         raise
     tell_left_out(left_out, json_to)
     if certificate is not None:
-        tell_certificate(written, selection, outcome, json_to)
+        tell_certificate(written, selection, proof, json_to)
     return code
 
 
@@ -223,57 +228,15 @@ def _seconds(given: float | None, usual: float) -> float | None:
     return None if math.isinf(seconds) else seconds
 
 
-def _notes(selection: Selection, proof: Proof, states: ExploredStates) -> Iterator[str]:
+def _notes(proof: Proof) -> Iterator[str]:
     """What all proofs have in common; what decides the rest, where that is known."""
     proved = [f for f in proof.findings if f.property in proof.k]
     if proved:
         what = "the proof is" if len(proved) == 1 else f"the {len(proved)} proofs are"
         yield f"{what} for this instance" + ("; confirmed by a second procedure" if proof.confirmed else "")
-    if states.all is not None and any(f.verdict is Verdict.INCONCLUSIVE for f in proof.findings):
-        found = number_of(states.all, "reachable state")
+    if proof.reachable is not None and any(f.verdict is Verdict.INCONCLUSIVE for f in proof.findings):
+        found = number_of(proof.reachable, "reachable state")
         yield f"what is open is decided by streamproof check: there are only {found}"
-
-
-def _attempt(
-    system: System,
-    chosen: Sequence[str],
-    engine: str,
-    k: int,
-    depth: int,
-    query_timeout: float | None,
-    seconds: float | None,
-    states: ExploredStates,
-    *,
-    quiet: bool,
-) -> Proof:
-    from streamproof.symbolic import Engine, prove
-
-    patience = int(1000 * min(QUERY_SECONDS if query_timeout is None else query_timeout, MOST_PATIENCE))
-    with Ticking(live=not quiet) as progress:
-        if any(system.property(name).kind is Kind.TEMPORAL for name in chosen):
-            from streamproof.symbolic.liveness import prove_all
-
-            return prove_all(
-                system,
-                chosen,
-                engine=Engine(engine),
-                max_k=k,
-                depth=depth,
-                timeout=patience,
-                seconds=seconds,
-                on_progress=progress,
-            )
-        return prove(
-            system,
-            chosen,
-            engine=Engine(engine),
-            explored=states,
-            max_k=k,
-            depth=depth,
-            timeout=patience,
-            seconds=seconds,
-            on_progress=progress,
-        )
 
 
 def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, Any]:

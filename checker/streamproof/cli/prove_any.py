@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof import interrupts
 from streamproof.cli.answer import Request, tell_left_out
-from streamproof.cli.engines import Outcome
 from streamproof.cli.outputs import people
 from streamproof.cli.ticking import Ticking
 from streamproof.language.model import limits_text
@@ -18,9 +17,10 @@ from streamproof.system.errors import Exit, StreamproofError, UsageError
 from streamproof.system.ground import at_text as _at
 from streamproof.system.ground import weight
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.timely import timely
-from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 from streamproof.traces.lines import BLANK, Line, StyledText, line
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def answer_any(
         )
     findings = tuple(_finding(parametric, proof, small, p) for p in properties)
     notes = (*_notes(proof), *_compared(same, again, small))
-    outcome = Outcome(findings, None, None, None, interrupted, ready, proof.seconds, None, notes=notes)
+    seconds = Seconds(0.0, ready, proof.seconds)
+    result = CheckResult(findings, interrupted=interrupted, seconds=seconds, notes=notes)
     more = _more(parametric, proof, same, again, small, left_out)
     if certificate is not None:
         with Ticking(live=not request.quiet) as progress:
@@ -100,7 +101,7 @@ def answer_any(
     if not request.quiet:
         _show(proof, small, request.json_to)
     system = parametric.system if small.violating is None else small.violating
-    code = request.answer(system, outcome, more)
+    code = request.answer(system, result, more)
     tell_left_out(left_out, request.json_to)
     if certificate is not None:
         tell_written(written, without, request.selection, request.json_to)
@@ -203,7 +204,8 @@ def search_instances(
                     system = selection.target.system(selection.variant, {**selection.given, **values})
                 if prod(len(v.initial) for v in system.variables) > MOST_STARTS:
                     continue
-                found = explore(system, properties=tuple(names), max_states=min(MOST_STATES, left), max_depth=DEEPEST)
+                most = min(MOST_STATES, left)
+                found = explore(system, SearchOptions(tuple(names), max_states=most, max_depth=DEEPEST))
         except interrupts.TimeUp:
             break
         except StreamproofError:

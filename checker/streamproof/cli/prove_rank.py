@@ -8,13 +8,12 @@ from typing import Any
 
 from streamproof import interrupts
 from streamproof.cli.answer import Request
-from streamproof.cli.engines import Outcome
 from streamproof.cli.ticking import Ticking
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, System
 from streamproof.system.timely import timely
 from streamproof.system.unbounded import Parametric, Unbounded
-from streamproof.system.verdict import Verdict
+from streamproof.system.verdict import CheckResult, Seconds, Verdict
 
 QUERY_SECONDS = 2.0
 """What one query may take, unless another time is given."""
@@ -67,8 +66,8 @@ def answer_ranked(
         if isinstance(model, Parametric) and proved:
             search_instances(selection, model, proved, proved, progress)
     system = model.system if isinstance(model, Parametric) else model
-    spent = sum(a.seconds for a in answers)
-    outcome = Outcome(tuple(a.finding for a in answers), None, None, None, False, ready, spent, None)
+    seconds = Seconds(0.0, ready, sum(a.seconds for a in answers))
+    result = CheckResult(tuple(a.finding for a in answers), seconds=seconds)
     more: dict[str, Any] = {
         "ranks": [
             {
@@ -82,4 +81,4 @@ def answer_ranked(
         ],
         "queries": sum(a.queries for a in answers),
     }
-    return request.answer(system, outcome, more)
+    return request.answer(system, result, more)

@@ -9,50 +9,27 @@ from typing import Any
 
 import click
 
+from streamproof.engines import CHECKS
 from streamproof.system.byte_sizes import bytes_text, parse_bytes
 from streamproof.system.errors import UsageError
-from streamproof.system.records import dataclass, replace
-
-TIERS = ("auto", "python", "compiled")
-"""As in `explicit.tiers`, which is not imported before it is needed."""
+from streamproof.system.options import MOST_WORKERS, TIERS, SearchOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What ``--tier``, ``--workers``, ``--memory``, ``--spill``, ``--checkpoint`` and ``--resume`` say."""
-
-    tier: str = TIERS[0]
-    workers: int | None = None
-    checkpoint: Path | None = None
-    resume: Path | None = None
-    memory: int | None = None
-    """Bytes."""
-    spill: Path | None = None
-
-    @property
-    def given(self) -> tuple[str, ...]:
-        """The options that were given, as words; empty for a run with none of them."""
-        words: list[str] = []
-        if self.tier != TIERS[0]:
-            words += ["--tier", self.tier]
-        if self.workers is not None:
-            words += ["--workers", str(self.workers)]
-        if self.memory is not None:
-            words += ["--memory", bytes_text(self.memory)]
-        folders = {"--spill": self.spill, "--checkpoint": self.checkpoint, "--resume": self.resume}
-        for name, folder in folders.items():
-            if folder is not None:
-                words += [name, str(folder)]
-        return tuple(words)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The options that do the same again; a run that resumed is done again from its beginning."""
-        return replace(self, checkpoint=None, resume=None).given
-
-
-DEFAULTS = Resources()
-"""As when no option is given."""
+def option_words(engine: str, options: SearchOptions) -> tuple[str, ...]:
+    """The words that choose the engine and set the options again; a run that resumed is done again from its beginning."""
+    given = {
+        "--engine": None if engine == next(iter(CHECKS)) else engine,
+        "--max-states": options.max_states,
+        "--depth": None if options.max_depth is None else options.max_depth - 1,
+        "--timeout": None if options.time_limit is None else f"{options.time_limit:g}",
+        "--tier": None if options.tier == TIERS[0] else options.tier,
+        "--workers": options.workers,
+        "--memory": None if options.memory is None else bytes_text(options.memory),
+        "--spill": options.spill,
+    }
+    flags = {"--symmetry": options.symmetry, "--por": options.por}
+    words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    return (*words, *(name for name, wanted in flags.items() if wanted))
 
 
 def amount(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
@@ -64,7 +41,7 @@ def amount(_: click.Context, __: click.Parameter, text: str | None) -> int | Non
 
 
 def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command, which receives them as the argument `resources`."""
+    """Add the options to a command, which receives them as the argument `resources`: a `SearchOptions` with these alone."""
 
     @wraps(command)
     def collected(
@@ -77,7 +54,10 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
         spill: Path | None,
         **more: Any,
     ) -> Any:
-        return command(*args, resources=Resources(tier, workers, checkpoint, resume, memory, spill), **more)
+        resources = SearchOptions(
+            tier=tier, workers=workers, checkpoint=checkpoint, resume=resume, memory=memory, spill=spill
+        )
+        return command(*args, resources=resources, **more)
 
     options = (
         click.option(
@@ -89,7 +69,7 @@ def resource_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--workers",
-            type=click.IntRange(1, 64),
+            type=click.IntRange(1, MOST_WORKERS),
             metavar="N",
             help="Threads of compiled code; results do not depend on it. By default one for each processor, at most 8.",
         ),

@@ -11,9 +11,7 @@ from typing import Any
 
 import click
 
-from streamproof import interrupts
 from streamproof.cli.answer import DEFAULT_OUT, Request, tell_left_out, trace_folder
-from streamproof.cli.engines import Outcome
 from streamproof.cli.outputs import expect_json_writable
 from streamproof.cli.progress import Status
 from streamproof.cli.selection import (
@@ -41,7 +39,12 @@ SEEDS = 1 << 32
 @model_options
 @property_option
 @click.option(
-    "--walks", type=click.IntRange(min=1), default=DEFAULT_WALKS, show_default=True, metavar="N", help="So many walks."
+    "--walks",
+    type=click.IntRange(min=1),
+    default=DEFAULT_WALKS,
+    show_default=True,
+    metavar="N",
+    help="Number of walks.",
 )
 @click.option(
     "--steps",
@@ -49,14 +52,19 @@ SEEDS = 1 << 32
     default=DEFAULT_STEPS,
     show_default=True,
     metavar="N",
-    help="Steps of a walk at most.",
+    help="Largest number of steps of a walk.",
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="The same seed, the same walks.  [default: any]")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Seed of the walks; equal seeds give equal walks.  [default: random]",
+)
 @click.option(
     "--guided/--uniform",
     default=True,
     show_default=True,
-    help="Prefer states and actions that are new, or take every step with the same probability.",
+    help="Prefer new states and actions, or take every step with the same probability.",
 )
 @timeout_option("Stop after SECONDS.", "time_limit")
 @click.option(
@@ -85,10 +93,10 @@ def command(
     quiet: bool,
     json_to: str | None,
 ) -> int:
-    """Take random walks through MODEL and check its properties on the way, where there are too many states to search.
+    """Take random walks through MODEL and check its properties, when there are too many states for check.
 
-    Ends at the first violation, which is replayed, shortened and shown. A property that is not violated is inconclusive
-    (160): walks never show that it holds.
+    Ends at the first violation, which is replayed, shortened and shown. Other properties are inconclusive (160), except
+    reachability properties whose state was visited.
     """
     begun = time.perf_counter()
     selection = select(model, variant, size, parameters, properties)
@@ -109,7 +117,8 @@ def command(
         found = _simulate(system, chosen, walks, steps, seed, guided, time_limit, quiet=quiet)
         # The walks that were taken are repeated exactly, however fast the machine.
         request = replace(request, words=_words(found.walks, steps, seed, guided))
-        code = request.answer(system, _outcome(found, steps), _more(found, steps, left_out))
+        shown = replace(found, notes=tuple(_notes(found, steps)))
+        code = request.answer(system, shown, _more(found, steps, left_out))
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -146,22 +155,6 @@ def _simulate(
 def _words(walks: int, steps: int, seed: int, guided: bool) -> tuple[str, ...]:
     """The options that take the same walks again."""
     return ("--walks", str(walks), "--steps", str(steps), "--seed", str(seed), *(() if guided else ("--uniform",)))
-
-
-def _outcome(found: Simulation, steps: int) -> Outcome:
-    mistake = found.mistake
-    return Outcome(
-        findings=found.findings,
-        counts=None,
-        coverage=found.coverage,
-        mistake=None if mistake is None else (mistake.trace, mistake.error),
-        interrupted=found.stopped == "interrupted" or interrupts.requested(),
-        compile_seconds=found.compile_seconds,
-        explore_seconds=found.explore_seconds,
-        graph=None,
-        shortest=False,
-        notes=tuple(_notes(found, steps)),
-    )
 
 
 def _notes(found: Simulation, steps: int) -> list[str]:

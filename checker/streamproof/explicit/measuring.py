@@ -10,10 +10,10 @@ from streamproof.system.measure import Measure, Measured
 
 
 def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measured, ...]:
-    """The largest value of each quantity in the states that were found.
+    """The largest value of each quantity in the states found.
 
-    A search that ended early, or was reduced, leaves states out: then what is found is a lower bound. One that ended at a
-    mistake of the model is measured up to there.
+    A lower bound after an incomplete or reduced search. After an evaluation error of the model, the states found before it
+    are measured.
     """
     rewriter = Rewriter()
     reduced = any(reduction.applied for reduction in explored.reductions)
@@ -23,13 +23,13 @@ def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measur
     found: list[Measured] = []
     for measure in measures:
         mistakes = [rewriter.scalar(check.condition) for check in measure.checks]
-        wrong = [c.message for c, met in zip(measure.checks, explored.found.ever_true(mistakes), strict=True) if met]
+        wrong = [c.message for c, met in zip(measure.checks, explored.search.ever_true(mistakes), strict=True) if met]
         if wrong:
             found.append(Measured(measure.name, measure.doc, None, exact, f"has no value in some state: {wrong[0]}"))
             continue
-        value = explored.found.largest(rewriter.scalar(measure.expr))
+        value = explored.search.largest(rewriter.scalar(measure.expr))
         because = (
-            f"the largest in {states}" if exact else f"the largest in {states} that were looked at; there are more"
+            f"the largest in {states}" if exact else f"the largest in {states}; lower bound: the search left states out"
         )
         found.append(Measured(measure.name, measure.doc, value, exact, because))
     return tuple(found)

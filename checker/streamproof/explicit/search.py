@@ -1,48 +1,45 @@
-"""Breadth-first search of every reachable state, exact: a state is identified by itself, never by a hash alone."""
+"""The Python tier: exact breadth-first search. States are compared in full, never by hash alone."""
 
 from __future__ import annotations
 
 import gc
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.digraph import Digraph
-from streamproof.explicit.found import Found, SearchEvent
-from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
+from streamproof.explicit.limits import Stop
+from streamproof.explicit.predicates import LARGEST_BATCH, Hit, Inspect, ever_true, inspector, keeper, largest
 from streamproof.explicit.successors import Batch, Expand, StepHit, Steps, expander
-from streamproof.explicit.watch import LARGEST_BATCH, Hit, Inspect, Watch, ever_true, inspector, keeper, largest
-from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
-from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.model import Kind, State, System
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import Scalarised
-from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph
 
 BATCH_SECONDS = 0.05
-"""States are expanded in batches of about this time, so that limits and interrupts are noticed soon."""
+"""Target time of a batch of states in seconds; limits and interrupts are checked between batches."""
 MANY_HITS = 500
-"""Reports of broken properties from which on it takes longer to receive them than to generate the functions anew."""
+"""Number of hits of decided properties at which regenerating the functions without them is cheaper."""
 SUCCESSOR = 20
-"""To make a successor and look it up takes as long as to evaluate so many terms, which is a microsecond."""
+"""Cost of a successor (construction and lookup), in evaluated terms: about 1 microsecond."""
 WAITING = 0.6
-"""Share of the states that wait to be expanded: more is seen, after some hundred states, of large state spaces only."""
+"""Share of unexpanded states that, after some hundred states, only large state spaces exceed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """From which size on, or after how much work, a search is better done by another tier: decided by counts alone.
+    """Size and work at which another tier takes over the search. Depends on counts only, never on a clock.
 
-    `work`: terms evaluated, of which a state takes `terms`, and a successor `SUCCESSOR`. `growing`: states after which it is
-    better already, where most of them are waiting, as in the beginning of large searches.
+    `states`: number of states. `work`: number of evaluated terms; a state costs `terms`, a successor `SUCCESSOR`. `growing`:
+    number of states if most of them are unexpanded, as at the beginning of large searches.
     """
 
     states: int
@@ -51,65 +48,49 @@ class Handover:
     terms: int
 
     def due(self, states: int, expanded: int, generated: int) -> bool:
-        """Whether a search has come so far. It does not matter how often this is asked: from there on it is always due."""
+        """Whether the search has reached the size or the work. Monotonic: once true, it stays true."""
         return states > self.states or expanded * self.terms + generated * SUCCESSOR > self.work
 
     def due_after_level(self, states: int, level: int) -> bool:
-        """Whether it is large, to judge by a level of so many states that waits."""
+        """Whether the number of states in the unexpanded `level` indicates a large state space."""
         return states > self.growing and level > WAITING * states
 
 
-@dataclass(slots=True)
-class Search:
-    """The search and everything it has found so far. States are numbered in the order of discovery."""
+class Search(LevelSearch):
+    """The search by generated Python."""
 
-    scalarised: Scalarised
-    system: System
-    """The scalar system, simplified: the one that is searched."""
-    properties: Sequence[Property]
-    """Of `system`; those of kind deadlock and termination are decided from `stuck` and `edges`."""
-    budget: Budget
-    on_progress: Callable[[Progress], None] | None
-    early: Callable[[Found], Stop | None]
-    """Called at the end of every level but the last; gives a reason to end the search."""
-    handover: Handover | None = None
-    """When to leave the search to a faster tier; None: never."""
-    seen: dict[State, int] = field(default_factory=dict)
-    parents: array[int] = field(default_factory=lambda: array("i"))
-    edges: array[int] = field(default_factory=lambda: array("i"))
-    levels: list[int] = field(default_factory=list)
-    generated: list[int] = field(default_factory=list)
-    """Successors per instance."""
-    distinct: list[int] = field(default_factory=list)
-    initial: int = 0
     expanded: int = 0
+    generated: Sequence[int] = ()
+    distinct: Sequence[int] = ()
     least: int = 1 << 60
     most: int = 0
-    stuck: int = -1
     faulty: int = -1
-    events: dict[int, SearchEvent] = field(default_factory=dict)
-    mistaken: dict[int, SearchEvent] = field(default_factory=dict)
-    """First mistakes of properties in the level at hand; they count when nothing there decides the property."""
-    stopped: Stop | None = None
-    compile_seconds: float = 0.0
-    _expand: Expand | None = None
-    _inspect: Inspect | None = None
-    _inspected: int = 0
-    _noted: Steps | None = None
-    """The steps so far, where temporal properties need them."""
-    _reported_hits: int = 0
-    """Hits since functions were generated."""
-    _listed: tuple[State, ...] = ()
-    _reported: float = 0.0
 
-    @property
-    def total(self) -> int:
-        """Initial states and every successor, duplicates included."""
-        return self.initial + sum(self.generated)
+    def __init__(self, task: SearchTask, handover: Handover | None = None) -> None:
+        """`handover`: when to leave the search to a faster tier; None: never."""
+        super().__init__(task)
+        self.handover = handover
+        self.seen: dict[State, int] = {}
+        self.parents = array("i")
+        self.edges = array("i")
+        self.generated = [0] * len(self.system.instances)
+        self.distinct = [0] * len(self.system.instances)
+        self._newest: list[State] = []
+        """The states of the newest level."""
+        self._mistakes: dict[int, SearchEvent] = {}
+        """First evaluation errors of properties in the current level; used if nothing in the level decides the property."""
+        self._expand: Expand | None = None
+        self._inspect: Inspect | None = None
+        self._inspected = 0
+        self._noted: Steps | None = None
+        """The steps found, if temporal properties need them."""
+        self._reported_hits = 0
+        """Number of hits since functions were generated."""
+        self._listed: tuple[State, ...] = ()
 
     @property
     def known(self) -> int:
-        """Distinct states so far."""
+        """Number of distinct states."""
         return len(self.seen)
 
     def state(self, number: int) -> State:
@@ -127,7 +108,7 @@ class Search:
         return self.parents[number]
 
     def instance(self, before: int, after: int) -> int | None:
-        """The position of the first instance whose step leads from one known state to another, if that has been noted."""
+        """The position of the first instance that leads from one known state to another, if it was recorded."""
         if self._noted is None or before >= len(self._noted[2]):
             return None
         targets, instances, degrees = self._noted
@@ -144,13 +125,13 @@ class Search:
         return largest(self.system, term, self.seen)
 
     def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on one; None when there is none."""
+        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
         return Digraph.parse(self.edges, len(self.seen)).cycle()
 
     def steps(self) -> Steps:
-        """Every step between the known states; after a search that was not cut short.
+        """All steps between known states. Requires a complete search.
 
-        Where they have not been noted on the way, for a certificate of termination, every state is expanded once more.
+        If the search did not record them (a certificate of termination needs them), every state is expanded again.
         """
         if self._noted is not None and len(self._noted[2]) == len(self.seen):
             return self._noted
@@ -163,27 +144,20 @@ class Search:
         return steps
 
     def graph(self) -> StateGraph:
-        """Every step between the known states; asked only after a search that was not cut short."""
+        """The state graph. Requires a complete search."""
         from streamproof.explicit.state_graph import state_graph
 
         return state_graph(self)
 
     def run(self) -> None:
-        """Search until nothing is left or a limit is met; `stopped` says which."""
-        self.generated = [0] * len(self.system.instances)
-        self.distinct = [0] * len(self.system.instances)
+        """Search until all states are expanded or a limit is reached; `stopped` is that limit."""
         self._compile_steps()
         self._compile_watches()
         self._noted = (array("i"), array("i"), array("i")) if self._wants_graph else None
         with _no_collection():
-            try:
-                self._levels(self._start())
-            except KeyboardInterrupt:
-                self._restore()
-                self._settle()
-                self.stopped = Stop.INTERRUPTED
+            super().run()
 
-    def _start(self) -> list[State]:
+    def _start(self) -> None:
         """The initial states, in the interpreter's order."""
         level: list[State] = []
         for kept in map(self._fresh, starts(self.scalarised, self.system)):
@@ -195,25 +169,20 @@ class Search:
         self.initial = len(level)
         self.parents.extend([-1] * len(level))
         self.levels.append(len(level))
+        self._newest = level
         self._look(level)
-        self._settle()
-        return level
+        self._end_level()
 
     def _fresh(self, states: list[State]) -> list[State]:
-        """Which of these initial states are searched from."""
+        """Those of these initial states that are new."""
         return states
 
-    def _levels(self, level: list[State]) -> None:
-        while level and not self.stopped:
-            at_end = self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth
-            large = self.handover is not None and self.handover.due_after_level(self.known, len(level))
-            self.stopped = self.early(self) or (Stop.DEPTH if at_end else Stop.HANDOVER if large else None)
-            if not self.stopped:
-                level = self._level(level)
+    def _before_level(self) -> Stop | None:
+        large = self.handover is not None and self.handover.due_after_level(self.known, self.queue)
+        return Stop.HANDOVER if large else None
 
-    def _level(self, level: list[State]) -> list[State]:
-        """Expand all of `level`; gives the states met for the first time."""
-        after: list[State] = []
+    def _level(self) -> None:
+        level, after = self._newest, list[State]()
         self.levels.append(0)
         done, size = 0, 64
         while done < len(level) and not self.stopped:
@@ -224,14 +193,14 @@ class Search:
             self._stop(batch)
             seconds = time.perf_counter() - begun
             size = self._next_size(size, seconds)
-            self._report(len(level) - done + len(after))
+            self._report()
         if not after:
             self.levels.pop()
-        self._settle()
-        return after
+        self._newest = after
+        self._end_level()
 
     def _next_size(self, size: int, seconds: float) -> int:
-        """How many states to expand next, after so many that took so long."""
+        """Size of the next batch, from the size and the time of the last one."""
         return max(1, min(LARGEST_BATCH, 2 * size, int(size * BATCH_SECONDS / max(seconds, 1e-6))))
 
     def _batch(self, states: list[State], after: list[State]) -> Batch:
@@ -265,7 +234,7 @@ class Search:
         return batch
 
     def _look(self, level: list[State]) -> None:
-        """Evaluate the properties of single states in those states of the newest level that have not been looked at."""
+        """Evaluate the properties of single states in the unchecked states of the newest level."""
         first = len(self.seen) - len(level)
         while self._inspected < len(self.seen):
             at = self._inspected - first
@@ -280,20 +249,19 @@ class Search:
                 self._compile_watches()
 
     def _outdated(self, hits: Sequence[StepHit] | Sequence[Hit]) -> bool:
-        """Whether it pays to generate functions without the properties that are decided by now."""
+        """Whether regenerating the functions without decided properties is cheaper than their further hits."""
         self._reported_hits += len(hits)
         return self._reported_hits > MANY_HITS
 
     def _decide(self, number: int, event: SearchEvent) -> None:
-        (self.mistaken if event.mistake else self.events).setdefault(number, event)
+        (self._mistakes if event.mistake else self.events).setdefault(number, event)
 
-    def _settle(self) -> None:
-        """At the end of a level: mistakes of properties that no state or step of the level has decided."""
-        self.events = self.mistaken | self.events
-        self.mistaken = {}
+    def _end_level(self) -> None:
+        self._settle(self._mistakes)
+        self._mistakes = {}
 
     def _stop(self, batch: Batch) -> None:
-        # First, so that it does not depend on the size of batches, and so on the clock, which tier goes on.
+        # First: the choice of the tier must not depend on the size of batches, and so on the clock.
         if self.handover is not None and self.handover.due(self.known, self.expanded, self.total):
             self.stopped = Stop.HANDOVER
         elif batch.faulty >= 0:
@@ -302,9 +270,6 @@ class Search:
             self.stopped = Stop.STATES
         else:
             self.stopped = self.budget.spent()
-
-    def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:
-        return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]
 
     def _compile_steps(self) -> None:
         """Generate the successor function without the step properties that have been decided."""
@@ -316,36 +281,30 @@ class Search:
 
     @property
     def _wants_graph(self) -> bool:
-        """Whether the steps between the states will be asked for, by temporal properties."""
+        """Whether temporal properties will need the state graph."""
         return any(p.kind is Kind.TEMPORAL for p in self.properties)
 
     def _compile_watches(self) -> None:
         """Generate the evaluation of the properties of single states without those that have been decided."""
         begun = time.perf_counter()
-        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)]
-        watches = [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
+        watches = self._watches()
         self._inspect = inspector(self.system, watches) if watches else None
         self._reported_hits = 0
         self.compile_seconds += time.perf_counter() - begun
 
-    def _report(self, queue: int) -> None:
-        elapsed = self.budget.elapsed
-        if self.on_progress is not None and elapsed - self._reported >= 1.0:
-            self._reported = elapsed
-            self.on_progress(Progress(elapsed, len(self.levels), len(self.seen), self.total, queue))
-
-    def _restore(self) -> None:
-        """After an exception in the middle of a batch: forget the states that it had begun to add."""
+    def _abandon(self) -> None:
+        """After an exception in a batch: remove the states that the batch had added."""
         known = sum(self.levels)
         while len(self.seen) > known:
             self.seen.popitem()
         del self.parents[known:]
         while self.levels and not self.levels[-1]:
             self.levels.pop()
+        self._end_level()
 
 
 def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
-    """The initial states of `system`, the simplified form of the scalar one, in the interpreter's order, some at a time."""
+    """Batches of the initial states of `system`, the simplified scalar system, in the interpreter's order."""
     original = scalarised.original
     rows = [tuple(dict.fromkeys(encode(v.sort, value) for value in v.initial)) for v in original.variables]
     keep = keeper(system, system.initially)
@@ -354,15 +313,9 @@ def starts(scalarised: Scalarised, system: System) -> Iterator[list[State]]:
         yield keep(batch)
 
 
-def watch_of(number: int, prop: Property) -> Watch:
-    """What decides a property of single states: an invariant that is false, or what should be reachable and is true."""
-    wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
-    return Watch(number, wanted, b.or_(check.condition for check in prop.checks))
-
-
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """States are tuples of scalars and never form reference cycles; walking millions of them finds nothing."""
+    """Inside, the garbage collector is off: states are tuples of scalars and never form reference cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,14 +1,14 @@
-"""`simulate`: seeded random walks through a state space that is too large to search, with every property checked on the way.
+"""`simulate`: seeded random walks through state spaces that are too large to search, with properties checked on the way.
 
-From each state that a walk visits all enabled instances are evaluated: mistakes, step properties and the properties of the
-states they lead to are looked at one step ahead of the walk. The same seed gives the same walks.
+In each visited state, all enabled instances are evaluated: evaluation errors, step properties and the properties of the
+successors are checked one step ahead of the walk. The same seed gives the same walks.
 
-A *uniform* walk takes every enabled instance with the same probability. A *guided* one prefers what is new: an instance that
-has been taken `t` times and leads to a state that `v` walks have met, this one included, is taken with a weight of
-``1 / (sqrt(1 + t) (1 + v)^3)``: states decide as long as known ones are near, actions where every state is new.
+A *uniform* walk takes every enabled instance with the same probability. A *guided* walk prefers new states and actions: the
+weight of an instance is ``1 / (sqrt(1 + t) (1 + v)^3)``, where `t` is the number of times it was taken, and `v` the number of
+walks, this one included, that visited its successor.
 
-Nothing holds because walks did not refute it: such a property is *inconclusive*. A violation is replayed by the interpreter
-like any other, after detours have been cut out of its walk.
+A property that walks do not refute is *inconclusive*, never *holds*. The interpreter replays every violation, after detours
+have been cut out of its walk.
 """
 
 from __future__ import annotations
@@ -18,55 +18,48 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from streamproof.explicit.estimate import Estimate, chao2
-from streamproof.explicit.findings import Mistake
 from streamproof.explicit.limits import Budget
 from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
 from streamproof.explicit.witness import Witnesses
+from streamproof.interrupts import requested
 from streamproof.system.assume import simplify
 from streamproof.system.errors import UsageError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.timely import timely
-from streamproof.system.verdict import Coverage, Finding, Trace, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Trace, Verdict
 from streamproof.system.wording import lasso_text, number_of
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
-"""What a walk can show to be violated, or reached."""
+"""Kinds of property that a walk can decide."""
 DEFAULT_WALKS = 1000
 DEFAULT_STEPS = 100
 
 
 @dataclass(frozen=True)
-class Simulation:
-    """What random walks found."""
+class Simulation(CheckResult):
+    """The result of random walks.
 
-    system: System
-    findings: tuple[Finding, ...]
-    """One per property asked for, in declaration order; every trace has been replayed by the interpreter."""
-    coverage: Coverage
-    """Per action, the steps that were possible in visited states (`generated`), and those that were taken to a state not
-    visited before (`distinct`)."""
-    mistake: Mistake | None
-    """The evaluation error of the model that ended the simulation, with the way to it."""
-    stopped: str | None
-    """Why it ended before its last walk: ``violation``, ``time_limit``, ``memory``, ``interrupted``, ``evaluation error`` or
-    ``every property decided``."""
-    seed: int
-    guided: bool
-    walks: int
-    """Walks begun."""
-    steps: int
-    """Steps of all walks."""
-    distinct: int
-    """Distinct states visited."""
-    longest: int
-    """Steps of the longest walk."""
-    estimate: Estimate | None
-    """Of the number of distinct states that such walks can visit, see `estimate`."""
-    compile_seconds: float
-    explore_seconds: float
+    `coverage` has per action the number of steps enabled in visited states (`generated`), and the number of steps taken to
+    new states (`distinct`). `stopped`: ``violation``, ``time_limit``, ``memory``, ``interrupted``,
+    ``evaluation error`` or ``every property decided``.
+    """
+
+    seed: int = 0
+    guided: bool = True
+    walks: int = 0
+    """Number of walks begun."""
+    steps: int = 0
+    """Total number of steps of all walks."""
+    distinct: int = 0
+    """Number of distinct states visited."""
+    longest: int = 0
+    """Number of steps of the longest walk."""
+    estimate: Estimate | None = None
+    """Estimated number of distinct states that such walks can visit (`estimate`)."""
 
 
 def simulate(
@@ -80,11 +73,11 @@ def simulate(
     guided: bool = True,
     on_progress: Callable[[WalkEffort], None] | None = None,
 ) -> Simulation:
-    """Take so many random walks of at most so many steps each and check `properties` (None: all that walks can refute).
+    """Take `walks` random walks of at most `steps` steps and check `properties` (None: all that walks can refute).
 
-    Ends at the first violation. `time_limit` (seconds) and Ctrl-C end it earlier. `on_progress` is called once a second.
+    Stops at the first violation, after `time_limit` seconds, or on Ctrl-C. `on_progress` is called once a second.
 
-    Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` when no state is initial.
+    Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` if there is no initial state.
     """
     for name, value in (("walks", walks), ("steps", steps)):
         if value <= 0:
@@ -95,7 +88,7 @@ def simulate(
             raise UsageError(f"{system.name} has no property {name!r}")
     chosen = [p for p in system.properties if (p.kind in WALKED if properties is None else p.name in properties)]
     begun = time.perf_counter()
-    budget = Budget(time_limit=time_limit)
+    budget = Budget(SearchOptions(time_limit=time_limit))
     with timely("preparing the walks"):
         scalarised = scalarise(system)
         simple = simplify(scalarised.system)
@@ -108,12 +101,15 @@ def simulate(
     with budget.listening():
         run.take(walks)
     findings, mistake = _judge(run, chosen)
+    whole = time.perf_counter() - begun
     return Simulation(
-        system=system,
         findings=findings,
         coverage=run.coverage(),
         mistake=mistake,
         stopped=run.stopped,
+        interrupted=run.stopped == "interrupted" or requested(),
+        seconds=Seconds(whole, compiled, whole - compiled),
+        shortest=False,
         seed=seed,
         guided=guided,
         walks=run.walks,
@@ -121,13 +117,12 @@ def simulate(
         distinct=len(run.met),
         longest=run.longest,
         estimate=chao2(run.met.values(), run.walks),
-        compile_seconds=compiled,
-        explore_seconds=time.perf_counter() - begun - compiled,
     )
 
 
 def _judge(run: Walks, chosen: Sequence[Property]) -> tuple[tuple[Finding, ...], Mistake | None]:
-    """A finding for each property, and the model's mistake; raises `Disagreement` where the interpreter does not confirm."""
+    """A finding for each property, and the model's evaluation error, if any. Raises `Disagreement` if the interpreter does
+    not confirm a finding."""
     mistake = None
     if run.fault is not None:
         way = run.shortened(run.fault.path)
@@ -143,13 +138,13 @@ def _finding(run: Walks, number: int, prop: Property, mistake: Mistake | None) -
         return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
     if prop.kind not in WALKED:
         return Finding(
-            prop.name, prop.kind, Verdict.INCONCLUSIVE, None, "walks show nothing about a property of this kind"
+            prop.name, prop.kind, Verdict.INCONCLUSIVE, None, "random walks cannot decide a property of this kind"
         )
     seen = "not reached" if prop.kind is Kind.REACHABLE else "not violated"
     many = f"{run.walks:,} walk{'' if run.walks == 1 else 's'}"
-    because = f"{seen} in {many}; that it holds can be shown by check or prove only"
+    because = f"{seen} in {many}; only check or prove can show that it holds"
     if prop.kind is Kind.REACHABLE:
-        because = f"{seen} in {many}; that it never is can be shown by check only"
+        because = f"{seen} in {many}; only check can show that it is unreachable"
     return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
 
 
@@ -200,5 +195,5 @@ def _lasso(run: Walks, event: WalkEvent) -> tuple[Trace, str]:
 
 
 def _witnesses(run: Walks, way: Sequence[State]) -> Witnesses:
-    """Turns positions on the way into traces."""
+    """Traces from positions on a walk."""
     return Witnesses(run.scalarised, lambda number: way[number], lambda number: number - 1)

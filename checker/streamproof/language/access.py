@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language import lvalues, methods, operators
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.faithful import expect_faithful
-from streamproof.language.guarded import read
-from streamproof.language.lowering_context import Frame, where
+from streamproof.language.conversion import expect_faithful
+from streamproof.language.lowering_context import Evaluator, Frame, where
 from streamproof.language.lvalues import dereference
+from streamproof.language.model import attribute_of
 from streamproof.language.purity import is_plain_attribute
 from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
 from streamproof.language.sources import text
@@ -31,10 +30,9 @@ from streamproof.language.terms import (
     symbolic,
 )
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import ModelError, suggest
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort
-from streamproof.system.suggestions import suggest
 
 
 def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> Term:
@@ -66,7 +64,7 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
     if not is_plain_attribute(owner, name):
         ev.context.outside.impure = True
     try:
-        return read(owner, name) if ev.context.free else getattr(owner, name)
+        return attribute_of(owner, name, ev.context.free)
     except AttributeError:
         remedy = suggest(name, dir(owner), "define it in the model, for example in setup()")
         raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from streamproof.language import lvalues
+from streamproof.language.conversion import expect_faithful, plain
 from streamproof.language.elements import distinct, elements, everywhere, iterator, refuse_lazy, sources, unconditional
-from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.lowering_context import Context
 from streamproof.language.operators import equal, integer
 from streamproof.language.symbolic_parameters import range_between

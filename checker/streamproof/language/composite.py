@@ -14,10 +14,9 @@ from streamproof.language.patterns import Given, Named, Pattern, parsed
 from streamproof.language.reader import DEADLOCK, TERMINATION, Compile, Reader, Scope
 from streamproof.system import build as b
 from streamproof.system.composition import Joint, JointStep, joined, side_by_side
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.model import Action, Check, Instance, Kind, Property, System
 from streamproof.system.records import replace
-from streamproof.system.suggestions import suggest
 
 
 class CompositeReader:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from streamproof.language.declare import Decl
-from streamproof.language.frames import caller
 from streamproof.language.model import Model
+from streamproof.language.sources import caller
 from streamproof.language.symbolic_parameters import SymbolicInt, SymbolicRange, shown
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from streamproof.language import operators
 from streamproof.language.calls import truth
 from streamproof.language.elements import Loop, Over, everywhere, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.lowering_context import Frame, Halt, where
+from streamproof.language.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Term, simple

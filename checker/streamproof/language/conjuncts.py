@@ -7,9 +7,8 @@ import builtins
 from functools import partial
 
 from streamproof.language.comprehensions import each_round, indices
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import means
-from streamproof.language.lowering_context import Frame, Halt, where
+from streamproof.language.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.sources import text
 from streamproof.language.terms import known
 from streamproof.system import build as b

@@ -1,25 +1,23 @@
-"""Conversion of host values, local containers and merged branches to terms of a given sort.
+"""What an author writes as values: which host values may be read as the plain type they are an instance of, and what lists,
+dicts, sets and names come to as values of a sort.
 
-Integers keep the interval of their own expression, also inside containers: `build.in_domain` checks at an assignment
-whether they lie in the target sort.
+Where ordinary Python meets the state, lowering spells out what numbers, texts and containers mean. A subclass that has its
+own `__contains__`, `__eq__`, `__len__` and the like means something else, which lowering would not see.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import enum
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from functools import partial, reduce
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, assert_never
 
-from streamproof.language.faithful import expect_faithful, is_faithful, plain
-from streamproof.language.host_values import mismatch, unknown_member
-from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
-from streamproof.system import build as b
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.expr import Const, Expr, Insert, Ite, Push
-from streamproof.system.records import dataclass
+from streamproof.language.symbolic_parameters import SymbolicInt, term_of
+from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.sorts import (
-    BOOL,
     ArraySort,
     BoolSort,
     EnumSort,
@@ -29,268 +27,195 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
-    TermRange,
-    cardinality,
-    compatible,
-    is_scalar,
+    Value,
     values,
 )
 
-Unwrap = Callable[[Expr, bool], Expr]
-"""Unwraps an option; the flag says whether the option is a component of a larger value."""
+_EXACT = frozenset({bool, int, str, float, bytes, types.NoneType, tuple, list, dict, set, frozenset, range})
+_KNOWN = _EXACT | {
+    *(OrderedDict, defaultdict, Counter, deque, types.MappingProxyType),
+    *(type({}.keys()), type({}.values()), type({}.items())),
+}
+"""Types whose meaning lowering implements."""
+_BASES = (int, str, float, bytes, tuple, list, dict, set, frozenset)
+_MEANING = frozenset(
+    f"__{name}__"
+    for name in (
+        *("contains", "iter", "len", "getitem", "missing", "reversed", "length_hint", "bool", "hash", "index", "int"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert"),
+        *(
+            f"{side}{op}"
+            for op in ("add", "sub", "mul", "floordiv", "truediv", "mod", "divmod", "pow", "and", "or", "xor")
+            for side in ("", "r", "i")
+        ),
+    )
+) | {"keys", "values", "items"}
+"""Special methods that lowering assumes unchanged from the plain type."""
+_OTHERS = frozenset({"enum", "typing", "abc", "collections.abc", "_collections_abc"})
+"""Modules of intermediate base classes whose overriding methods agree with the plain type."""
 
 
-class Paths(Protocol):
-    """Guarded evaluation; see `Context`."""
-
-    def conditional(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
-        """The value of a conditional expression."""
-
-    def of_each(
-        self, items: Iterable[tuple[Expr, Term]], run: Callable[[Term], Expr], loc: Loc
-    ) -> Iterator[tuple[Expr, Expr]]:
-        """The result of `run` for each element, guarded by the element's presence condition."""
+def is_faithful(value: object) -> bool:
+    """Whether a host value has the meaning of its plain base type."""
+    kind: Any = type(value)
+    return kind in _EXACT or not own_methods(kind)
 
 
-def to_term(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, paths: Paths | None = None) -> Expr:
-    """`value` as an expression compatible with `sort`. Raises `ModelError` if it has no such value.
-
-    `value` contains no `Ref` and no `HeapCell` (see `lvalues.resolve_deep`). Options are unwrapped only if `unwrap` is
-    given; `paths` then guards the components of the value.
-    """
-    return _Lifting(loc, unwrap, paths).to_term(value, sort, False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lifting:
-    """One conversion: its location and its treatment of options."""
-
-    loc: Loc | None
-    unwrap: Unwrap | None
-    paths: Paths | None
-
-    def to_term(self, value: Term, sort: Sort, inside: bool) -> Expr:
-        loc = self.loc
-        if is_expr(value):
-            return self.fit(value, sort, inside)
-        if isinstance(value, Cases):
-            then, other = (
-                partial(self.to_term, value.then, sort, inside),
-                partial(self.to_term, value.other, sort, inside),
-            )
-            if self.paths is None or loc is None:
-                return b.ite(value.cond, then(), other(), loc)
-            chosen: Expr = self.paths.conditional(value.cond, then, other, loc)
-            return chosen
-        if isinstance(value, Undefined):
-            raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
-        expect_faithful(value, loc)
-        value = plain(value)
-        match sort:
-            case OptionSort(element):
-                return b.const(sort, None, loc) if value is None else b.some(self.to_term(value, element, inside), loc)
-            case BoolSort() if isinstance(value, bool):
-                return b.truth(value)
-            case RangeSort() if isinstance(value, int) and not isinstance(value, bool):
-                return b.num(value)
-            case EnumSort(members) if isinstance(value, str):
-                if value not in members:
-                    raise unknown_member(sort, value, loc)
-                return b.const(sort, value, loc)
-            case RecordSort(fields) if isinstance(value, Mapping):
-                return self.record(sort, self.by_name(sort, [n for n, _ in fields], value))
-            case RecordSort(fields) if isinstance(value, tuple | list) and len(value) == len(fields):
-                return self.record(sort, value)
-            case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(values(index)):
-                return self.array(sort, [value[k] for k in values(index)])
-            case ArraySort(index, _) if isinstance(value, tuple | list) and len(value) == cardinality(index):
-                return self.array(sort, value)
-            case QueueSort() if isinstance(value, tuple | list):
-                return self.queue(sort, value)
-            case SetSort() if isinstance(value, Several) and not value.once:
-                return self.set(sort, value.items)
-            case SetSort() if isinstance(value, AbstractSet):
-                return self.set(sort, [(b.TRUE, v) for v in sorted(value, key=repr)])
-        raise mismatch(sort, describe(value), loc)
-
-    def fit(self, term: Expr, sort: Sort, inside: bool) -> Expr:
-        if isinstance(sort, OptionSort) and not isinstance(term.sort, OptionSort):
-            return b.some(self.fit(term, sort.element, inside), self.loc)
-        if isinstance(term.sort, OptionSort) and not isinstance(sort, OptionSort) and self.unwrap is not None:
-            term = self.unwrap(term, inside)
-        if compatible(term.sort, sort):
-            return term
-        if isinstance(term.sort, EnumSort) and isinstance(sort, EnumSort) and not sort.symmetric:
-            members = term.sort.members
-            if set(members) <= set(sort.members):  # the same members in a larger Enum
-                found: Expr = b.const(sort, members[-1], self.loc)
-                for name in reversed(members[:-1]):
-                    there = b.eq(term, b.const(term.sort, name, self.loc), self.loc)
-                    found = b.ite(there, b.const(sort, name, self.loc), found, self.loc)
-                return found
-        raise mismatch(sort, describe(term), self.loc)
-
-    def by_name(self, sort: RecordSort, names: list[str], value: Mapping[Any, Any]) -> list[Any]:
-        for key in value:
-            if key not in names:
-                remedy = f"its fields are {', '.join(names)}"
-                raise ModelError(f"no field {key!r} in {sort}", loc=self.loc, remedy=remedy)
-        missing = [n for n in names if n not in value]
-        if missing:
-            raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=self.loc, remedy="give every field")
-        return [value[n] for n in names]
-
-    def record(self, sort: RecordSort, parts: Iterable[Any]) -> Expr:
-        made = [self.to_term(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
-        own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
-        return b.make_record(own, made, self.loc)
-
-    def array(self, sort: ArraySort, parts: Iterable[Any]) -> Expr:
-        made = [self.to_term(v, sort.element, True) for v in parts]
-        return b.make_array(ArraySort(sort.index, _joined(sort.element, made)), made, self.loc)
-
-    def queue(self, sort: QueueSort, parts: tuple[Any, ...] | list[Any]) -> Expr:
-        if len(parts) > sort.capacity:
-            raise ModelError(f"{len(parts)} elements do not fit into {sort}", loc=self.loc, remedy="raise the capacity")
-        made = [self.to_term(v, sort.element, True) for v in parts]
-        queue = b.const(QueueSort(_joined(sort.element, made), sort.capacity), (), self.loc)
-        for part in made:
-            queue = b.push(queue, part, self.loc)
-        return queue
-
-    def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
-        run = partial(self.to_term, sort=sort.element, inside=True)
-        if self.paths is None or self.loc is None:
-            made = [(there, run(v)) for there, v in items]
-        else:
-            made = list(self.paths.of_each(items, run, self.loc))
-        result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), self.loc)
-        for there, part in made:
-            result = b.ite(there, b.insert(result, part, self.loc), result, self.loc)
-        return result
+@lru_cache(maxsize=4096)
+def own_methods(kind: type) -> tuple[str, ...]:
+    """The special methods by which a type redefines the meaning of its values; empty for a supported type."""
+    own = set[str]()
+    for base in kind.__mro__ if kind not in _KNOWN else ():
+        if base not in _KNOWN and base is not object and base.__module__ not in _OTHERS:
+            own |= _MEANING & vars(base).keys()
+    return tuple(sorted(own))
 
 
-def _joined(element: Sort, parts: list[Expr]) -> Sort:
-    """The join of the components' own sorts; the declared element sort if there are no components."""
-    return reduce(b.join, (p.sort for p in parts)) if parts else element
+def expect_faithful(value: object, loc: Loc | None) -> None:
+    """Raises `ModelError` for an instance of a plain type that overrides special methods lowering would not call."""
+    kind: Any = type(value)
+    if kind in _EXACT or not isinstance(value, _BASES):
+        return
+    own = own_methods(kind) if issubclass(kind, _BASES) else ("__class__",)
+    if own:
+        base = next(one.__name__ for one in _BASES if isinstance(value, one))
+        raise ModelError(
+            f"{kind.__name__} has its own {own[0]}, and would be read as {'an' if base == 'int' else 'a'} {base} here",
+            loc=loc,
+            remedy="use a plain value where the state is involved, and write what the method does as a helper",
+        )
 
 
-def widened(term: Expr, sort: Sort) -> Expr:
-    """A container converted to the larger `sort`, so that further elements can be added."""
-    if is_scalar(sort) or term.sort == sort:
-        return term
-    match sort, term:
-        case _, Const(value=value):
-            return b.const(sort, value)
-        case _, Ite(cond=cond, then=then, other=other):
-            return b.ite(cond, widened(then, sort), widened(other, sort), term.loc)
-        case ArraySort(index, element), _ if not isinstance(index, TermRange):
-            parts = [widened(b.select(term, b.const(index, key)), element) for key in values(index)]
-            return b.make_array(sort, parts, term.loc)
-        case RecordSort(fields), _:
-            return b.make_record(sort, [widened(b.field(term, name), part) for name, part in fields], term.loc)
-        case SetSort(), Insert(set_=rest, value=value):
-            return b.insert(widened(rest, sort), value, term.loc)
-        case SetSort(), _:
-            return b.union(term, b.const(sort, frozenset()), term.loc)
-        case QueueSort(element), Push(queue=rest, value=value):
-            return b.push(widened(rest, sort), widened(value, element), term.loc)
-        case QueueSort(element, capacity), _:
-            queue, n = b.const(sort, ()), b.length(term)
-            for at in range(capacity):
-                longer = b.push(queue, widened(b.peek(term, b.num(at)), element))
-                queue = b.ite(b.less(b.num(at), n), longer, queue)
-            return queue
-    return term
-
-
-def natural(value: Term, loc: Loc | None) -> Expr | None:
-    """`value` as a term of its own type (Boolean or integer); None for other types."""
-    if is_expr(value):
+def plain(value: Any) -> Any:
+    """A faithful number or text as its plain value: `Phase.IDLE` of a `StrEnum` as ``"IDLE"``."""
+    if type(value) in _EXACT or not issubclass(type(value), str | int):
         return value
-    if isinstance(value, bool):
-        return b.truth(value)
-    if isinstance(value, int):
-        expect_faithful(value, loc)
-        return b.num(plain(value))
-    if isinstance(value, Cases):
-        then, other = natural(value.then, loc), natural(value.other, loc)
-        if then is None or other is None or not compatible(then.sort, other.sort):
-            return None
-        return b.ite(value.cond, then, other, loc)
-    return None
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value)
 
 
-def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
-    """The value that is `then` where `cond` holds and `other` elsewhere.
-
-    Values without a common sort merge to `Undefined`, which is an error only if used.
-    """
-    if then is other or same(then, other):
-        return then
-    if isinstance(then, Ref) and isinstance(other, Ref) and (then.root, then.path) == (other.root, other.path):
-        return min(then, other, key=lambda ref: ref.since)
-    for side in (then, other):
-        if isinstance(side, Undefined):
-            return side
-    if type(then) is tuple and type(other) is tuple and len(then) == len(other):
-        return tuple(merge(cond, x, y, loc) for x, y in zip(then, other, strict=True))
-    try:
-        if is_expr(then) and is_expr(other):
-            return _merge_terms(cond, then, other, loc)
-        if is_expr(then) and _liftable(other):
-            return b.ite(cond, then, _lift_beside(other, then, loc), loc) if other is not None else _absent(cond, then)
-        if is_expr(other) and _liftable(then):
-            return (
-                b.ite(cond, _lift_beside(then, other, loc), other, loc)
-                if then is not None
-                else _absent(b.not_(cond), other)
-            )
-    except ModelError:
-        return Undefined(f"is {describe(then)} on one path and {describe(other)} on another", "give it one sort")
-    left, right = natural(then, loc), natural(other, loc)
-    if left is not None and right is not None and left.sort == BOOL == right.sort:
-        return b.ite(cond, left, right, loc)
-    if (
-        left is not None
-        and right is not None
-        and isinstance(left.sort, RangeSort)
-        and isinstance(right.sort, RangeSort)
-    ):
-        return b.ite(cond, left, right, loc)
-    return Cases(cond, then, other)
+def plain_inside(value: Any) -> Any:
+    """Like `plain`, also inside tuples and frozen sets."""
+    if type(value) is tuple or type(value) is frozenset:
+        return type(value)(map(plain_inside, value))
+    return plain(value)
 
 
-def _liftable(value: Term) -> bool:
-    return not symbolic(value) or isinstance(value, Cases)
+Members = Mapping[str, Mapping[tuple[type, Any], Any]]
+"""For action parameters: the enumeration members in their domains, by type and value of the plain value."""
 
 
-def _lift_beside(value: Term, term: Expr, loc: Loc | None) -> Expr:
-    return to_term(value, term.sort, loc)
+def members(model: object, domains: Iterable[tuple[str, Any]]) -> Members:
+    """The enumeration members in an action's domains: a system uses plain values, the model's functions get members."""
+    found: dict[str, dict[tuple[type, Any], Any]] = {}
+    for name, given in domains:
+        given = getattr(model, given, None) if isinstance(given, str) else given
+        given = given(model) if isinstance(given, types.FunctionType) else given
+        for value in given if isinstance(given, enum.EnumType | list | tuple | AbstractSet | Mapping) else ():
+            whole = plain_inside(value)
+            if whole is not value:
+                found.setdefault(name, {})[type(whole), whole] = value
+    return found
 
 
-def _absent(present: Expr, term: Expr) -> Expr:
-    """`term` where `present` holds, None elsewhere."""
-    whole = term if isinstance(term.sort, OptionSort) else b.some(term)
-    return b.ite(present, whole, b.const(whole.sort, None))
+def as_member(table: Members, name: str, value: Any) -> Any:
+    """The enumeration member for a parameter's plain value, or the value itself."""
+    return table[name].get((type(value), value), value) if name in table else value
 
 
-def same(a: Term, c: Term) -> bool:
-    """Whether two values are definitely equal, including their types (True differs from 1)."""
-    if type(a) is not type(c):
-        return False
-    if isinstance(a, Ref | HeapCell):
-        return bool(a == c)
-    if symbolic(a) or symbolic(c):
-        return False
-    if type(a) is tuple:
-        return len(a) == len(c) and all(same(x, y) for x, y in zip(a, c, strict=True))
-    return isinstance(a, bool | int | str | bytes | None) and is_faithful(a) and bool(a == c)
+# --- values of a sort
 
 
-def _merge_terms(cond: Expr, then: Expr, other: Expr, loc: Loc | None) -> Expr:
-    if isinstance(then.sort, OptionSort) and not isinstance(other.sort, OptionSort):
-        other = b.some(other, loc)
-    elif isinstance(other.sort, OptionSort) and not isinstance(then.sort, OptionSort):
-        then = b.some(then, loc)
-    return b.ite(cond, then, other, loc)
+def to_value(sort: Sort, given: Any, loc: Loc | None) -> Value:
+    """The value of `sort` that `given` denotes. Raises `ModelError` if it is not a value of `sort`."""
+    expect_faithful(given, loc)
+    given = plain(given)
+    match sort:
+        case BoolSort():
+            if isinstance(given, bool):
+                return given
+        case RangeSort() if type(given) is SymbolicInt:
+            return term_of(given)
+        case RangeSort(lo, hi):
+            if isinstance(given, int) and not isinstance(given, bool):
+                if lo <= given <= hi:
+                    return given
+                raise ModelError(
+                    f"{given} is outside {sort}", loc=loc, remedy=f"widen the range or stay within {lo}..{hi}"
+                )
+        case EnumSort(members):
+            if isinstance(given, str):
+                if given in members:
+                    return given
+                raise unknown_member(sort, given, loc)
+        case OptionSort(element):
+            return None if given is None else to_value(element, given, loc)
+        case RecordSort(fields):
+            names = [n for n, _ in fields]
+            if isinstance(given, Mapping):
+                for key in given:
+                    if key not in names:
+                        raise ModelError(
+                            f"no field {key!r} in {sort}", loc=loc, remedy=f"its fields are {', '.join(names)}"
+                        )
+                missing = [n for n in names if n not in given]
+                if missing:
+                    raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=loc, remedy="give every field")
+                return tuple(to_value(s, given[n], loc) for n, s in fields)
+            if isinstance(given, tuple | list) and len(given) == len(fields):
+                return tuple(to_value(s, v, loc) for (_, s), v in zip(fields, given, strict=True))
+        case ArraySort(index, element):
+            keys = list(values(index))
+            if isinstance(given, Mapping) and set(given) == set(keys):
+                return tuple(to_value(element, given[k], loc) for k in keys)
+            if isinstance(given, tuple | list) and len(given) == len(keys):
+                return tuple(to_value(element, v, loc) for v in given)
+        case QueueSort(element, capacity):
+            if isinstance(given, tuple | list):
+                if len(given) > capacity:
+                    raise ModelError(
+                        f"{len(given)} elements do not fit into {sort}", loc=loc, remedy="raise the capacity"
+                    )
+                return tuple(to_value(element, v, loc) for v in given)
+        case SetSort(element):
+            if isinstance(given, AbstractSet | tuple | list):
+                return frozenset(to_value(element, v, loc) for v in given)
+        case _:
+            assert_never(sort)
+    raise mismatch(sort, "None" if given is None else f"{given!r} ({type(given).__name__})", loc)
+
+
+def mismatch(sort: Sort, what: str, loc: Loc | None) -> ModelError:
+    """The error for a value outside `sort`, with an example of a value inside."""
+    remedy = "declare it Option(...) if it can be absent" if what == "None" else _hint(sort)
+    return ModelError(f"{what} is not a value of {sort}", loc=loc, remedy=remedy)
+
+
+def unknown_member(sort: EnumSort, given: str, loc: Loc | None) -> ModelError:
+    """The error for a name that is not a member of an Enum, with the closest member."""
+    near = nearest(given, sort.members, cutoff=0.5)
+    remedy = f"did you mean {near[0]!r}?" if near else f"its members are {', '.join(sort.members)}"
+    return ModelError(f"{given!r} is not a member of {sort}", loc=loc, remedy=remedy)
+
+
+def _hint(sort: Sort) -> str:
+    match sort:
+        case BoolSort():
+            return "give True or False"
+        case RangeSort():
+            return "give an integer"
+        case EnumSort(members):
+            return f"give one of {', '.join(members)}"
+        case RecordSort(fields):
+            return f"give a dict with {', '.join(n for n, _ in fields)}"
+        case OptionSort(element):
+            return f"give None or a value of {element}"
+        case ArraySort(index, element):
+            return f"give one value of {element}, a list of them, or a dict with a key for each of {index}"
+        case QueueSort():
+            return "give a list, head first"
+        case SetSort():
+            return "give a set"
+        case _:
+            assert_never(sort)

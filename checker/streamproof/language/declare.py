@@ -14,9 +14,8 @@ from contextvars import ContextVar
 from itertools import islice, product
 from typing import Any, Final
 
-from streamproof.language.faithful import expect_faithful, plain
-from streamproof.language.frames import caller, is_ours
-from streamproof.language.host_values import to_value
+from streamproof.language.conversion import expect_faithful, plain, to_value
+from streamproof.language.sources import caller, is_ours
 from streamproof.language.symbolic_parameters import (
     SymbolicInt,
     SymbolicRange,

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from streamproof.language import lvalues
-from streamproof.language.conversion import natural
-from streamproof.language.faithful import is_faithful
+from streamproof.language.conversion import is_faithful
+from streamproof.language.lift import natural
 from streamproof.language.lowering_context import Context
 from streamproof.language.symbolic_parameters import SymbolicRange, sort_of
 from streamproof.language.terms import (

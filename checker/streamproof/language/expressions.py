@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any
 
 from streamproof.language import operators
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.lowering_context import Context, Frame, Halt, boolean, where
+from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.lvalues import dereference, replaced
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula
@@ -23,10 +22,9 @@ from streamproof.language.terms import (
     symbolic,
 )
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import ModelError, suggest
 from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Atom, Formula, NotF, OrF
-from streamproof.system.suggestions import suggest
 
 _MISSING = object()
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, ord("r"): repr, ord("s"): str, ord("a"): ascii}

@@ -10,19 +10,17 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language import calls, effects, lvalues, methods, operators
+from streamproof.language import calls, lvalues, methods, operators, purity
 from streamproof.language.comprehensions import indices, quantified, summed
-from streamproof.language.conversion import merge
 from streamproof.language.elements import elements, in_order, refuse_early, refuse_iterator, refuse_used_up
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.expressions import closed_over
-from streamproof.language.frames import is_standard
-from streamproof.language.guarded import called
+from streamproof.language.lift import merge
 from streamproof.language.literals import spread
-from streamproof.language.lowering_context import Frame, Halt, Pick, where
+from streamproof.language.lowering_context import Evaluator, Frame, Halt, Pick, where
+from streamproof.language.model import with_guards
 from streamproof.language.primitives import Disabled, NoPick, choose, require
 from streamproof.language.purity import is_pure_call
-from streamproof.language.sources import definition, local_names, parameters, place, text
+from streamproof.language.sources import definition, is_standard, local_names, parameters, place, text
 from streamproof.language.symbolic_parameters import as_term, watch
 from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
@@ -118,7 +116,7 @@ def _applied(
         return _call_closure(ev, function, args, kwargs, frame, node)
     if symbolic(function):
         raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
-    effects.refuse(function, node, loc)
+    purity.refuse(function, node, loc)
     python = isinstance(function, types.FunctionType | types.MethodType)
     owner = getattr(function, "__self__", None)
     undecided: Undecided | None = None
@@ -162,7 +160,7 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
     if not is_pure_call(function, (*args, *kwargs.values())):
         ev.context.outside.impure = True
     try:
-        result = called(function, *args, **kwargs) if ev.context.free else function(*args, **kwargs)
+        result = with_guards(function, ev.context.free)(*args, **kwargs)
     except (Disabled, NoPick, Undecided):
         raise
     except StreamproofError as error:
@@ -171,11 +169,11 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
         own = watch()
         if own is not None:
             own.trust(error)
-        ev.context.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
+        ev.context.check(b.TRUE, f"{type(error).__name__} in {purity.called(function)}(): {error}", loc)
         raise Halt from None
     except Exception as error:
         raise ModelError(
-            f"{type(error).__name__} in {effects.called(function)}(): {error}",
+            f"{type(error).__name__} in {purity.called(function)}(): {error}",
             loc=loc,
             remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
         ) from error

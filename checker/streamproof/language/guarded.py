@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
-from streamproof.language.frames import PACKAGE, caller, is_standard
 from streamproof.language.rewritten import (
     CALL,
     DECORATED,
@@ -36,6 +35,7 @@ from streamproof.language.rewritten import (
     put_guards,
 )
 from streamproof.language.sound import calls, is_free, is_sound, is_sound_code, looks, reached
+from streamproof.language.sources import PACKAGE, caller, is_standard
 from streamproof.language.symbolic_parameters import (
     SymbolicInt,
     is_condition,

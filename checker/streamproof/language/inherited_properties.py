@@ -9,12 +9,11 @@ from streamproof.language.layout import instantiate
 from streamproof.language.machines import Machine, below
 from streamproof.language.model import Model
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import ModelError, suggest
 from streamproof.system.expr import Expr
 from streamproof.system.formula import AndF, Formula
 from streamproof.system.model import Conjunct, Kind, Property, System, Variable
 from streamproof.system.records import replace
-from streamproof.system.suggestions import suggest
 
 
 class Stated(Protocol):

@@ -7,24 +7,20 @@ whole. Steps are the task of `composite`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
-from streamproof.language.frames import ordinary
-from streamproof.language.guarded import called
 from streamproof.language.machines import Machine, places_of
-from streamproof.language.model import Model, class_place, marked
+from streamproof.language.model import Model, class_place, marked, with_guards
 from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import declared
 from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName, Variables
-from streamproof.language.sources import place
+from streamproof.language.sources import ordinary, place
 from streamproof.language.symbolic_parameters import SymbolicInt
 from streamproof.language.terms import describe
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.suggestions import suggest
+from streamproof.system.errors import Loc, ModelError, suggest
 
 MOST_LEVELS = 12
 """Maximum nesting depth of parts."""
@@ -44,7 +40,7 @@ def parts_of(model: Model) -> Parts:
         return known
     home = place(type(model).parts)
     free = any(type(v) is SymbolicInt for v in model.settings().values())
-    parts = ordinary(partial(called, model.parts) if free else model.parts, "parts()", home)
+    parts = ordinary(with_guards(model.parts, free), "parts()", home)
     if not isinstance(parts, Parts):
         raise ModelError(
             f"parts() of {type(model).__name__} returned {describe(parts)}",

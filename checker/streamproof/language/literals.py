@@ -8,10 +8,9 @@ from typing import Any
 
 from streamproof.language import operators
 from streamproof.language.comprehensions import comprehended
+from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import distinct, generator, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.faithful import expect_faithful
-from streamproof.language.lowering_context import Frame, where
+from streamproof.language.lowering_context import Evaluator, Frame, where
 from streamproof.language.sources import text
 from streamproof.language.terms import HeapCell, Several, Term, describe, known, symbolic
 from streamproof.system import build as b

@@ -8,9 +8,8 @@ from typing import Any, TypeAlias, get_args
 
 from streamproof.language import access, expressions, functions, literals, lvalues, statements
 from streamproof.language.conjuncts import conjuncts
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import enter, returns_always, underlying
-from streamproof.language.lowering_context import Context, Frame, Halt, boolean, where
+from streamproof.language.lowering_context import Context, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.purity import is_plain_value
 from streamproof.language.sources import definition
 from streamproof.language.symbolic_parameters import as_term

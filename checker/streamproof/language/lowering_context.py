@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Protocol
 
-from streamproof.language.conversion import merge
 from streamproof.language.facts import GuardFacts
+from streamproof.language.lift import merge
 from streamproof.language.terms import HeapCell, Ref, Term, Undefined, describe, is_expr, known
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
@@ -418,3 +418,18 @@ def boolean(value: Term, loc: Loc) -> Expr:
         loc=loc,
         remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
     )
+
+
+class Evaluator(Protocol):
+    """What lowers the nodes of a rule's syntax tree, as the functions for single kinds of nodes see it; see `lowering`."""
+
+    context: Context
+
+    def value(self, node: ast.expr, frame: Frame) -> Term:
+        """The value of an expression."""
+
+    def condition(self, node: ast.expr, frame: Frame) -> Expr:
+        """The value of an expression used as a condition."""
+
+    def block(self, body: list[ast.stmt], frame: Frame) -> None:
+        """Lowers a sequence of statements."""

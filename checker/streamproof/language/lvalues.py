@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language import faithful
-from streamproof.language.conversion import merge, to_term, widened
-from streamproof.language.faithful import expect_faithful
-from streamproof.language.host_values import unknown_member
+from streamproof.language import conversion
+from streamproof.language.conversion import expect_faithful, unknown_member
+from streamproof.language.lift import merge, to_term, widened
 from streamproof.language.lowering_context import Context, Replacement
 from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, symbolic
 from streamproof.system import build as b
@@ -152,7 +151,7 @@ def index_term(context: Context, sort: ArraySort, key: Term, loc: Loc, text: str
         return chosen
     if not symbolic(key) and type(key) is not bool:
         expect_faithful(key, loc)
-        key = faithful.plain(key)
+        key = conversion.plain(key)
     is_known, host = known(key)
     if is_known and not is_expr(key) and type(host) is not type(default(sort.index)):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")

@@ -11,9 +11,8 @@ from streamproof.language.declare import Decl
 from streamproof.language.model import Model
 from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment
 from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import Loc, ModelError, suggest
 from streamproof.system.records import dataclass
-from streamproof.system.suggestions import suggest
 
 
 @dataclass(eq=False, slots=True)

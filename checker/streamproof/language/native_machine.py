@@ -10,22 +10,20 @@ from itertools import islice, product
 from typing import Any
 
 from streamproof.language.call_sites import RUNNING, CallSite, as_model_error
+from streamproof.language.conversion import as_member, members, to_value
 from streamproof.language.declare import State
-from streamproof.language.faithful import as_member, members
-from streamproof.language.host_values import to_value
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
 from streamproof.language.reader import choice_conditions
 from streamproof.language.sources import place
 from streamproof.language.terms import describe
 from streamproof.language.views import Box, FixedValue, checked, look
-from streamproof.system.errors import ModelError, StreamproofError, UsageError
+from streamproof.system.errors import ModelError, StreamproofError, UsageError, nearest
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, System
 from streamproof.system.model import State as Values
 from streamproof.system.sorts import Sort
-from streamproof.system.suggestions import nearest
 
 READ_ONLY = "a property cannot change the state"
 

@@ -10,9 +10,9 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
-from streamproof.language.conversion import natural, to_term
+from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
-from streamproof.language.faithful import expect_faithful, is_faithful
+from streamproof.language.lift import natural, to_term
 from streamproof.language.lowering_context import Context
 from streamproof.language.lvalues import convert, dereference, resolve_deep, unwrap_option
 from streamproof.language.symbolic_parameters import SymbolicRange, sort_of

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.records import dataclass
-from streamproof.system.suggestions import nearest
 
 T = TypeVar("T")
 

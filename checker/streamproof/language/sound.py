@@ -26,9 +26,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from streamproof.language.frames import PACKAGE
 from streamproof.language.rewritten import functions_of, is_users
-from streamproof.language.sources import codes
+from streamproof.language.sources import PACKAGE, codes
 from streamproof.language.symbolic_parameters import Hostile, SymbolicInt, SymbolicRange
 
 DEEPEST = 50_000
@@ -173,7 +172,7 @@ def _public() -> dict[int, types.CodeType]:
     """The code of everything that a model may import from streamproof, including methods of its classes."""
     found: dict[int, types.CodeType] = {}
     door = import_module("streamproof")
-    for value in (getattr(door, name) for name in door.__all__):
+    for value in (getattr(door, name) for _, names in door.AUTHORING.values() for name in names.split()):
         kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
         members = [m for kind in kinds if _is_ours(kind) for m in vars(kind).values()]
         for member in (value, *(getattr(m, "__func__", getattr(m, "fget", m)) for m in members)):

@@ -9,13 +9,12 @@ from streamproof.language import lvalues, operators
 from streamproof.language.access import assigned_variable
 from streamproof.language.comprehensions import bind, unpacked
 from streamproof.language.conjuncts import conjuncts
-from streamproof.language.effects import mutation
 from streamproof.language.elements import Loop, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import call, closure, means
 from streamproof.language.literals import dict_key
-from streamproof.language.lowering_context import UNROLL_LIMIT, Frame, Halt, boolean, where
+from streamproof.language.lowering_context import UNROLL_LIMIT, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.primitives import require
+from streamproof.language.purity import mutation
 from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,

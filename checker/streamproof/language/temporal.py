@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from streamproof.language import lvalues
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.frames import caller
-from streamproof.language.lowering_context import Context, Frame, where
-from streamproof.language.sources import text
+from streamproof.language.lowering_context import Context, Evaluator, Frame, where
+from streamproof.language.sources import caller, text
 from streamproof.language.terms import Cases, Closure, HeapCell, StateRef, Term, describe, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, assert_never
 
 from streamproof.language.call_sites import CallSite, fail
-from streamproof.language.host_values import mismatch, unknown_member
+from streamproof.language.conversion import mismatch, unknown_member
 from streamproof.language.lvalues import no_field
 from streamproof.language.methods import no_method
 from streamproof.language.terms import describe

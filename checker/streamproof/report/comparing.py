@@ -9,6 +9,7 @@ from typing import Any
 from streamproof import __version__
 from streamproof.language.comparison import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
 from streamproof.language.spec import Spec
+from streamproof.system.options import SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.verdict import Verdict
 from streamproof.traces.lines import BLANK, Line, Style, StyledText, line
@@ -137,7 +138,7 @@ def _answers(
     spec = replace(spec, properties=tuple(f for f in spec.properties if f.__name__ in wanted))
     system = spec.system(None, **parameters)
     properties = [p.name for p in system.properties if p.name in wanted]
-    explored = explore(system, properties=properties, max_states=max_states)
+    explored = explore(system, SearchOptions(properties, max_states=max_states))
     measures = [m for m in spec.measured(None, **parameters) if m.name in wanted]
     unknown = wanted - {*properties, *(m.name for m in measures)}
     assert not unknown, f"{sorted(unknown)} of {system.name} at {parameters}"

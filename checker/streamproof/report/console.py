@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
-from streamproof.report.memory import resident_bytes, size_text
 from streamproof.report.model import CheckReport, Result
 from streamproof.system.foreign import abridged, inner, visible
 from streamproof.system.measure import Measured
+from streamproof.system.memory import resident_bytes
 from streamproof.system.model import Property, System
 from streamproof.system.records import replace
 from streamproof.system.verdict import Condition, Counts, Coverage, Progress, Trace, Verdict
@@ -101,19 +101,19 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.extend((BLANK, *_properties(report.properties)))
     if report.measures:
         lines.extend((BLANK, *_measures(report.measures)))
-    if report.coverage is not None and report.coverage.generated:
-        told = _coverage(report.coverage) if detailed else _coverage_summary(report.coverage)
+    if report.result.coverage is not None and report.result.coverage.generated:
+        told = _coverage(report.result.coverage) if detailed else _coverage_summary(report.result.coverage)
         lines.extend((BLANK, *told))
     lines.append(BLANK)
-    if report.counts is not None:
-        lines.append(line(counts_text(report.counts)))
-        lines.append(line(_shape(report.counts, report.seconds.explore)))
+    if report.result.counts is not None:
+        lines.append(line(counts_text(report.result.counts)))
+        lines.append(line(_shape(report.result.counts, report.result.seconds.explore)))
         if detailed:
-            lines.append(line(f"new states per level: {' '.join(map(str, report.counts.levels))}", hang=2))
+            lines.append(line(f"new states per level: {' '.join(map(str, report.result.counts.levels))}", hang=2))
     if report.stopped in EARLY:
         lines.append(line(f"the search ended early, not all states were searched: {EARLY[report.stopped]}"))
-    lines.extend(line(note) for note in report.notes)
-    for reduction in report.reductions:
+    lines.extend(line(note) for note in report.result.notes)
+    for reduction in report.result.reductions:
         made = StyledText(
             f"{reduction.name} reduction{'' if reduction.applied else ' does not apply'}",
             "good" if reduction.applied else "new",
@@ -258,7 +258,7 @@ def _coverage_summary(coverage: Coverage) -> Iterator[Line]:
 
 
 def _effort(report: CheckReport) -> str:
-    seconds = report.seconds
+    seconds = report.result.seconds
     afterwards = f", behaviours {seconds.liveness:.2f} s" if seconds.liveness else ""
     parts = [f"{seconds.total:.2f} s (prepare {seconds.compile:.2f} s, explore {seconds.explore:.2f} s{afterwards})"]
     if report.peak_bytes is not None:
@@ -341,6 +341,18 @@ def progress_text(progress: Progress, before: Progress, memory: int) -> str:
         f"{progress.distinct} distinct states found ({distinct:.0f} ds/s), "
         f"{progress.queue} states left on queue, {_duplicates(progress):.0f}% duplicates, {size_text(memory)}"
     )
+
+
+def size_text(count: int) -> str:
+    """Bytes as people read them, in powers of 1000: ``45 MB``."""
+    if count < 1000:
+        return f"{count} B"
+    size = float(count)
+    for unit in ("kB", "MB", "GB"):
+        size /= 1000
+        if size < 999.5:
+            return f"{size:.3g} {unit}"
+    return f"{size / 1000:.3g} TB"
 
 
 def _encodable(written: str, stream: TextIO) -> str:

@@ -15,19 +15,9 @@ from streamproof.system.errors import Exit, StreamproofError
 from streamproof.system.measure import Measured
 from streamproof.system.model import Kind
 from streamproof.system.records import dataclass
-from streamproof.system.verdict import Condition, Counts, Coverage, Finding, Owed, Reduction, Verdict
+from streamproof.system.verdict import CheckResult, Condition, Counts, Coverage, Finding, Owed, Verdict
 
 SCHEMA = "streamproof.check/1"
-
-
-@dataclass(frozen=True, slots=True)
-class Seconds:
-    """Wall-clock times: all of it, preparing the engine, searching, and deciding temporal properties afterwards."""
-
-    total: float = 0.0
-    compile: float = 0.0
-    explore: float = 0.0
-    liveness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +37,28 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The outcome of one check of one model.
+    """The result of one check of one model, with what it was asked of.
 
-    `counts` and `coverage` are None for engines that do not count states. `peak_bytes` is the largest resident memory of
-    the process. `error` is what ended the check before its end. `reproduce` is the command that does it again.
-    `notes` are told to people beside the counts. `interrupted`: the user ended it, which is what the exit code says.
+    `error` is what ended the check before its end. `reproduce` is the command that does it again. `peak_bytes` is the largest
+    resident memory of the process.
     """
 
     model: str
     engine: str
     properties: tuple[Result, ...]
+    result: CheckResult = CheckResult()
     variant: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    seconds: Seconds = Seconds()
-    counts: Counts | None = None
     peak_bytes: int | None = None
-    coverage: Coverage | None = None
-    reductions: tuple[Reduction, ...] = ()
-    """Those asked for, made or not; `counts` are of what was searched."""
     reproduce: str = ""
     error: StreamproofError | None = None
-    notes: tuple[str, ...] = ()
-    interrupted: bool = False
-    stopped: str | None = None
-    """Why an engine that visits states left some of them out; None where it left out none."""
     measures: tuple[Measured, ...] = ()
     """Quantities with their largest values, of engines that visit states."""
+
+    @property
+    def stopped(self) -> str | None:
+        """Why an engine that counts states left out some of them; None where it left out none."""
+        return None if self.result.counts is None else self.result.stopped
 
     @property
     def verdict(self) -> Verdict:
@@ -88,7 +74,7 @@ class CheckReport:
     @property
     def exit_code(self) -> Exit:
         """What the process ends with; of several violations safety comes first, then deadlock, then termination."""
-        if self.interrupted:
+        if self.result.interrupted:
             return Exit.INTERRUPTED
         match self.verdict:
             case Verdict.HOLDS:
@@ -105,7 +91,7 @@ class CheckReport:
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON data, schema ``streamproof.check/1``."""
-        counts = self.counts
+        result, counts, seconds = self.result, self.result.counts, self.result.seconds
         return {
             "schema": SCHEMA,
             "version": __version__,
@@ -128,20 +114,20 @@ class CheckReport:
             "out_degree": None
             if counts is None or counts.out_degree is None
             else {**counts.out_degree._asdict(), "mean": round(counts.out_degree.mean, 6)},
-            "rates": None if counts is None else _rates(counts, self.seconds.explore),
+            "rates": None if counts is None else _rates(counts, seconds.explore),
             "seconds": {
-                "total": round(self.seconds.total, 6),
-                "compile": round(self.seconds.compile, 6),
-                "explore": round(self.seconds.explore, 6),
-                "liveness": round(self.seconds.liveness, 6),
+                "total": round(seconds.total, 6),
+                "compile": round(seconds.compile, 6),
+                "explore": round(seconds.explore, 6),
+                "liveness": round(seconds.liveness, 6),
             },
             "memory": {"peak_bytes": self.peak_bytes},
             "properties": [_property(result) for result in self.properties],
             "measures": [
                 {"name": m.name, "largest": m.value, "exact": m.exact, "because": m.because} for m in self.measures
             ],
-            "coverage": None if self.coverage is None else _coverage(self.coverage),
-            "reductions": [{"name": r.name, "applied": r.applied, "because": r.because} for r in self.reductions],
+            "coverage": None if result.coverage is None else _coverage(result.coverage),
+            "reductions": [{"name": r.name, "applied": r.applied, "because": r.because} for r in result.reductions],
             "reproduce": self.reproduce,
             "error": None if self.error is None else _error(self.error),
         }

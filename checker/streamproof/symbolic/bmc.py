@@ -11,28 +11,38 @@ from streamproof.symbolic.search import Unrolling
 from streamproof.symbolic.solver import INTERRUPTED, Effort, SolverBudget, Stopped
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property, System
+from streamproof.system.options import DEFAULTS, SearchOptions
 from streamproof.system.records import dataclass
 from streamproof.system.scalarise import scalarise
 from streamproof.system.timely import timely
-from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 from streamproof.system.wording import number_of
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """The result of a bounded search.
+@dataclass(frozen=True)
+class Bounded(CheckResult):
+    """The result of a bounded search."""
 
-    `depth` is the number of steps covered completely (-1: not even the initial states). `complete`: longer behaviours
-    reach no new state, so the verdicts are final. `interrupted`: the user ended the run; `findings` are those obtained
-    before.
-    """
+    depth: int = -1
+    """The number of steps covered completely (-1: not even the initial states)."""
+    complete: bool = False
+    """Whether longer behaviours reach no new state, so that the verdicts are final."""
+    queries: int = 0
 
-    findings: tuple[Finding, ...]
-    depth: int
-    complete: bool
-    queries: int
-    seconds: float
-    interrupted: bool = False
+
+def look_ahead(
+    system: System,
+    options: SearchOptions = DEFAULTS,
+    *,
+    on_progress: Callable[[Effort], None] | None = None,
+    on_violation: Callable[[Finding], None] | None = None,
+) -> Bounded:
+    """`bmc` as an engine: by default all properties but temporal ones and termination, which have no depth."""
+    names = options.properties
+    if names is None:
+        names = [p.name for p in system.properties if p.kind not in (Kind.TERMINATION, Kind.TEMPORAL)]
+    patience = None if options.query_limit is None else int(1000 * options.query_limit)
+    return bmc(system, options.depth, tuple(names), patience, on_progress, seconds=options.time_limit)
 
 
 def bmc(
@@ -77,7 +87,15 @@ def bmc(
     except KeyboardInterrupt:
         stopped = INTERRUPTED
     found = tuple(candid(system, verdict(search, prop, stopped)) for prop in requested)
-    return Bounded(found, search.depth, search.exhausted, budget.queries, budget.elapsed, stopped == INTERRUPTED)
+    return Bounded(
+        findings=found,
+        stopped=stopped,
+        interrupted=stopped == INTERRUPTED,
+        seconds=Seconds(budget.elapsed, 0.0, budget.elapsed),
+        depth=search.depth,
+        complete=search.exhausted,
+        queries=budget.queries,
+    )
 
 
 def verdict(search: Unrolling, prop: Property, stopped: str | None) -> Finding:

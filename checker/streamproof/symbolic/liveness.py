@@ -13,7 +13,7 @@ from streamproof.symbolic.solver import Effort
 from streamproof.system.liveness_to_safety import Safety, to_safety
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.temporal import fairness_of
-from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.verdict import Finding, Seconds, Verdict
 from streamproof.system.wording import lasso_text
 
 
@@ -106,6 +106,7 @@ def prove_all(
                 on_progress=on_progress,
             )
         )
+    spent = time.monotonic() - begun
     findings = {f.property: f for proof in proofs for f in proof.findings}
     confirmed = {proof.confirmed for proof in proofs if proof.confirmed is not None}
     return replace(
@@ -116,7 +117,8 @@ def prove_all(
         confirmed=None if not confirmed else confirmed == {True},
         depth=min(proof.depth for proof in proofs),
         queries=sum(proof.queries for proof in proofs),
-        seconds=time.monotonic() - begun,
+        seconds=Seconds(spent, 0.0, spent),
+        stopped=next((proof.stopped for proof in proofs if proof.stopped), None),
         interrupted=any(proof.interrupted for proof in proofs),
     )
 

@@ -16,32 +16,28 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Property, System
 from streamproof.system.records import dataclass
 from streamproof.system.timely import timely
-from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """The result of a proof attempt.
+@dataclass(frozen=True)
+class Proof(CheckResult):
+    """The result of a proof attempt."""
 
-    `findings`: one per requested property. `k`: the strength of the induction, for the properties proved by it.
-    `lemmas`: one finding per lemma offered, `used`: the lemmas in the proofs, `dropped`: the lemmas that were not
-    proved. `ctis`: the counterexamples to induction of each open property or lemma, and, under `NO_MISTAKE`, of the
-    absence of model errors. `confirmed`: whether the proof was confirmed with the other integer encoding (None: not
-    applicable, or not requested). `depth`: depth of the search for counterexamples, in steps. `interrupted`: the user
-    ended the run.
-    """
-
-    findings: tuple[Finding, ...]
-    k: Mapping[str, int]
-    lemmas: tuple[Finding, ...]
-    used: tuple[str, ...]
-    dropped: tuple[str, ...]
-    ctis: Mapping[str, Cti]
-    confirmed: bool | None
-    depth: int
-    queries: int
-    seconds: float
-    interrupted: bool = False
+    k: Mapping[str, int] = field(default_factory=dict)
+    """The strength of the induction, for the properties proved by it."""
+    lemmas: tuple[Finding, ...] = ()
+    """One finding per lemma offered."""
+    used: tuple[str, ...] = ()
+    """The lemmas in the proofs."""
+    dropped: tuple[str, ...] = ()
+    """The lemmas that were not proved."""
+    ctis: Mapping[str, Cti] = field(default_factory=dict)
+    """The counterexamples to induction of each open property or lemma, and, under `NO_MISTAKE`, of the absence of errors."""
+    confirmed: bool | None = None
+    """Whether the proof was confirmed with the other integer encoding. None: not applicable, or not requested."""
+    depth: int = -1
+    """Depth of the search for counterexamples, in steps."""
+    queries: int = 0
     strength: int = 0
     """The largest strength of induction in the proof."""
     invariant: tuple[Expr, ...] = ()
@@ -50,6 +46,8 @@ class Proof:
     """The same, in the same order, in the model's terms."""
     engines: Mapping[str, Engine] = field(default_factory=dict)
     """The engine that decided each decided property."""
+    reachable: int | None = None
+    """The number of states, if all of them were explored as samples for discovery."""
 
 
 def prove(
@@ -109,11 +107,11 @@ def prove(
         stopped = INTERRUPTED
     if stopped is not None:
         portfolio.stop(stopped)
-    return _answer(system, portfolio, requested, budget, stopped == INTERRUPTED)
+    return _answer(system, portfolio, requested, budget, stopped)
 
 
 def _answer(
-    system: System, portfolio: Portfolio, requested: tuple[Property, ...], budget: SolverBudget, interrupted: bool
+    system: System, portfolio: Portfolio, requested: tuple[Property, ...], budget: SolverBudget, stopped: str | None
 ) -> Proof:
     """The proof object, with the results so far."""
     answers = {p: portfolio.finding(p) for p in requested}
@@ -125,26 +123,27 @@ def _answer(
     own = portfolio.first.lemmas
     confirmations = {attempt.confirmed for attempt in proofs}
     return Proof(
-        tuple(candid(system, finding) for finding, _ in answers.values()),
-        {p.name: attempt.proven[p] for attempt in reversed(proofs) for p in requested if p in attempt.proven},
-        tuple(_best([attempt.lemma(lemma) for attempt in reversed(attempts)]) for lemma in own),
-        tuple(p.name for p in own if p in needed),
-        tuple(p.name for p in own if p not in shown),
-        {
+        findings=tuple(candid(system, finding) for finding, _ in answers.values()),
+        stopped=stopped,
+        interrupted=stopped == INTERRUPTED,
+        seconds=Seconds(budget.elapsed, 0.0, budget.elapsed),
+        k={p.name: attempt.proven[p] for attempt in reversed(proofs) for p in requested if p in attempt.proven},
+        lemmas=tuple(_best([attempt.lemma(lemma) for attempt in reversed(attempts)]) for lemma in own),
+        used=tuple(p.name for p in own if p in needed),
+        dropped=tuple(p.name for p in own if p not in shown),
+        ctis={
             name: cti
             for attempt in attempts[-1:]
             for name, cti in attempt.ctis.items()
             if name not in {p.name for p, (_, engine) in answers.items() if engine is not None}
         },
-        None if None in confirmations or not proofs else confirmations == {True},
-        max(attempt.depth for attempt in attempts),
-        budget.queries,
-        budget.elapsed,
-        interrupted,
-        max((attempt.strength for attempt in proofs), default=0),
-        tuple(portfolio.leaf_terms[p] for p in found),
-        portfolio.reported(found),
-        {p.name: engine for p, (_, engine) in answers.items() if engine is not None},
+        confirmed=None if None in confirmations or not proofs else confirmations == {True},
+        depth=max(attempt.depth for attempt in attempts),
+        queries=budget.queries,
+        strength=max((attempt.strength for attempt in proofs), default=0),
+        invariant=tuple(portfolio.leaf_terms[p] for p in found),
+        discovered=portfolio.reported(found),
+        engines={p.name: engine for p, (_, engine) in answers.items() if engine is not None},
     )
 
 

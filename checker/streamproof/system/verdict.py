@@ -7,7 +7,7 @@ from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
-from streamproof.system.errors import Loc
+from streamproof.system.errors import EvaluationError, Loc
 from streamproof.system.model import Fairness, Instance, Kind, State
 from streamproof.system.records import dataclass
 
@@ -171,3 +171,53 @@ class Reduction:
     name: str
     applied: bool
     because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """An evaluation error of the model that ended the search, with the path to the state where it occurs."""
+
+    trace: Trace
+    error: EvaluationError
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Wall-clock times in seconds: total, preparation, search or proof, and temporal properties."""
+
+    total: float = 0.0
+    compile: float = 0.0
+    explore: float = 0.0
+    liveness: float = 0.0
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of an engine. Every trace in it has been replayed by the interpreter.
+
+    Engines that do not count states have no `counts` and no `coverage`.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    """One per checked property, in declaration order."""
+    counts: Counts | None = None
+    coverage: Coverage | None = None
+    mistake: Mistake | None = None
+    stopped: str | None = None
+    """The limit that prevented complete coverage; None if there was none."""
+    interrupted: bool = False
+    """Whether the user ended the run; `findings` are those obtained before."""
+    seconds: Seconds = Seconds()
+    reductions: tuple[Reduction, ...] = ()
+    """The requested reductions, applied or not; `counts` are those of the reduced search."""
+    shortest: bool = True
+    """Whether its traces have minimal length."""
+    notes: tuple[str, ...] = ()
+    """Further remarks for the report, one sentence each."""
+
+    def finding(self, name: str) -> Finding:
+        """The finding for the property called `name`; raises `KeyError`."""
+        for finding in self.findings:
+            if finding.property == name:
+                return finding
+        raise KeyError(name)

@@ -37,7 +37,7 @@ class Pattern(Enum):
     POINTWISE = "POINTWISE"
     """A contiguous share, so that shares are as even as integer division allows (`Connection`)."""
     ALL_TO_ALL = "ALL_TO_ALL"
-    """All of them."""
+    """All parameters."""
 
 
 class Exchange(Enum):

@@ -1,96 +1,76 @@
-"""The search by compiled code: the same states in the same order as the first tier's, many times faster.
+"""The compiled tier: the same states in the same order as the Python tier, many times faster.
 
-It begins with one worker. When there are enough states for several, they go on from the end of a level (`team`); what is
-found does not depend on how many they are.
+The search begins with one worker. Large searches continue with several workers from the end of a level (`workers`); the
+result does not depend on their number.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamproof.explicit.compiled import kernels
-from streamproof.explicit.compiled.ahead import Ahead
+from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.layout import Layout, layout, packed
-from streamproof.explicit.compiled.mark import Mark, Recorder
 from streamproof.explicit.compiled.memory import WordBlock
 from streamproof.explicit.compiled.native import Module, build
+from streamproof.explicit.compiled.prefault import Prefault
+from streamproof.explicit.compiled.snapshot import Recorder, Snapshot
 from streamproof.explicit.compiled.steps import NONE, StepCounters, ever_code, expand_code, module, watch_code
 from streamproof.explicit.compiled.table import fixed_code
 from streamproof.explicit.compiled.worker import Worker
-from streamproof.explicit.found import Found, SearchEvent
-from streamproof.explicit.limits import Budget, Stop
-from streamproof.explicit.search import starts, watch_of
+from streamproof.explicit.level_search import LevelSearch, SearchEvent, SearchTask
+from streamproof.explicit.limits import Stop
+from streamproof.explicit.search import starts
 from streamproof.system import build as b
 from streamproof.system.errors import SystemFailure
 from streamproof.system.expr import Expr
-from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.records import dataclass
-from streamproof.system.scalarise import Scalarised
+from streamproof.system.model import Kind, State
 from streamproof.system.sorts import RangeSort
-from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
-    from streamproof.explicit.compiled.team import Team
+    from streamproof.explicit.compiled.workers import Workers
     from streamproof.explicit.state_graph import StateGraph
 
 MOST_STATES = 0xFFFF_FFF0
 """States are numbered in 32 bits."""
 MOST_BATCHES = 1 << 20
-"""More are not expanded at once, however short they are."""
+"""Largest number of states per piece of work."""
 BLOCK = 1 << 18
-"""So many states are handed to compiled code at once when all are looked at."""
+"""Number of states per call of compiled code in a pass over all states."""
 TOGETHER, WIDE_TOGETHER = 1 << 21, 1 << 24
-"""From so many known states on, several workers are faster than one: states of one word; wider ones, compared in the log."""
+"""Number of known states from which several workers are faster than one: for states of one word; for wider states."""
 READY_FROM = 1 << 21
-"""From so many known states on, a second thread clears memory ahead of one worker; before, it is more of a hindrance."""
+"""Number of known states from which a helper thread faults in memory ahead of one worker; below, it costs time."""
 AT_ONCE = 32
-"""So many thresholds are asked about in one pass over the states."""
+"""Number of thresholds tested in one pass over the states."""
 SLICE_SECONDS = 0.1
-"""Compiled code runs for about this long before limits and interrupts are looked at."""
+"""Target time between two checks of limits and interrupts, in seconds."""
 
 
-@dataclass
-class CompiledSearch:
-    """A search and what it has found so far; see `found.Found`."""
+class CompiledSearch(LevelSearch):
+    """The search by compiled code."""
 
-    scalarised: Scalarised
-    system: System
-    properties: Sequence[Property]
-    budget: Budget
-    on_progress: Callable[[Progress], None] | None
-    early: Callable[[Found], Stop | None]
-    """Called at the end of every level but the last; gives a reason to end the search."""
-    threads: int = 1
-    together: int = 0
-    """With so many known states there are several workers; 0: when it pays."""
-    checkpoints: Recorder | None = None
-    """Where the search is written to at the ends of levels."""
-    checkpoint_seconds: float = 60.0
-    levels: list[int] = field(default_factory=list)
-    initial: int = 0
-    events: dict[int, SearchEvent] = field(default_factory=dict)
-    stuck: int = -1
-    stopped: Stop | None = None
-    compile_seconds: float = 0.0
-    passed: list[tuple[int, int]] = field(default_factory=list)
-    """At the ends of levels: the states that have been expanded, and the steps that leave them."""
-
-    def __post_init__(self) -> None:
+    def __init__(self, task: SearchTask, threads: int = 1, together: int = 0) -> None:
+        """Uses `threads` workers from `together` known states on; 0: when they are faster."""
+        super().__init__(task)
+        self.threads = threads
+        self.checkpoints: Recorder | None = None
+        """The recorder of the search at the ends of levels, if any."""
+        self.passed: list[tuple[int, int]] = []
+        """At the end of each level: number of expanded states, and number of their steps."""
         begun = time.perf_counter()
         self.layout: Layout = layout(self.system)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
         self._facts = StepCounters(len(self.system.instances), len(self._steps))
         self.fixed = fixed_code(self.layout.words)
         self._watched: list[int] = []
-        watching = self._watches()
-        # A second pass needs the steps that change nothing too: the same code serves both.
+        watching = self._watch_code()
+        # A second pass also needs the self-loops: the same code serves both.
         self._all_steps = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.properties)
-        # A team deals its table out, which the second pass needs whole.
+        # Several workers split the table; the second pass needs it whole.
         late = self.layout.words > 1 or self._all_steps
-        self.together = self.together or (WIDE_TOGETHER if late else TOGETHER)
+        self.together = together or (WIDE_TOGETHER if late else TOGETHER)
         code = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps), watching)
         self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
         if watching:
@@ -99,23 +79,22 @@ class CompiledSearch:
         expand = self._own.addresses["expand"]
         self.worker = Worker(self.layout.words, self.budget, self._facts, expand)
         self.worker.table.set(MOST_STATES=self._most_states)
-        self._team: Team | None = None
-        self._ahead: Ahead | None = None
-        self._marked: Mark | None = None
+        self._team: Workers | None = None
+        self._ahead: Prefault | None = None
+        self._marked: Snapshot | None = None
         self._written = 0.0
-        self._reported = 0.0
         self._pace = 16
 
     # --- what was found ---
 
     @property
     def known(self) -> int:
-        """Distinct states so far."""
+        """Number of distinct states."""
         return self.worker.table.count
 
     @property
     def expanded(self) -> int:
-        """States whose successors have all been looked at."""
+        """Number of states whose successors have all been computed."""
         return self.worker.table.next - (self.faulty >= 0)
 
     @property
@@ -130,23 +109,18 @@ class CompiledSearch:
         return [sum(counts) for counts in zip(*(w.news.slice(0, instances) for w in self._workers), strict=True)]
 
     @property
-    def total(self) -> int:
-        """Initial states and every successor, duplicates included."""
-        return self.initial + sum(self.generated)
-
-    @property
     def least(self) -> int:
-        """The smallest number of successors of an expanded state."""
+        """Smallest number of successors of an expanded state."""
         return self._met()[StepCounters.LEAST]
 
     @property
     def most(self) -> int:
-        """The largest."""
+        """Largest number of successors of an expanded state."""
         return self._met()[StepCounters.MOST]
 
     @property
     def faulty(self) -> int:
-        """The state where the model makes a mistake, or -1."""
+        """The state with an evaluation error of the model, or -1."""
         return self._first(StepCounters.FAULTY)
 
     @property
@@ -158,11 +132,11 @@ class CompiledSearch:
         return min(self.budget.max_states, MOST_STATES)
 
     def _met(self) -> list[int]:
-        """What all workers have counted and met."""
+        """The merged counters of all workers."""
         return self._facts.merged([w.facts.slice(0, self._facts.size) for w in self._workers])
 
     def _first(self, fact: int) -> int:
-        """The number of the first state that a fact tells of, or -1."""
+        """The number of the first state recorded by a counter, or -1."""
         least = min(w.facts[fact] for w in self._workers)
         return -1 if least == NONE else least
 
@@ -196,7 +170,7 @@ class CompiledSearch:
         return found
 
     def largest(self, term: Expr) -> int:
-        """The largest value of an integer term in the known states, found by asking them about thresholds."""
+        """The largest value of an integer term in the known states, by bisection with thresholds."""
         assert isinstance(term.sort, RangeSort)
         least, most = term.sort.lo, term.sort.hi
         while least < most:
@@ -209,20 +183,17 @@ class CompiledSearch:
         return least
 
     def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on one; None when there is none."""
+        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
         return self.graph().digraph.cycle()
 
     def graph(self) -> StateGraph:
-        """Every step between the known states."""
+        """The state graph."""
         from streamproof.explicit.compiled.edges import state_graph
 
         return state_graph(self)
 
-    def instance(self, before: int, after: int) -> None:
-        """Steps are not noted on the way."""
-
     def every_step(self) -> tuple[Module, StepCounters]:
-        """The successor function that writes down all steps, and what it notes."""
+        """The successor function that records all steps, and its counters."""
         if self._all_steps:
             return self._own, self._facts
         code = module(expand_code(self.system, self.layout, (), idle_steps=True))
@@ -231,62 +202,46 @@ class CompiledSearch:
     # --- the search ---
 
     def run(self) -> None:
-        """Search until nothing is left or a limit is met; `stopped` says which."""
+        """Search until all states are expanded or a limit is reached; `stopped` is that limit."""
+        self._written = float("-inf") if not self.levels else time.monotonic()
         try:
-            self._run()
+            super().run()
+            if self.stopped is not Stop.MISTAKE:
+                self._checkpoint(0.0)
         finally:
             self._end_ahead()
             self._end_team()
             if self.checkpoints is not None:
                 self.checkpoints.close()
 
-    def _run(self) -> None:
-        self._written = float("-inf") if not self.levels else time.monotonic()
-        try:
-            if not self.levels:
-                self._start()
-            while not self.stopped and self._queue:
-                at_end = self.budget.max_depth is not None and len(self.levels) >= self.budget.max_depth
-                self.stopped = self.early(self) or (Stop.DEPTH if at_end else None)
-                if not self.stopped:
-                    self._checkpoint(self.checkpoint_seconds)
-                    self._level()
-        except KeyboardInterrupt:
-            self.stopped = Stop.INTERRUPTED
-            self._abandon()
-        if self.stopped is not Stop.MISTAKE:
-            self._checkpoint(0.0)
-
-    @property
-    def _queue(self) -> int:
-        """Known states that have not been expanded."""
-        return self.known - self.worker.table.next
+    def _before_level(self) -> None:
+        self._checkpoint(self.budget.options.checkpoint_seconds)
 
     def _abandon(self) -> None:
-        """After an interrupt in the middle of a level: what was found there counts."""
+        """Leave an interrupted level; its results are kept."""
         self.levels[-1:] = [self.known - sum(self.levels[:-1])]
         if len(self.levels) == 1:
             self.initial = self.known
         self._look()
 
     def _blocks(self, first: int) -> Iterator[tuple[int, int, int]]:
-        """The states from number `first` on, as blocks in memory: address, number of the first state, and how many."""
+        """The states from number `first` on, as blocks in memory: address, number of the first state, number of states."""
         for at in range(first, self.known, BLOCK):
             yield self.worker.table.address(at), at, min(BLOCK, self.known - at)
 
     def _checkpoint(self, seconds: float) -> None:
-        """Write the search as it was at the end of the last level, if that was not done so many seconds ago or less."""
+        """Write a checkpoint of the end of the last level, unless the last one is at most `seconds` old."""
         if self.checkpoints is not None and time.monotonic() - self._written >= seconds and self._marked is not None:
             self.checkpoints.write(self._marked)
             self._written = time.monotonic()
 
     @property
     def facts_size(self) -> int:
-        """How many words the facts of a `Mark` are."""
+        """Number of words of the counters in a `Snapshot`."""
         return self._facts.size
 
-    def restore(self, mark: Mark) -> None:
-        """Go back to the end of a level; the table holds the states up to there."""
+    def restore(self, mark: Snapshot) -> None:
+        """Return to the end of a level; the table has the states up to there."""
         self.levels = list(mark.levels)
         self.initial, self.stuck, self.events = mark.initial, mark.stuck, dict(mark.events)
         self.worker.facts.fill(mark.facts)
@@ -294,8 +249,8 @@ class CompiledSearch:
         self._marked = mark
         self._compile_watches()
 
-    def _mark(self) -> Mark:
-        return Mark(
+    def _mark(self) -> Snapshot:
+        return Snapshot(
             tuple(self.levels),
             self.initial,
             self.stuck,
@@ -322,7 +277,7 @@ class CompiledSearch:
         self._end_level()
 
     def _end_level(self) -> None:
-        """Note how far the newest level goes, and look at its states."""
+        """Record the end of the newest level, and evaluate its states."""
         self._look()
         if not self.stopped:
             self._marked = self._mark()
@@ -336,7 +291,7 @@ class CompiledSearch:
             if known >= self.together:
                 self._gather_team()
             elif self._ahead is None and known >= READY_FROM:
-                self._ahead = Ahead(self.worker.table.coming, self.budget)
+                self._ahead = Prefault(self.worker.table.coming, self.budget)
         if self._team is not None:
             self._together(self._team)
         elif not self.stopped:
@@ -358,42 +313,42 @@ class CompiledSearch:
             begun = time.perf_counter()
             outcome = search(self.worker.control, self._pace)
             self._after(begun, known)
-            if outcome == kernels.FULL and not table.make_room(self.worker.batch_room, self.fixed):
+            if outcome == search_kernels.FULL and not table.make_room(self.worker.batch_room, self.fixed):
                 self.stopped = Stop.MEMORY
-            elif outcome == kernels.STOPPED:
+            elif outcome == search_kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
-    def _together(self, team: Team) -> None:
+    def _together(self, team: Workers) -> None:
         known, table = self.known, self.worker.table
         while table.next < table.last and not self.stopped:
             begun = time.perf_counter()
-            outcome = kernels.FULL
+            outcome = search_kernels.FULL
             try:
                 outcome = team.turn(self._most_states)
             finally:
-                if outcome == kernels.FULL:
+                if outcome == search_kernels.FULL:
                     self._end_team()
             self._after(begun, known)
-            if outcome == kernels.FULL:
+            if outcome == search_kernels.FULL:
                 self.stopped = Stop.MEMORY
-            elif outcome == kernels.STOPPED:
+            elif outcome == search_kernels.STOPPED:
                 self.stopped = Stop.MISTAKE if self.faulty >= 0 else Stop.STATES
 
     def _end_ahead(self) -> None:
-        """From here on workers touch their memory themselves."""
+        """End the helper thread: workers now fault in their memory themselves."""
         if self._ahead is not None:
             self._ahead.stop()
             self._ahead = None
 
     def _gather_team(self) -> None:
-        from streamproof.explicit.compiled.team import Team
+        from streamproof.explicit.compiled.workers import Workers
 
         self._end_ahead()
         expand = self._own.addresses["expand"]
         try:
-            self._team = Team(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
+            self._team = Workers(self.threads, self.worker.table, self.layout.words, self.budget, self._facts, expand)
         except SystemFailure:
-            # There is no address space for the others' buffers (ulimit -v): one goes on.
+            # No address space for the buffers of several workers (ulimit -v): continue with one.
             self.threads = 1
             return
         if not self._team.deal():
@@ -401,7 +356,7 @@ class CompiledSearch:
             self.stopped = Stop.MEMORY
 
     def _end_team(self) -> None:
-        """What all have counted and met is this worker's from here on."""
+        """Merge the counters of all workers into those of the first worker."""
         if self._team is not None:
             met, news = self._met(), self.distinct
             team, self._team = self._team, None
@@ -410,7 +365,7 @@ class CompiledSearch:
             self.worker.news.fill(news)
 
     def _after(self, begun: float, known: int) -> None:
-        """After a piece of work: limits, the size of the next piece, and progress."""
+        """After a piece of work: check limits, choose the size of the next piece, report progress."""
         seconds = time.perf_counter() - begun
         wanted = int(self._pace * SLICE_SECONDS / max(seconds, 1e-6))
         self._pace = max(1, min(2 * self._pace, wanted, MOST_BATCHES))
@@ -418,17 +373,10 @@ class CompiledSearch:
         self.stopped = self.budget.spent()
         self._report()
 
-    def _report(self) -> None:
-        """Tell about progress, once a second."""
-        elapsed = self.budget.elapsed
-        if self.on_progress is not None and elapsed - self._reported >= 1.0:
-            self._reported = elapsed
-            self.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self._queue))
-
     def _look(self) -> None:
         """Evaluate the properties of single states in the states of the newest level.
 
-        A mistake of a property counts when no state of the level decides it.
+        An evaluation error of a property is used if no state of the level decides it.
         """
         before = len(self.events)
         mistakes: dict[int, SearchEvent] = {}
@@ -441,35 +389,30 @@ class CompiledSearch:
                 for place, events in ((2 * at, self.events), (2 * at + 1, mistakes)):
                     if notes[place] != NONE:
                         events.setdefault(prop, SearchEvent(first + notes[place], None, events is mistakes))
-        self.events = mistakes | self.events
+        self._settle(mistakes)
         if len(self.events) > before:
             self._compile_watches()
 
     def _watch_block(self, block: tuple[int, int, int]) -> tuple[int, WordBlock]:
-        """Where in a block of states, which begins at the number given, something is met first."""
+        """The first hits in a block of states, and the number of the first state of the block."""
         address, first, count = block
         notes = WordBlock([NONE] * (2 * len(self._watched)))
         self._watch(address, count, notes.address)
         return first, notes
 
     def _compile_watches(self) -> None:
-        """Compile the evaluation of the properties of single states that are not decided yet."""
+        """Compile the evaluation of the undecided properties of single states."""
         begun = time.perf_counter()
-        watching = self._watches()
+        watching = self._watch_code()
         if watching:
             self._watch = build(module(watching), ["watch"], optimise=False).function("watch", 3)
         self.compile_seconds += time.perf_counter() - begun
 
-    def _watches(self) -> str:
-        """The code of that evaluation; empty when nothing is left to evaluate."""
-        watches = [
-            (k, watch_of(k, p))
-            for k, p in enumerate(self.properties)
-            if k not in self.events and p.kind in (Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)
-        ]
-        watches = [(k, w) for k, w in watches if not (w.condition is w.mistake is b.FALSE)]
-        self._watched = [k for k, _ in watches]
-        return watch_code(self.layout, [(w.mistake, w.condition) for _, w in watches]) if watches else ""
+    def _watch_code(self) -> str:
+        """The code of that evaluation; empty if all are decided."""
+        watches = self._watches()
+        self._watched = [w.number for w in watches]
+        return watch_code(self.layout, [(w.mistake, w.condition) for w in watches]) if watches else ""
 
     def _note_steps(self) -> None:
         met = self._met()
@@ -479,5 +422,5 @@ class CompiledSearch:
                     self.events.setdefault(number, SearchEvent(met[place], met[place + 1], mistake))
 
     def close(self) -> None:
-        """Give the memory back; nothing can be asked afterwards."""
+        """Free the memory; the search cannot be used afterwards."""
         self.worker.close()

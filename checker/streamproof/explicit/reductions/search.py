@@ -4,46 +4,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import field
 
+from streamproof.explicit.level_search import SearchTask
 from streamproof.explicit.limits import Stop
+from streamproof.explicit.predicates import Hit
 from streamproof.explicit.reductions.expand import reduced_expander
 from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.reductions.rival import Rival
 from streamproof.explicit.search import SUCCESSOR, Search
 from streamproof.explicit.successors import Batch, StepHit, expander
-from streamproof.explicit.watch import Hit
 from streamproof.system.model import Kind, State
-from streamproof.system.records import dataclass
 
 SIZE = 64
-"""So many states are expanded at once."""
+"""Number of states expanded at a time."""
 
 
-@dataclass(slots=True)
 class ReducedSearch(Search):
-    """A search that leaves out what its plan says. With symmetry, the states are representatives of their orbits."""
+    """A search with the reductions of a plan. With symmetry, the states are canonical representatives of their orbits."""
 
-    plan: ReductionPlan = field(default_factory=ReductionPlan)
-    rival: Rival | None = None
-    """The full search, which may be done sooner."""
-    terms: int = 0
-    """Terms that are evaluated for a state."""
+    def __init__(self, task: SearchTask, plan: ReductionPlan, terms: int, rival: Rival | None) -> None:
+        """`terms`: number of terms evaluated per state. `rival`: the competing full search, if any."""
+        super().__init__(task)
+        self.plan = plan
+        self.terms = terms
+        self.rival = rival
 
     @property
     def work(self) -> int:
-        """What the search has taken so far, in terms evaluated."""
+        """Work of the search, in evaluated terms."""
         symmetry, stubborn = self.plan.symmetry, self.plan.stubborn
         choosing = 0 if stubborn is None else stubborn.work
         successor = SUCCESSOR + (0 if symmetry is None else symmetry.work)
         return self.expanded * self.terms + choosing + self.total * successor
 
     def _next_size(self, size: int, seconds: float) -> int:
-        """The same number always: the rival's turns come after so much work, not after so much time."""
+        """A constant: the rival's turns depend on work, not on time."""
         return SIZE
 
     def _stop(self, batch: Batch) -> None:
-        Search._stop(self, batch)
+        super()._stop(batch)
         if not self.stopped and self.rival is not None and self.rival.wins(self.work):
             self.stopped = Stop.HANDOVER
 
@@ -66,14 +65,14 @@ class ReducedSearch(Search):
         self.compile_seconds += time.perf_counter() - begun
 
     def _outdated(self, hits: Sequence[StepHit] | Sequence[Hit]) -> bool:
-        """Fewer open properties make smaller sets, at once."""
+        """Always, after a hit: stubborn sets for fewer open properties are smaller."""
         return bool(hits)
 
     def _compile_watches(self) -> None:
-        Search._compile_watches(self)
+        super()._compile_watches()
         self._still_open()
 
     def _still_open(self) -> None:
-        """Stubborn sets serve the properties that are not decided yet, and so become smaller."""
+        """Restrict the goals of the stubborn sets to the undecided properties."""
         if self.plan.stubborn is not None:
             self.plan.stubborn.keep_open({number for number, _ in self._open(*Kind)})

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from streamproof.interrupts import limited, requested
+from streamproof.interrupts import limited
 from streamproof.language.reader import TERMINATION
 from streamproof.registry import Target, find, stated_by
 from streamproof.system.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.model import Kind, System
+from streamproof.system.options import SearchOptions
 from streamproof.system.reading import Shape
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.version import VERSION
@@ -106,11 +107,13 @@ def _searched(system: System, job: Job) -> Record:
     try:
         found = explore(
             system,
-            properties=names,
-            max_states=limits["max_states"],
-            time_limit=limits["timeout"],
-            memory=job["memory"],
-            workers=1,
+            SearchOptions(
+                names,
+                max_states=limits["max_states"],
+                time_limit=limits["timeout"],
+                memory=job["memory"],
+                workers=1,
+            ),
         )
     except (TooLarge, MemoryError) as limit:
         because = limit.short_text if isinstance(limit, StreamproofError) else "out of memory"
@@ -118,7 +121,7 @@ def _searched(system: System, job: Job) -> Record:
             Finding(n, system.property(n).kind, Verdict.INCONCLUSIVE, None, because) for n in names
         ]
     else:
-        if found.stopped == "interrupted" or requested():
+        if found.interrupted:
             return record_of(job, "interrupted")
         findings = found.findings
         if found.stopped == Stop.MEMORY.value:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, product
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from streamproof.language.sweeping import Generated, Sweep, Value
 from streamproof.registry import Target, find, unknown
@@ -15,14 +15,37 @@ from streamproof.system.errors import ModelError, UsageError
 MOST_VALUES = 1000
 
 
+Mark: TypeAlias = Literal["holds", "violated", "inconclusive", "error", "refused", "open"]
+"""The status of a property at a point. ``refused``: the model does not allow the parameters, or has no such property
+there; ``open``: not checked yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointVerdict:
+    """The result for one property at one point; `length` of its counterexample or witness, `vacuous`: it holds vacuously."""
+
+    verdict: Mark
+    because: str = ""
+    length: int | None = None
+    vacuous: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One configuration. `variant` is the requested variant, `checked_as` the variant that is actually checked."""
+    """One configuration, with its results.
+
+    `variant` is the requested variant, `checked_as` the variant that is actually checked.
+    """
 
     variant: str | None
     checked_as: str | None
     parameters: Mapping[str, Any]
     """All parameters."""
+    states: int | None = None
+    seconds: float = 0.0
+    because: str | None = None
+    """Why it has no verdict, or the model's error; None: neither."""
+    verdicts: Mapping[str, PointVerdict] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -43,7 +66,7 @@ class SampledAxis:
         """The parameter's name."""
         return self.about.parameter
 
-    def size(self, point: Any) -> int:
+    def size(self, point: SweepPoint) -> int:
         """The size of a point's value, by the size in which the sweep proceeds."""
         return self.sizes[point.parameters[self.parameter]][self.about.by]
 
@@ -61,7 +84,7 @@ class SweepPlan:
     """The requested variants; None: all."""
     sampled: SampledAxis | None = None
 
-    def setting(self, point: Any) -> tuple[Any, ...]:
+    def setting(self, point: SweepPoint) -> tuple[Any, ...]:
         """The variant of a point, and its values of all axes but the generated one."""
         free = None if self.sampled is None else self.sampled.parameter
         return (point.variant, *(point.parameters[name] for name in self.axes if name != free))

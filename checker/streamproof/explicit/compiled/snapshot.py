@@ -1,17 +1,17 @@
-"""What a search had counted at the end of a level, and what writes it down."""
+"""Snapshots of a search at the ends of levels, and the interface of their recorders."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
 
-from streamproof.explicit.found import SearchEvent
+from streamproof.explicit.level_search import SearchEvent
 from streamproof.system.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """What a search had counted at the end of a level, beside its states."""
+class Snapshot:
+    """The counters of a search at the end of a level, without its states."""
 
     levels: tuple[int, ...]
     initial: int
@@ -23,15 +23,15 @@ class Mark:
 
     @property
     def known(self) -> int:
-        """How many states there were."""
+        """Number of states."""
         return sum(self.levels)
 
 
 class Recorder(Protocol):
-    """Where a search is written to."""
+    """Writes snapshots of a search."""
 
-    def write(self, mark: Mark) -> None:
-        """Bring it up to the end of a level."""
+    def write(self, mark: Snapshot) -> None:
+        """Write the search up to the end of a level."""
 
     def close(self) -> None:
-        """No more is written."""
+        """Finish writing."""

@@ -1,0 +1,97 @@
+"""The engines by name, behind one interface: a system and options in, a result out.
+
+An engine is a function, in a file of its own, and an entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from streamproof.system.errors import UsageError
+from streamproof.system.model import System
+from streamproof.system.options import DEFAULTS, SearchOptions
+from streamproof.system.records import dataclass
+from streamproof.system.verdict import CheckResult, Finding
+
+
+class EngineFunction(Protocol):
+    """What an engine is."""
+
+    def __call__(
+        self,
+        system: System,
+        options: SearchOptions = DEFAULTS,
+        *,
+        on_progress: Callable[[Any], None] | None = None,
+        on_violation: Callable[[Finding], None] | None = None,
+    ) -> CheckResult:
+        """Decide the properties of a system that the options name; None: all that the engine can decide.
+
+        `on_progress` is called about once a second with what there is to say; `on_violation` with each violation that is
+        found before the end. Ctrl-C ends it with what is known.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredEngine:
+    """An engine: what it is called, where it is, and which options it has."""
+
+    name: str
+    place: str
+    """``module:function``, loaded when it is needed."""
+    options: frozenset[str]
+    """The fields of `SearchOptions` that it has a use for."""
+    because: str
+    """Why it has none for the others."""
+
+    def expect(self, options: SearchOptions) -> None:
+        """Raises `UsageError` for an option that this engine does not have."""
+        for name in options.given():
+            if name not in self.options:
+                flag = "--" + FLAGS.get(name, name).replace("_", "-")
+                raise UsageError(f"{self.name} has no {flag}: {self.because}", remedy="leave it out")
+
+    def run(
+        self,
+        system: System,
+        options: SearchOptions = DEFAULTS,
+        *,
+        on_progress: Callable[[Any], None] | None = None,
+        on_violation: Callable[[Finding], None] | None = None,
+    ) -> CheckResult:
+        """As `EngineFunction`. Raises `UsageError` for an option that this engine does not have."""
+        self.expect(options)
+        module, _, function = self.place.partition(":")
+        answer = cast(EngineFunction, getattr(import_module(module), function))
+        return answer(system, options, on_progress=on_progress, on_violation=on_violation)
+
+
+FLAGS: Mapping[str, str] = {
+    "time_limit": "timeout",
+    "max_depth": "depth",
+    "properties": "property",
+    "max_k": "k",
+    "query_limit": "query_timeout",
+}
+"""The options that the command line calls otherwise."""
+
+_LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided"})
+_SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"}
+_VISITS = "it visits no states"
+
+CHECKS: Mapping[str, RegisteredEngine] = {
+    engine.name: engine
+    for engine in (
+        RegisteredEngine("explicit", "streamproof.explicit:explore", _SEARCH, "it is no solver"),
+        RegisteredEngine("bmc", "streamproof.symbolic.bmc:look_ahead", _LIMITS, _VISITS),
+    )
+}
+"""The engines that search for violations, the default first."""
+
+PROVERS: Mapping[str, RegisteredEngine] = {
+    name: RegisteredEngine(name, f"streamproof.proving:{name}", _LIMITS | {"max_k"}, _VISITS)
+    for name in ("auto", "induction", "discovery", "pdr")
+}
+"""The engines that prove something of all behaviours, the default first."""

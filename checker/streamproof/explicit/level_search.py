@@ -1,0 +1,210 @@
+"""The breadth-first search driver of both tiers: levels, limits, progress, early end, and results."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from streamproof.explicit.limits import Budget, Stop
+from streamproof.explicit.predicates import Watch
+from streamproof.system import build as b
+from streamproof.system.expr import Expr
+from streamproof.system.model import Kind, Property, State, System
+from streamproof.system.records import dataclass
+from streamproof.system.scalarise import Scalarised
+from streamproof.system.verdict import Progress
+
+if TYPE_CHECKING:
+    from streamproof.explicit.state_graph import StateGraph
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEvent:
+    """The place where a property was decided during the search."""
+
+    state: int
+    instance: int | None
+    """The instance whose step from `state` breaks a step property."""
+    mistake: bool
+    """Whether evaluating the property fails there."""
+
+
+@dataclass(frozen=True)
+class SearchTask:
+    """The system to search, the properties to decide, and the limits."""
+
+    scalarised: Scalarised
+    system: System
+    """The simplified scalar system: the one that is searched."""
+    properties: Sequence[Property]
+    """Properties of `system`; temporal properties are decided after the search, from `cycle` and `graph`."""
+    budget: Budget = field(default_factory=Budget)
+    after_level: Callable[[LevelSearch], Stop | None] = lambda search: None
+    """Called at the end of every level except the last; returns a reason to stop, or None."""
+    on_progress: Callable[[Progress], None] | None = None
+
+
+class LevelSearch(ABC):
+    """A breadth-first search and its results. States are numbered in the order of discovery.
+
+    A tier defines how to find the initial states (`_start`) and how to expand a level (`_level`).
+    """
+
+    stuck: int = -1
+    """The first deadlock (a state without a successor that is not terminal), or -1."""
+
+    def __init__(self, task: SearchTask) -> None:
+        self.task = task
+        self.scalarised = task.scalarised
+        self.system = task.system
+        self.properties = task.properties
+        self.budget = task.budget
+        self.levels: list[int] = []
+        """Number of new states of each level."""
+        self.initial = 0
+        """Number of initial states."""
+        self.events: dict[int, SearchEvent] = {}
+        """The places where properties were decided, by position in `properties`."""
+        self.stopped: Stop | None = None
+        self.compile_seconds = 0.0
+        self._reported = 0.0
+
+    # --- the search
+
+    def run(self) -> None:
+        """Search until all states are expanded or a limit is reached; `stopped` is that limit."""
+        try:
+            if not self.levels:
+                self._start()
+            while not self.stopped and self.queue:
+                deepest = self.budget.options.max_depth
+                at_end = deepest is not None and len(self.levels) >= deepest
+                self.stopped = self.task.after_level(self) or (Stop.DEPTH if at_end else self._before_level())
+                if not self.stopped:
+                    self._level()
+        except KeyboardInterrupt:
+            self.stopped = Stop.INTERRUPTED
+            self._abandon()
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Find the initial states, the first level."""
+
+    def _before_level(self) -> Stop | None:
+        """Called before a level is expanded; returns a reason to stop, or None."""
+        return None
+
+    @abstractmethod
+    def _level(self) -> None:
+        """Expand every state of the newest level."""
+
+    @abstractmethod
+    def _abandon(self) -> None:
+        """Leave an interrupted level; its results are kept where possible."""
+
+    def _settle(self, mistakes: Mapping[int, SearchEvent]) -> None:
+        """At the end of a level: record evaluation errors of properties that no state or step of the level decides."""
+        self.events = {**mistakes, **self.events}
+
+    def _open(self, *kinds: Kind) -> list[tuple[int, Property]]:
+        """The undecided properties of these kinds, with their positions."""
+        return [(k, p) for k, p in enumerate(self.properties) if k not in self.events and p.kind in kinds]
+
+    def _watches(self) -> list[Watch]:
+        """The watches of the undecided properties of single states."""
+        watches = [watch_of(k, p) for k, p in self._open(Kind.INVARIANT, Kind.REACHABLE, Kind.TEMPORAL)]
+        return [w for w in watches if not (w.condition is w.mistake is b.FALSE)]
+
+    def _report(self) -> None:
+        """Report progress, at most once a second."""
+        elapsed = self.budget.elapsed
+        if self.task.on_progress is not None and elapsed - self._reported >= 1.0:
+            self._reported = elapsed
+            self.task.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self.queue))
+
+    # --- what was found
+
+    @property
+    @abstractmethod
+    def known(self) -> int:
+        """Number of distinct states."""
+
+    @property
+    @abstractmethod
+    def expanded(self) -> int:
+        """Number of states whose successors have all been computed."""
+
+    @property
+    def queue(self) -> int:
+        """Number of known states that have not been expanded."""
+        return self.known - self.expanded
+
+    @property
+    def total(self) -> int:
+        """Number of initial states and successors, duplicates included."""
+        return self.initial + sum(self.generated)
+
+    @property
+    @abstractmethod
+    def generated(self) -> Sequence[int]:
+        """Successors per instance, duplicates included."""
+
+    @property
+    @abstractmethod
+    def distinct(self) -> Sequence[int]:
+        """New states, per instance."""
+
+    @property
+    @abstractmethod
+    def least(self) -> int:
+        """Smallest number of successors of an expanded state."""
+
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """Largest number of successors of an expanded state."""
+
+    @property
+    @abstractmethod
+    def faulty(self) -> int:
+        """The state with an evaluation error of the model, or -1."""
+
+    @abstractmethod
+    def state(self, number: int) -> State:
+        """A scalar state by its number."""
+
+    @abstractmethod
+    def states(self) -> Iterator[State]:
+        """The scalar states in the order of discovery."""
+
+    @abstractmethod
+    def parent(self, number: int) -> int:
+        """The number of a state's predecessor, or -1."""
+
+    def instance(self, before: int, after: int) -> int | None:
+        """The position of the first instance that leads from one known state to another, if it was recorded."""
+        return None
+
+    @abstractmethod
+    def ever_true(self, conditions: Sequence[Expr]) -> list[bool]:
+        """For each condition, whether it is true in at least one known state."""
+
+    @abstractmethod
+    def largest(self, term: Expr) -> int:
+        """The largest value of an integer term in the known states."""
+
+    @abstractmethod
+    def cycle(self) -> list[int] | None:
+        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
+
+    @abstractmethod
+    def graph(self) -> StateGraph:
+        """The state graph. Requires a complete search."""
+
+
+def watch_of(number: int, prop: Property) -> Watch:
+    """The watch of a property of single states: an invariant is false, or a reachability property is true."""
+    wanted = prop.expr if prop.kind is Kind.REACHABLE else b.not_(prop.expr)
+    return Watch(number, wanted, b.or_(check.condition for check in prop.checks))

@@ -1,0 +1,295 @@
+"""Conversion of host values, local containers and merged branches to terms of a given sort.
+
+Integers keep the interval of their own expression, also inside containers: `build.in_domain` checks at an assignment
+whether they lie in the target sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial, reduce
+from typing import Any, Protocol
+
+from streamproof.language.conversion import expect_faithful, is_faithful, mismatch, plain, unknown_member
+from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
+from streamproof.system import build as b
+from streamproof.system.errors import Loc, ModelError
+from streamproof.system.expr import Const, Expr, Insert, Ite, Push
+from streamproof.system.records import dataclass
+from streamproof.system.sorts import (
+    BOOL,
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    TermRange,
+    cardinality,
+    compatible,
+    is_scalar,
+    values,
+)
+
+Unwrap = Callable[[Expr, bool], Expr]
+"""Unwraps an option; the flag says whether the option is a component of a larger value."""
+
+
+class Paths(Protocol):
+    """Guarded evaluation; see `Context`."""
+
+    def conditional(self, cond: Expr, then: Callable[[], Term], other: Callable[[], Term], loc: Loc) -> Term:
+        """The value of a conditional expression."""
+
+    def of_each(
+        self, items: Iterable[tuple[Expr, Term]], run: Callable[[Term], Expr], loc: Loc
+    ) -> Iterator[tuple[Expr, Expr]]:
+        """The result of `run` for each element, guarded by the element's presence condition."""
+
+
+def to_term(value: Term, sort: Sort, loc: Loc | None, unwrap: Unwrap | None = None, paths: Paths | None = None) -> Expr:
+    """`value` as an expression compatible with `sort`. Raises `ModelError` if it has no such value.
+
+    `value` contains no `Ref` and no `HeapCell` (see `lvalues.resolve_deep`). Options are unwrapped only if `unwrap` is
+    given; `paths` then guards the components of the value.
+    """
+    return _Lifting(loc, unwrap, paths).to_term(value, sort, False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lifting:
+    """One conversion: its location and its treatment of options."""
+
+    loc: Loc | None
+    unwrap: Unwrap | None
+    paths: Paths | None
+
+    def to_term(self, value: Term, sort: Sort, inside: bool) -> Expr:
+        loc = self.loc
+        if is_expr(value):
+            return self.fit(value, sort, inside)
+        if isinstance(value, Cases):
+            then, other = (
+                partial(self.to_term, value.then, sort, inside),
+                partial(self.to_term, value.other, sort, inside),
+            )
+            if self.paths is None or loc is None:
+                return b.ite(value.cond, then(), other(), loc)
+            chosen: Expr = self.paths.conditional(value.cond, then, other, loc)
+            return chosen
+        if isinstance(value, Undefined):
+            raise ModelError(f"the value {value.why}", loc=loc, remedy=value.remedy)
+        expect_faithful(value, loc)
+        value = plain(value)
+        match sort:
+            case OptionSort(element):
+                return b.const(sort, None, loc) if value is None else b.some(self.to_term(value, element, inside), loc)
+            case BoolSort() if isinstance(value, bool):
+                return b.truth(value)
+            case RangeSort() if isinstance(value, int) and not isinstance(value, bool):
+                return b.num(value)
+            case EnumSort(members) if isinstance(value, str):
+                if value not in members:
+                    raise unknown_member(sort, value, loc)
+                return b.const(sort, value, loc)
+            case RecordSort(fields) if isinstance(value, Mapping):
+                return self.record(sort, self.by_name(sort, [n for n, _ in fields], value))
+            case RecordSort(fields) if isinstance(value, tuple | list) and len(value) == len(fields):
+                return self.record(sort, value)
+            case ArraySort(index, _) if isinstance(value, Mapping) and set(value) == set(values(index)):
+                return self.array(sort, [value[k] for k in values(index)])
+            case ArraySort(index, _) if isinstance(value, tuple | list) and len(value) == cardinality(index):
+                return self.array(sort, value)
+            case QueueSort() if isinstance(value, tuple | list):
+                return self.queue(sort, value)
+            case SetSort() if isinstance(value, Several) and not value.once:
+                return self.set(sort, value.items)
+            case SetSort() if isinstance(value, AbstractSet):
+                return self.set(sort, [(b.TRUE, v) for v in sorted(value, key=repr)])
+        raise mismatch(sort, describe(value), loc)
+
+    def fit(self, term: Expr, sort: Sort, inside: bool) -> Expr:
+        if isinstance(sort, OptionSort) and not isinstance(term.sort, OptionSort):
+            return b.some(self.fit(term, sort.element, inside), self.loc)
+        if isinstance(term.sort, OptionSort) and not isinstance(sort, OptionSort) and self.unwrap is not None:
+            term = self.unwrap(term, inside)
+        if compatible(term.sort, sort):
+            return term
+        if isinstance(term.sort, EnumSort) and isinstance(sort, EnumSort) and not sort.symmetric:
+            members = term.sort.members
+            if set(members) <= set(sort.members):  # the same members in a larger Enum
+                found: Expr = b.const(sort, members[-1], self.loc)
+                for name in reversed(members[:-1]):
+                    there = b.eq(term, b.const(term.sort, name, self.loc), self.loc)
+                    found = b.ite(there, b.const(sort, name, self.loc), found, self.loc)
+                return found
+        raise mismatch(sort, describe(term), self.loc)
+
+    def by_name(self, sort: RecordSort, names: list[str], value: Mapping[Any, Any]) -> list[Any]:
+        for key in value:
+            if key not in names:
+                remedy = f"its fields are {', '.join(names)}"
+                raise ModelError(f"no field {key!r} in {sort}", loc=self.loc, remedy=remedy)
+        missing = [n for n in names if n not in value]
+        if missing:
+            raise ModelError(f"field {missing[0]!r} of {sort} is not given", loc=self.loc, remedy="give every field")
+        return [value[n] for n in names]
+
+    def record(self, sort: RecordSort, parts: Iterable[Any]) -> Expr:
+        made = [self.to_term(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
+        own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
+        return b.make_record(own, made, self.loc)
+
+    def array(self, sort: ArraySort, parts: Iterable[Any]) -> Expr:
+        made = [self.to_term(v, sort.element, True) for v in parts]
+        return b.make_array(ArraySort(sort.index, _joined(sort.element, made)), made, self.loc)
+
+    def queue(self, sort: QueueSort, parts: tuple[Any, ...] | list[Any]) -> Expr:
+        if len(parts) > sort.capacity:
+            raise ModelError(f"{len(parts)} elements do not fit into {sort}", loc=self.loc, remedy="raise the capacity")
+        made = [self.to_term(v, sort.element, True) for v in parts]
+        queue = b.const(QueueSort(_joined(sort.element, made), sort.capacity), (), self.loc)
+        for part in made:
+            queue = b.push(queue, part, self.loc)
+        return queue
+
+    def set(self, sort: SetSort, items: Iterable[tuple[Expr, Any]]) -> Expr:
+        run = partial(self.to_term, sort=sort.element, inside=True)
+        if self.paths is None or self.loc is None:
+            made = [(there, run(v)) for there, v in items]
+        else:
+            made = list(self.paths.of_each(items, run, self.loc))
+        result = b.const(SetSort(_joined(sort.element, [v for _, v in made])), frozenset(), self.loc)
+        for there, part in made:
+            result = b.ite(there, b.insert(result, part, self.loc), result, self.loc)
+        return result
+
+
+def _joined(element: Sort, parts: list[Expr]) -> Sort:
+    """The join of the components' own sorts; the declared element sort if there are no components."""
+    return reduce(b.join, (p.sort for p in parts)) if parts else element
+
+
+def widened(term: Expr, sort: Sort) -> Expr:
+    """A container converted to the larger `sort`, so that further elements can be added."""
+    if is_scalar(sort) or term.sort == sort:
+        return term
+    match sort, term:
+        case _, Const(value=value):
+            return b.const(sort, value)
+        case _, Ite(cond=cond, then=then, other=other):
+            return b.ite(cond, widened(then, sort), widened(other, sort), term.loc)
+        case ArraySort(index, element), _ if not isinstance(index, TermRange):
+            parts = [widened(b.select(term, b.const(index, key)), element) for key in values(index)]
+            return b.make_array(sort, parts, term.loc)
+        case RecordSort(fields), _:
+            return b.make_record(sort, [widened(b.field(term, name), part) for name, part in fields], term.loc)
+        case SetSort(), Insert(set_=rest, value=value):
+            return b.insert(widened(rest, sort), value, term.loc)
+        case SetSort(), _:
+            return b.union(term, b.const(sort, frozenset()), term.loc)
+        case QueueSort(element), Push(queue=rest, value=value):
+            return b.push(widened(rest, sort), widened(value, element), term.loc)
+        case QueueSort(element, capacity), _:
+            queue, n = b.const(sort, ()), b.length(term)
+            for at in range(capacity):
+                longer = b.push(queue, widened(b.peek(term, b.num(at)), element))
+                queue = b.ite(b.less(b.num(at), n), longer, queue)
+            return queue
+    return term
+
+
+def natural(value: Term, loc: Loc | None) -> Expr | None:
+    """`value` as a term of its own type (Boolean or integer); None for other types."""
+    if is_expr(value):
+        return value
+    if isinstance(value, bool):
+        return b.truth(value)
+    if isinstance(value, int):
+        expect_faithful(value, loc)
+        return b.num(plain(value))
+    if isinstance(value, Cases):
+        then, other = natural(value.then, loc), natural(value.other, loc)
+        if then is None or other is None or not compatible(then.sort, other.sort):
+            return None
+        return b.ite(value.cond, then, other, loc)
+    return None
+
+
+def merge(cond: Expr, then: Term, other: Term, loc: Loc | None) -> Term:
+    """The value that is `then` where `cond` holds and `other` elsewhere.
+
+    Values without a common sort merge to `Undefined`, which is an error only if used.
+    """
+    if then is other or same(then, other):
+        return then
+    if isinstance(then, Ref) and isinstance(other, Ref) and (then.root, then.path) == (other.root, other.path):
+        return min(then, other, key=lambda ref: ref.since)
+    for side in (then, other):
+        if isinstance(side, Undefined):
+            return side
+    if type(then) is tuple and type(other) is tuple and len(then) == len(other):
+        return tuple(merge(cond, x, y, loc) for x, y in zip(then, other, strict=True))
+    try:
+        if is_expr(then) and is_expr(other):
+            return _merge_terms(cond, then, other, loc)
+        if is_expr(then) and _liftable(other):
+            return b.ite(cond, then, _lift_beside(other, then, loc), loc) if other is not None else _absent(cond, then)
+        if is_expr(other) and _liftable(then):
+            return (
+                b.ite(cond, _lift_beside(then, other, loc), other, loc)
+                if then is not None
+                else _absent(b.not_(cond), other)
+            )
+    except ModelError:
+        return Undefined(f"is {describe(then)} on one path and {describe(other)} on another", "give it one sort")
+    left, right = natural(then, loc), natural(other, loc)
+    if left is not None and right is not None and left.sort == BOOL == right.sort:
+        return b.ite(cond, left, right, loc)
+    if (
+        left is not None
+        and right is not None
+        and isinstance(left.sort, RangeSort)
+        and isinstance(right.sort, RangeSort)
+    ):
+        return b.ite(cond, left, right, loc)
+    return Cases(cond, then, other)
+
+
+def _liftable(value: Term) -> bool:
+    return not symbolic(value) or isinstance(value, Cases)
+
+
+def _lift_beside(value: Term, term: Expr, loc: Loc | None) -> Expr:
+    return to_term(value, term.sort, loc)
+
+
+def _absent(present: Expr, term: Expr) -> Expr:
+    """`term` where `present` holds, None elsewhere."""
+    whole = term if isinstance(term.sort, OptionSort) else b.some(term)
+    return b.ite(present, whole, b.const(whole.sort, None))
+
+
+def same(a: Term, c: Term) -> bool:
+    """Whether two values are definitely equal, including their types (True differs from 1)."""
+    if type(a) is not type(c):
+        return False
+    if isinstance(a, Ref | HeapCell):
+        return bool(a == c)
+    if symbolic(a) or symbolic(c):
+        return False
+    if type(a) is tuple:
+        return len(a) == len(c) and all(same(x, y) for x, y in zip(a, c, strict=True))
+    return isinstance(a, bool | int | str | bytes | None) and is_faithful(a) and bool(a == c)
+
+
+def _merge_terms(cond: Expr, then: Expr, other: Expr, loc: Loc | None) -> Expr:
+    if isinstance(then.sort, OptionSort) and not isinstance(other.sort, OptionSort):
+        other = b.some(other, loc)
+    elif isinstance(other.sort, OptionSort) and not isinstance(then.sort, OptionSort):
+        then = b.some(then, loc)
+    return b.ite(cond, then, other, loc)
