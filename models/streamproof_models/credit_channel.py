@@ -511,8 +511,8 @@ class RecordedChannel(CreditChannel):
 
     @action
     def request_again(self, s: Any) -> None:
-        """The consumer was told that there is no such partition, and asks again. Where only one request has left a record
-        it may be this one, and the reader be there already."""
+        """The consumer was notified that the partition does not exist, and repeats its request. If only one request has
+        left a record it may be this one, and the reader may already exist."""
         require(s.ready)
         require(not s.released)
         require(s.requests == 0)

@@ -19,7 +19,7 @@ def nothing_lost(m: Baton, s: Any) -> Any:
 
 @invariant
 def no_early_end(m: Baton, s: Any) -> Any:
-    """No operator has terminated while a record can still come to it, from a channel, an operator or a source."""
+    """No operator has terminated while a record can still reach it, from a channel, an operator or a source."""
     return all(s.status[o] != "TERMINATED" or quiet(m, s, o) for o in m.operators)
 
 
@@ -103,7 +103,7 @@ def everybody_terminates(m: Baton, s: Any) -> Any:
 
 @temporal
 def quiet_ones_terminate(m: Baton, s: Any) -> Any:
-    """An operator to which no record can come any more terminates in the end, whatever goes on elsewhere."""
+    """An operator that no record can reach terminates eventually, whatever happens in other parts of the computation."""
     return all(leads_to(quiet(m, s, t), s.status[t] == "TERMINATED") for t in m.tasks)
 
 

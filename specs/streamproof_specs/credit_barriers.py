@@ -171,7 +171,7 @@ def checkpointed(m: CreditBarriers, s: Any) -> Any:
 
 @temporal
 def barrier_isolation(m: CreditBarriers, s: Any) -> Any:
-    """A consumer that reads gets every barrier and resumes its sender in the end, whatever the others do."""
+    """A consumer that reads eventually gets every barrier and resumes its sender, whatever the other consumers do."""
     return all(
         leads_to(pending(m, s, c), s.flow.consumer[c] != "LIVE" or not pending(m, s, c)) for c in range(m.channels)
     )

@@ -31,7 +31,7 @@ def in_flight(m: CreditChannel, s: Any) -> Any:
 
 @invariant
 def conserved(m: CreditChannel, s: Any) -> Any:
-    """Every free buffer of the consumer is one credit: left, under way, not announced, not counted yet, or spent."""
+    """Every free buffer of the consumer is one credit: left, on its way, unannounced, not counted yet, or spent."""
     left = s.credits if s.opened else (m.exclusive if s.ready else 0)
     owed = sum(0 if x is None else x for x in s.owed)
     credit = left + sum(s.up) + s.unannounced + owed + in_flight(m, s)

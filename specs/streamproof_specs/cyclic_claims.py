@@ -173,14 +173,14 @@ def spills_little(design: str) -> Callable[[Table], tuple[Judgement, str]]:
     def judge(table: Table) -> tuple[Judgement, str]:
         plain, fair = _sizes(table, design, "spill"), _sizes(table, FAIR, "spill")
         amplified = _sizes(table, design, "amplified")
-        told = f"longest spill with {_words(list(MANY))} records {_words(plain)}, {FAIR} {_words(fair)}"
+        text = f"longest spill with {_words(list(MANY))} records {_words(plain)}, {FAIR} {_words(fair)}"
         if not _bounded(plain) or _bounded(fair):
-            return REFUTED, told
+            return REFUTED, text
         if design == FIRST:
-            told += f"; {_words(_sizes(table, MEMORY, 'spill'))} if what is on disk does not count as waiting"
+            text += f"; {_words(_sizes(table, MEMORY, 'spill'))} if what is on disk does not count as waiting"
         if _bounded(amplified):
-            return CONFIRMED, told
-        return PARTLY, f"{told}; where an operator makes two of one, {_words(amplified)}"
+            return CONFIRMED, text
+        return PARTLY, f"{text}; where an operator makes two of one, {_words(amplified)}"
 
     return judge
 
@@ -188,16 +188,16 @@ def spills_little(design: str) -> Callable[[Table], tuple[Judgement, str]]:
 def quick_rounds(table: Table) -> tuple[Judgement, str]:
     """Items on the feedback edge wait for nothing."""
     waits = {p: table.largest(p, "feedback wait") for p in POLICIES}
-    told = f"{waits[FIRST]} forward items are read while one that came back waits, {FAIR} {waits[FAIR]}"
+    text = f"{waits[FIRST]} forward items are read while one that came back waits, {FAIR} {waits[FAIR]}"
     others = [wait for policy, wait in waits.items() if policy not in (FIRST, MEMORY)]
-    return (CONFIRMED if waits[FIRST] < min(others) else REFUTED), told
+    return (CONFIRMED if waits[FIRST] < min(others) else REFUTED), text
 
 
 def less_pipelined(table: Table) -> tuple[Judgement, str]:
     """Fewer items are in the loop at a time."""
     first, fair = _sizes(table, FIRST, "in the loop"), _sizes(table, FAIR, "in the loop")
-    told = f"items in the loop with {_words(list(MANY))} records {_words(first)}, {FAIR} {_words(fair)}"
-    return (CONFIRMED if _bounded(first) and not _bounded(fair) else REFUTED), told
+    text = f"items in the loop with {_words(list(MANY))} records {_words(first)}, {FAIR} {_words(fair)}"
+    return (CONFIRMED if _bounded(first) and not _bounded(fair) else REFUTED), text
 
 
 def stages(table: Table) -> tuple[Judgement, str]:
@@ -240,10 +240,10 @@ def quicker_entrance(table: Table) -> tuple[Judgement, str]:
     """The forward input waits less, and more is in the loop."""
     waits = [table.largest(p, "forward wait") for p in (WHEN, FIRST)]
     most = [_sizes(table, p, "in the loop")[-1] for p in (WHEN, FIRST)]
-    told = f"a forward item waits for {waits[0]} others, {FIRST} {waits[1]}; items in the loop {most[0]}, {FIRST} {most[1]}"
+    text = f"a forward item waits for {waits[0]} others, {FIRST} {waits[1]}; items in the loop {most[0]}, {FIRST} {most[1]}"
     if waits[0] < waits[1] and most[0] > most[1]:
-        return CONFIRMED, told
-    return (PARTLY if waits[0] < waits[1] or most[0] > most[1] else REFUTED), told
+        return CONFIRMED, text
+    return (PARTLY if waits[0] < waits[1] or most[0] > most[1] else REFUTED), text
 
 
 def starves_when_busy(table: Table) -> tuple[Judgement, str]:
@@ -251,16 +251,16 @@ def starves_when_busy(table: Table) -> tuple[Judgement, str]:
     enough = {p: [n for n in (2, 3, 4) if not table.holds(p, f"few: {n}")] for p in (FIRST, WHEN)}
     if not enough[WHEN]:
         return REFUTED, "the forward input does not starve, however busy the feedback edge is"
-    told = f"{enough[WHEN][0]} records starve the forward input for ever, {FIRST} needs {min(enough[FIRST], default='more')}"
+    text = f"{enough[WHEN][0]} records starve the forward input for ever, {FIRST} needs {min(enough[FIRST], default='more')}"
     busier = not enough[FIRST] or enough[WHEN][0] > enough[FIRST][0]
-    return (CONFIRMED if busier and enough[FIRST] else REFUTED), told
+    return (CONFIRMED if busier and enough[FIRST] else REFUTED), text
 
 
 def slower_rounds(table: Table) -> tuple[Judgement, str]:
     """Items on the feedback edge wait for forward items."""
     waits = [table.largest(p, "feedback wait") for p in (WHEN, FIRST)]
-    told = f"{waits[0]} forward item is read while one that came back waits, {FIRST} {waits[1]}"
-    return (CONFIRMED if waits[0] > waits[1] else REFUTED), told
+    text = f"{waits[0]} forward item is read while one that came back waits, {FIRST} {waits[1]}"
+    return (CONFIRMED if waits[0] > waits[1] else REFUTED), text
 
 
 COMPARISON = Comparison(

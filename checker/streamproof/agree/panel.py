@@ -56,10 +56,10 @@ class Agreement:
 def agree(
     system: System,
     limits: PanelLimits,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
     answered: Callable[[Opinion], None] = lambda _: None,
 ) -> Agreement:
-    """Runs all engines on all properties of `system`. `tell` receives progress, `answered` each result immediately."""
+    """Runs all engines on all properties of `system`. `report` receives progress, `answered` each result immediately."""
     opinions: dict[str, Opinion] = {}
 
     def run(name: str, most: int | None, question: Callable[[], Opinion]) -> None:
@@ -69,7 +69,7 @@ def agree(
         elif most is not None and size is None and name == INTERPRETER:
             opinions[name] = silent(name, "not run: no engine counted the states")
         else:
-            tell(f"running {name}")
+            report(f"running {name}")
             opinions[name] = question()
         answered(opinions[name])
 

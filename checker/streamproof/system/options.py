@@ -72,7 +72,7 @@ class SearchOptions:
             if value is not None and value <= 0:
                 raise UsageError(f"{name} must be positive, got {value}", remedy="leave it out for no limit")
         if self.tier not in TIERS:
-            raise UsageError(f"there is no tier {self.tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
+            raise UsageError(f"unknown tier {self.tier!r}", remedy=f"the tiers are: {', '.join(TIERS)}")
         if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
             raise UsageError(
                 f"workers must be from 1 to {MOST_WORKERS}, got {self.workers}", remedy="one for each core is best"

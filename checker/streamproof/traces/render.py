@@ -98,7 +98,7 @@ def _claim(prop: Property, trace: Trace) -> tuple[str, str, Style]:
         case Kind.REACHABLE:
             return "Witness", f"{prop.name} is reached", "good"
         case Kind.DEADLOCK:
-            return "Counterexample", f"{prop.name} is violated: nothing can happen any more", "failed"
+            return "Counterexample", f"{prop.name} is violated: no action is enabled", "failed"
         case Kind.TERMINATION:
             return "Counterexample", f"{prop.name} is violated: an infinite execution exists", "failed"
         case Kind.TEMPORAL:
@@ -129,7 +129,7 @@ def _header(system: System, prop: Property | None, trace: Trace, about: About) -
     count = len(trace.steps)
     length = f"{count} step{'' if count == 1 else 's'}" + (", no shorter one exists" if about.shortest else "")
     if trace.stutters:
-        length += ", then nothing more for ever"
+        length += ", then stuttering forever"
     elif trace.loop is not None:
         length += f", a loop from state {trace.loop} on"
     yield _fact("length", length)
@@ -204,14 +204,14 @@ def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> I
         if view is not None:
             yield from view.changed(before, after, inner)
         if closing:
-            yield line(StyledText(f"back to state {trace.loop}: the loop repeats for ever", "failed"), indent=inner - 2)
+            yield line(StyledText(f"back to state {trace.loop}: the loop repeats forever", "failed"), indent=inner - 2)
         elif full:
             yield line(StyledText("state", "faint"), indent=inner)
             yield from _state(system, after, inner + 2)
         if number == trace.loop and not trace.stutters:
             yield _loop_start(inner)
     if trace.stutters:
-        yield line(StyledText("nothing more happens: the behaviour stays here for ever", "failed"), indent=inner - 2)
+        yield line(StyledText("stuttering: the behaviour stays in this state forever", "failed"), indent=inner - 2)
 
 
 def _step(system: System, instance: Instance, number: int, digits: int, column: int) -> Line:
@@ -287,7 +287,7 @@ def _fairness(system: System, trace: Trace) -> Iterator[Line]:
     for owed in fairness_of(system, trace):
         groups.setdefault((owed.fairness.value, owed.because), []).append(owed.label)
     if not groups:
-        yield line("Nothing is owed fairness: every action may be put off for ever.", indent=2)
+        yield line("No fairness constraints: every action may be postponed forever.", indent=2)
         return
     yield line(StyledText("Why this behaviour is fair:", "title"))
     for (fairness, because), labels in groups.items():

@@ -31,7 +31,7 @@ class Ewd840(Counting):
     name = "reference.ewd840"
     n: int = 3
     sizes = {"small": {"n": 3}, "medium": {"n": 4}, "large": {"n": 6}}
-    check_deadlock = False  # after a conclusive round nothing happens any more
+    check_deadlock = False  # after a conclusive round the system is idle
 
     def state(self):
         machine = range(self.n)

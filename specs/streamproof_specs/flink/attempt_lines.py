@@ -127,8 +127,8 @@ class AttemptExplainer:
             case "tm.final":
                 return Observation(event, before=(self._is(args["new"]),))
             case "tm.failext" if args["what"] == "cancel":
-                asked = Constraint(f"nobody asked to cancel {self._whole}", lambda look: look("cancel_sent"))
-                return Observation(event, before=(asked,))
+                cancelled = Constraint(f"{self._whole} was not cancelled", lambda look: look("cancel_sent"))
+                return Observation(event, before=(cancelled,))
             case "tm.transition":
                 moves = _TASK_MOVES.get(args["new"], ())
                 return Observation(event, tuple((Move(m),) for m in moves), (), (self._is(args["old"]),))
@@ -183,7 +183,7 @@ class AttemptExplainer:
                     return f"{self.name} attempt {self.number} is deployed a second time"
                 return f"{self.name} attempt {self.number} is {master}, not DEPLOYING"
             case "obey" if task in AT_WORK:
-                return f"nobody asked to cancel {self._whole}"
+                return f"{self._whole} was not cancelled"
             case "register" | "release":
                 states = look("partition")
                 return f"the partition is {states[move.args['p']]} and {self._whole} is {task}"

@@ -212,7 +212,7 @@ class Attempts:
             if then is not None and producer.number not in then:
                 name = self._lines[event.args["producer"]].name if event.args["producer"] in self._lines else ""
                 self._wrong[event.process, event.seq] = (
-                    f"a partition of attempt {producer.number} of {name or producer} is asked for, but when "
+                    f"a partition of attempt {producer.number} of {name or producer} is requested, but when "
                     f"{self._lines[reader].name} was deployed the present one was {' or '.join(map(str, sorted(then)))}"
                 )
 

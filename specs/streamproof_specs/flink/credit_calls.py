@@ -206,8 +206,8 @@ def _next(r: Reading, record: Recorded) -> Constraint:
 
 def _tell_backlog(r: Reading, call: Call) -> list[Effect]:
     # The backlog was read before the call, after the preceding one in the same thread.
-    told = Move("tell_backlog", {"backlog": call.record.number("backlog")})
-    return [Effect(call.before, call.acted, ((_CREATED, told),))]
+    announcement = Move("tell_backlog", {"backlog": call.record.number("backlog")})
+    return [Effect(call.before, call.acted, ((_CREATED, announcement),))]
 
 
 def _close(r: Reading, call: Call) -> list[Effect]:

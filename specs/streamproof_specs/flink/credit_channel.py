@@ -127,9 +127,9 @@ class _Channel:
     def _unjudged(self) -> str | None:
         cut = [p for p in self.records if p in self.recording.cut]
         if cut:
-            return f"the record of {cut[0]} was cut: what is missing cannot be told from what did not happen"
+            return f"the record of {cut[0]} was truncated: a missing record may mean that the call did not happen"
         if any(r.event.args.get("thrown") is True for r in self.of("")):
-            return "a call ended with an exception, after which what it did is not known"
+            return "a call ended with an exception, so that its effect is unknown"
         urgent = [r.name for name in ("p.send", "p.enqueue") for r in self.of(name) if r.text("type") == URGENT]
         if self.of("p.enqueue") and urgent.count("p.send") > urgent.count("p.enqueue"):
             return "a barrier has overtaken what was queued before it at the producer, which is not followed"
@@ -144,8 +144,8 @@ class _Channel:
         unless the producer has a queue, which is filled before."""
         for process, records in self.records.items():
             first = min(records, key=lambda r: r.begun).name
-            asked = first in FIRST_CALLS or (first == "p.request" and not reading.pipelined)
-            if not asked and self.recording.begins_late(process):
+            requested = first in FIRST_CALLS or (first == "p.request" and not reading.pipelined)
+            if not requested and self.recording.begins_late(process):
                 return f"the record of {process} does not go back to its first call"
         return None
 
@@ -156,8 +156,8 @@ class _Channel:
         return (*damaged, *others)
 
     def _reader(self) -> str:
-        asked = next((r.text("task") for r in self.of("c.request")), "")
-        return asked.partition("#")[0] or "a consumer"
+        requested = next((r.text("task") for r in self.of("c.request")), "")
+        return requested.partition("#")[0] or "a consumer"
 
     def _source(self) -> str:
         task = next((r.thread for r in self.of("p.enqueue")), "")

@@ -36,7 +36,7 @@ class CreditExplainer:
             case "set_aside":
                 return "the channel has its exclusive buffers already"
             case "request" | "request_again":
-                return "the channel cannot ask for the subpartition (again)"
+                return "the channel cannot request the subpartition (again)"
             case "take" | "take_none":
                 return self._not_taken(look)
             case "stop_coming" | "drain":
@@ -123,7 +123,7 @@ class CreditExplainer:
         if look("released"):
             return "the channel is released"
         if look("down") and (first_message(look)["what"] != "BUFFER" or first_message(look)["kind"] not in DATA):
-            return "what arrives is no data and needs no buffer"
+            return "the message is not data and needs no buffer"
         if look("holding"):
             return "a second buffer is taken for the same message"
         if look("free") + look("borrowed") == 0:
@@ -146,7 +146,7 @@ class CreditExplainer:
         if kind in DATA and not look("holding"):
             return "data are received for which no buffer was taken"
         if kind in BLOCKING and look("stop") != "COMING":
-            return f"{kind} is received, and the channel was not told that it blocks"
+            return f"{kind} is received, but the channel was not marked as blocked"
         if kind in BLOCKING and not look("drained"):
             return f"{kind} is received, and the channel has not given back its borrowed buffers"
         return None
@@ -159,7 +159,7 @@ class CreditExplainer:
         if look("released"):
             return "a channel that is released gets no buffers"
         if look("waiting") and move.args.get("got"):
-            return "the channel waits for a floating buffer already and asks for none"
+            return "the channel already waits for a floating buffer and requests none"
         got, wanted = move.args.get("got"), look("stated") + self.reading.exclusive
         return f"{got} floating buffers are got where {self._has(look)} and wants {wanted}"
 

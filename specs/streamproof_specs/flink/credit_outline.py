@@ -258,8 +258,8 @@ def _consumer(end: _End, record: Recorded, exclusive: int) -> None:
             if buffer is not None:
                 _received(end, record, buffer, moves, less, exclusive)
         case "onSenderBacklog":
-            told = _with(record, backlog=int(given[0]))
-            same = field_equals(told, "backlog", "the backlog noted", lambda look: look("stated"))
+            announced = _with(record, backlog=int(given[0]))
+            same = field_equals(announced, "backlog", "the backlog noted", lambda look: look("stated"))
             end.add(record, ((*moves, Move("settle")),), before=(same, *less))
         case "resumeConsumption":
             end.add(record, ((*moves, Move("poll_all"), Move("resume", {"t": 1})),), before=less)

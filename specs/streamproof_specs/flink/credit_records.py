@@ -36,7 +36,7 @@ FIRST = 4
 """Maximum first number in the record of a process. Each call draws one number at its beginning and one at its return,
 from 0; a call that ends with an exception leaves its two unused."""
 
-ASKS = "p.request"
+REQUEST = "p.request"
 """The call in which a consumer requests subpartitions."""
 _INDICES = re.compile(r"\[?([0-9]{1,9})(?:, *([0-9]{1,9}))?\]?")
 _FLAT = frozenset({"ns", "ns0", "q", "q0", "proc", "th", "ev", "ch"})
@@ -270,7 +270,7 @@ def _recorded(record: Mapping[str, Any], file: str, line: int) -> Recorded | Non
     texts = fixed.get("ch"), fixed.get("th"), args.get("partition"), args.get("subpartition")
     if any(text is not None and not isinstance(text, str) for text in texts):
         return None
-    if name == ASKS and "subpartitions" in args and _indices(args["subpartitions"]) is None:
+    if name == REQUEST and "subpartitions" in args and _indices(args["subpartitions"]) is None:
         return None
     channel, thread = texts[0] or "", texts[1] or ""
     event = Event(channel, process, int(place), name, args, file=file, line=line)
@@ -310,16 +310,16 @@ def nested(records: list[Recorded]) -> dict[int, Nesting]:
 def by_channel(recording: Recording) -> Iterator[tuple[str, dict[str, list[Recorded]]]]:
     """The channels of a run with their records by process. Messages queued before a consumer's request belong to the
     first consumer that requests them."""
-    asked: dict[tuple[str, str], list[tuple[range, str]]] = {}
+    requests: dict[tuple[str, str], list[tuple[range, str]]] = {}
     for process, records in recording.processes.items():
         for r in records:
-            if r.name == ASKS and (indices := _indices(r.event.args.get("subpartitions"))):
-                asked.setdefault((process, r.text("partition")), []).append((indices, r.channel))
+            if r.name == REQUEST and (indices := _indices(r.event.args.get("subpartitions"))):
+                requests.setdefault((process, r.text("partition")), []).append((indices, r.channel))
 
     @cache
     def who_asked(process: str, partition: str, text: str) -> str:
         indices = _indices(text.rpartition(",")[2]) or range(0)
-        given = asked.get((process, partition), ())
+        given = requests.get((process, partition), ())
         return next((channel for several, channel in given for index in indices if index in several), "")
 
     channels: dict[str, dict[str, list[Recorded]]] = {}

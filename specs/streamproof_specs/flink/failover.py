@@ -155,8 +155,8 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event]) -> tuple[Task, ..
 
 
 def _remedy(gap: str, given: RestJob | None) -> str:
-    asked = given is None and gap.startswith("the job graph is not known")
-    return f"{gap}; give the REST API's answer about the job with --job-graph" if asked else gap
+    unknown_graph = given is None and gap.startswith("the job graph is not known")
+    return f"{gap}; give the REST API's answer about the job with --job-graph" if unknown_graph else gap
 
 
 BINDING = FlinkFailover()

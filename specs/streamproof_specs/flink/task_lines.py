@@ -38,10 +38,10 @@ def never_received(
 def unasked(name: str, processes: Iterable[Sequence[Event]]) -> Iterator[Wrong]:
     """Transitions of an attempt to CANCELING without the preceding line of `Task.cancelExecution`, at the same level."""
     for events in processes:
-        asked = False
+        requested = False
         for event in events:
-            asked |= event.event == "tm.failext" and event.args["what"] == "cancel"
-            if event.event == "tm.transition" and event.args["new"] == "CANCELING" and not asked:
+            requested |= event.event == "tm.failext" and event.args["what"] == "cancel"
+            if event.event == "tm.transition" and event.args["new"] == "CANCELING" and not requested:
                 text = f"{name} is CANCELING, but no line before says that it is to be cancelled"
                 yield (event.process, event.seq), text
 
