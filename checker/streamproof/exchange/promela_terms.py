@@ -7,7 +7,7 @@ expressed by the truncating one.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Mapping
 
 from streamproof.system import expr as e
 from streamproof.system.errors import TooLarge
@@ -91,7 +91,7 @@ class PromelaTerms:
 
     def weight(self, term: Expr) -> int:
         """The size of the text of `term`, in operators and operands, repeated parts counted again."""
-        for part in self._below(term, self._weights):
+        for part in e.unfinished(term, self._weights, self._inside):
             self._weights[part] = 1 if part in self._known else _weight(part, self._weights)
         return self._weights[term]
 
@@ -103,7 +103,7 @@ class PromelaTerms:
                 remedy="choose smaller parameters, or split it into several actions or properties",
             )
         texts: dict[Expr, str] = {}
-        for part in self._below(term, {}):
+        for part in e.unfinished(term, texts, self._inside):
             texts[part] = self._known.get(part) or _text(part, texts)
         return texts[term]
 
@@ -111,23 +111,16 @@ class PromelaTerms:
         """The same with variables that hold the values of some more terms."""
         return PromelaTerms({**self._known, **held})
 
-    def mentioned(self, term: Expr) -> Iterator[Expr]:
+    def mentioned(self, term: Expr) -> set[Expr]:
         """The known terms used in the text of `term`."""
-        return (part for part in self._below(term, {}) if part in self._known)
-
-    def _below(self, term: Expr, done: Container[Expr]) -> Iterator[Expr]:
-        """The subterms of `term` not written yet, bottom-up; without subterms of known terms."""
         seen: set[Expr] = set()
-        stack = [(term, False)]
-        while stack:
-            part, ready = stack.pop()
-            if ready:
-                yield part
-            elif part not in seen and part not in done:
-                seen.add(part)
-                stack.append((part, True))
-                if part not in self._known:
-                    stack.extend((c, False) for c in e.children(part))
+        for part in e.unfinished(term, seen, self._inside):
+            seen.add(part)
+        return seen & self._known.keys()
+
+    def _inside(self, term: Expr) -> tuple[Expr, ...]:
+        """The parts that the text of `term` has; of a known term none."""
+        return () if term in self._known else e.children(term)
 
 
 def _weight(term: Expr, weights: Mapping[Expr, int]) -> int:

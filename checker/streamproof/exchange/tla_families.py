@@ -91,23 +91,10 @@ class Shapes:
 
     def __call__(self, term: Expr) -> int:
         """The number of the term's shape."""
-        for part in _unknown(term, self._known):
+        for part in e.unfinished(term, self._known):
             key = (type(part), *_fixed(part), *(self._known[c] for c in children(part)))
             self._known[part] = self._numbers.setdefault(key, len(self._numbers))
         return self._known[term]
-
-
-def _unknown(term: Expr, known: dict[Expr, int]) -> Iterator[Expr]:
-    stack = [(term, False)]
-    while stack:
-        part, ready = stack.pop()
-        if part in known:
-            continue
-        if ready:
-            yield part
-        else:
-            stack.append((part, True))
-            stack += [(c, False) for c in children(part) if c not in known]
 
 
 def _fixed(term: Expr) -> Iterator[Hashable]:

@@ -66,15 +66,8 @@ class TlaWriter:
 
     def weight(self, term: Expr) -> int:
         """The size of a term's text, in operators and operands, repeated subterms counted again."""
-        stack = [term]
-        while stack:
-            part = stack[-1]
-            missing = [c for c in children(part) if c not in self._weights]
-            if part in self._weights or not missing:
-                self._weights.setdefault(part, 1 + sum(self._weights[c] for c in children(part)))
-                stack.pop()
-            else:
-                stack += missing
+        for part in e.unfinished(term, self._weights):
+            self._weights[part] = 1 + sum(self._weights[c] for c in children(part))
         return self._weights[term]
 
     def whole(self, terms: Terms, family: Family = GROUND, given: Sequence[Assuming] | None = None) -> Text:

@@ -460,10 +460,12 @@ def subterms(*roots: Expr) -> Iterator[Expr]:
             yield term
 
 
-def unfinished(root: Expr, done: Container[Expr]) -> Iterator[Expr]:
+def unfinished(
+    root: Expr, done: Container[Expr], inside: Callable[[Expr], tuple[Expr, ...]] | None = None
+) -> Iterator[Expr]:
     """Every term reachable from `root` without passing through `done`, each after its own subterms.
 
-    The caller adds each to `done` before requesting the next.
+    The caller adds each to `done` before requesting the next. `inside` gives the subterms to visit; by default all.
     """
     stack: list[Expr | None] = [root]
     while stack:
@@ -471,7 +473,7 @@ def unfinished(root: Expr, done: Container[Expr]) -> Iterator[Expr]:
         if term is None:  # its subterms were above it on the stack and are done
             yield cast(Expr, stack.pop())
         elif term not in done:
-            parts = _getters[type(term)](term)
+            parts = _getters[type(term)](term) if inside is None else inside(term)
             if parts:
                 stack += (term, None)
                 stack.extend(reversed(parts))

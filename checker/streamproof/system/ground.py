@@ -36,18 +36,8 @@ class Ground(Substitution):
     def __call__(self, term: Expr) -> Expr:
         """The term at these values. Raises `Empty`."""
         done = self._done
-        if term not in done:
-            stack = [term]
-            while stack:
-                top = stack[-1]
-                within = () if isinstance(top, Forall | Total) else e.children(top)
-                missing = [] if top in done else [c for c in within if c not in done]
-                if missing:
-                    stack.extend(missing)
-                    continue
-                if top not in done:
-                    done[top] = self._grounded(top)
-                stack.pop()
+        for part in e.unfinished(term, done, lambda t: () if isinstance(t, Forall | Total) else e.children(t)):
+            done[part] = self._grounded(part)
         return done[term]
 
     def _grounded(self, term: Expr) -> Expr:
