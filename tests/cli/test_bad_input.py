@@ -29,9 +29,9 @@ FILES = {
 
 CASES = [
     # models
-    ("check nosuch", 2, "there is no model 'nosuch'"),
-    ("check failovr", 2, "there is no model 'failovr'\n  did you mean failover?\n  streamproof models lists the"),
-    ("check die_hard", 2, "there is no model 'die_hard'\n  did you mean reference.die_hard?"),
+    ("check nosuch", 2, "unknown model 'nosuch'"),
+    ("check failovr", 2, "unknown model 'failovr'\n  did you mean failover?\n  streamproof models lists the"),
+    ("check die_hard", 2, "unknown model 'die_hard'\n  did you mean reference.die_hard?"),
     ("check missing.py", 2, "missing.py does not exist\n  check the path"),
     ("check notes.txt", 2, "notes.txt is not a Python file\n  name a file that ends in .py"),
     ("check ./", 2, "./ is a folder\n  name a file that ends in .py"),
@@ -44,7 +44,7 @@ CASES = [
         2,
         "Jumping is the variant 'jumping' of counter\n  check the model with --variant jumping",
     ),
-    ("check no_such_module:Name", 2, "there is no module no_such_module"),
+    ("check no_such_module:Name", 2, "no module named no_such_module"),
     ("check counter:Nobody", 2, "counter has no 'Nobody'\n  its models: Counter"),
     # the user's code
     ("check zero.py", 150, "zero.py:2: ZeroDivisionError: division by zero\n  correct the model"),
@@ -71,7 +71,7 @@ CASES = [
     (
         "check counter.py -p limit=101",
         2,
-        "counter.py:15: the limit is at most 100\n  the model refuses its parameters: limit=101",
+        "counter.py:15: the limit is at most 100\n  the model rejects its parameters: limit=101",
     ),
     (
         "check counter.py --property lo",

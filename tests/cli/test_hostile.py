@@ -219,7 +219,7 @@ def test_code_that_others_may_write_is_not_run(kind: str, folder: Path) -> None:
         path.write_bytes(before[path][:-1] + bytes([before[path][-1] ^ 1]))  # would be noticed by its hash as well
     done = check()
     assert done.returncode == 0
-    assert "compiled code that was kept is not used" in done.stderr
+    assert "cached compiled code is not used" in done.stderr
     if kind != "file":
         assert all(path.read_bytes() != before[path] for path in codes), "nothing was written there"
 

@@ -316,7 +316,7 @@ def test_points_of_another_version_are_not_used(streamproof: Any, folder: Path) 
         r"out/points.ndjson: none of the points kept there are used: they are of version 9\.\S+, this is version",
         done.out,
     )
-    assert "known from before" not in done.out
+    assert "from earlier runs" not in done.out
 
 
 def test_cut_points_are_decided_again_with_other_limits(streamproof: Any, folder: Path) -> None:

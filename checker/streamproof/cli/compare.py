@@ -39,7 +39,7 @@ def command(model: str, max_states: int | None, json_to: str | None) -> int:
     from streamproof.report.console import print_lines
 
     with Status() as status:
-        compared = compare(target.spec, target.spec.comparison, max_states=max_states, told=status)
+        compared = compare(target.spec, target.spec.comparison, max_states=max_states, on_search=status)
     code = Exit.HOLDS if compared.decided else Exit.INCONCLUSIVE
     if json_to is not None:
         write_json({**compared.to_json(), "exit_code": int(code)}, json_to)
