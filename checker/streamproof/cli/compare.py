@@ -1,4 +1,4 @@
-"""``streamproof compare``: the designs of a protocol side by side, and what was claimed of them, judged."""
+"""``streamproof compare``: compare the designs of a protocol, and judge the claims about them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from streamproof.system.errors import Exit, UsageError
 def command(model: str, max_states: int | None, json_to: str | None) -> int:
     """Compute verdicts and largest values of measures for every design of MODEL, and judge claims about the designs.
 
-    The designs, settings and claims are part of the model's specification. Ends with 0 when every question was decided,
+    The designs, settings and claims are part of the model's specification. Ends with 0 when every question is decided,
     whatever the results are, and with 160 otherwise.
     """
     expect_json_writable(json_to, "streamproof.compare/1")
     target = find(model)
     if target.spec.comparison is None:
         raise UsageError(
-            f"{target.name} says nothing of designs to compare",
+            f"{target.name} has no designs to compare",
             remedy="give its Spec a comparison; the bundled model cyclic has one",
         )
     from streamproof.report.comparing import compare, compared_lines

@@ -1,6 +1,6 @@
-"""What a shell may offer after TAB: names of models, variants, sizes, parameters and properties.
+"""Shell completion of the names of models, variants, sizes, parameters and properties.
 
-Completion never fails: where something cannot be loaded, nothing is offered.
+Completion never fails: after an error it offers no names.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]
 
 
 def models(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Bundled names, and whatever files the shell finds."""
+    """The bundled models, and files completed by the shell."""
     names = [_item(name) for name in registry.bundled() if name.startswith(incomplete)]
     return names or [_item(incomplete, type="file")]
 
 
 def _item(text: str, **more: Any) -> CompletionItem:
-    from click.shell_completion import CompletionItem  # only a shell asks for it
+    from click.shell_completion import CompletionItem  # used for completion only
 
     return CompletionItem(text, **more)
 
@@ -40,7 +40,7 @@ def _of_target(offer: Callable[[Target, str | None], Iterable[tuple[str, str]]])
         try:
             target = registry.find(model)
             offered = list(offer(target, ctx.params.get("variant")))
-        except Exception:  # a message in the middle of a command line helps nobody
+        except Exception:  # a message in the middle of a command line is useless
             return []
         return [_item(name, help=doc or None) for name, doc in offered if name.startswith(incomplete)]
 

@@ -1,4 +1,4 @@
-"""What authors write under the parameters of a model: the string that follows ``n: int = 2`` in the class body."""
+"""Docstrings of the parameters of a model: the string after ``n: int = 2`` in the class body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamproof.registry import first_line
 
 
 def parameter_docs(model: type[Model]) -> dict[str, str]:
-    """The first line of each documented parameter's text; a subclass that repeats a parameter without one keeps it."""
+    """The first line of each parameter's docstring; a subclass that redeclares a parameter without docstring inherits it."""
     found: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if cls is Model or not issubclass(cls, Model):
@@ -20,7 +20,7 @@ def parameter_docs(model: type[Model]) -> dict[str, str]:
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
         except (OSError, TypeError, SyntaxError):
-            continue  # no source at hand: the parameters are still listed, without their texts
+            continue  # without source, parameters are listed without their docstrings
         body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
         for first, second in pairwise(body):
             match first, second:

@@ -1,4 +1,4 @@
-"""``streamproof sweep``: the same question at many configurations, a map of the answers, and a formula of where it holds."""
+"""``streamproof sweep``: verdicts at many configurations, maps, and formulas for the points at which properties hold."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ PROCESSES = 2
 MAX_STATES = 10_000_000
 TIMEOUT = 300.0
 FILES = {"table": "points.parquet", "page": "table.html", "map": "map.svg", "answer": "sweep.json"}
-"""What is in the folder beside `POINTS`, by what it shows; there is no map of what was generated."""
+"""The files in the folder besides `POINTS`, by their subject; generated values have no map."""
 _BOUNDS = "streamproof.sweep.bounds"
 _BOUND = "bound_"
-"""What the names of parameters begin with that are bounds."""
+"""Prefix of the names of parameters for bounds."""
 
 
 class BoundOption(Option):
@@ -52,7 +52,7 @@ class SweepVerb(Verb):
         return [*super().get_params(ctx), *ctx.meta.get(_BOUNDS, ())]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click parses them, once it is known which model is meant."""
+        """Parse the arguments after the model is found, whose bounds are options."""
         options = super().get_params(ctx)
         known = {name for option in options for name in (*option.opts, *getattr(option, "former", ()))}
         words = dict.fromkeys(word.partition("=")[0] for word in args if word.startswith("--") and word != "--")
@@ -61,7 +61,7 @@ class SweepVerb(Verb):
             # Until the model is found, each of the others may be one of its bounds.
             ctx.meta[_BOUNDS] = [click.Option([word, f"{_BOUND}{number}"]) for number, word in enumerate(others)]
             given: dict[str, Any] = {}
-            with suppress(click.UsageError):  # told later, when it is known what options there are
+            with suppress(click.UsageError):  # reported later, when all options are known
                 given, _, _ = self.make_parser(ctx).parse_args(list(args))
             ctx.meta[_BOUNDS] = bound_options(given.get("model"), known)
         return super().parse_args(ctx, args)
@@ -71,7 +71,7 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     """The options of a model that generates an axis; none where it does not, or cannot be found."""
     sweep = None
     if isinstance(model, str):
-        with suppress(StreamproofError), reserved_output():  # its errors are reported when it is read for use
+        with suppress(StreamproofError), reserved_output():  # errors of the model are reported when the verb runs
             sweep = find(model).spec.sweeps
     if sweep is None or sweep.generated is None:
         return []
@@ -196,10 +196,10 @@ def command(
     if math.isinf(timeout):
         raise UsageError("a sweep limits the time of each point", remedy="give --timeout a number of seconds")
     if master is not None and not spark:
-        raise UsageError("--master is of --spark", remedy="add --spark")
+        raise UsageError("--master requires --spark", remedy="add --spark")
     variants = (*variants, *(listed.split(",") if listed else ()))
-    asked = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
-    plan = plan_of(model, variants, size, expect_once(parameters), properties, asked)
+    given = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
+    plan = plan_of(model, variants, size, expect_once(parameters), properties, given)
     kinds = properties_of(plan)
     expect_json_writable(json_to, "streamproof.sweep/1")
     folder = Folder(out if out is not None else DEFAULT_OUT / f"sweep-{_file_name(plan.target.name)}")
@@ -210,11 +210,11 @@ def command(
     with Status(live=not quiet) as status:
         run = SweepRun(plan, tuple(kinds), limits, folder, status, jobs, place, full)
         run.explore(stream, again=again)
-    points = tuple(point_report(point, run.records.get(point.key), tuple(kinds)) for point in run.asked)
+    points = tuple(point_report(point, run.records.get(point.key), tuple(kinds)) for point in run.points)
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]
-    words += [word for name, value in asked.items() for word in (f"--max-{name}", str(value))]
+    words += [word for name, value in given.items() for word in (f"--max-{name}", str(value))]
     words += ["--full"] if full else []
     words += [word for name in properties for word in ("--property", name)]
     words += ["--max-states", str(max_states)] if max_states != MAX_STATES else []
@@ -244,7 +244,7 @@ def command(
 
 
 def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps: bool) -> SweepReport:
-    """The report with formulas; each property's points are printed before its formula is looked for.
+    """The report with formulas; the points of each property are printed before the search for its formula.
 
     Ctrl-C leaves the remaining formulas out.
     """
@@ -259,7 +259,7 @@ def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps:
             print_lines(boundary_lines(report, boundary, maps=maps), stream)
             stream.flush()
             if not interrupted:
-                status(f"looking for a formula of {boundary.name}")
+                status(f"searching for a formula of {boundary.name}")
                 try:
                     boundary = with_formula(report.plan, report.points, boundary)
                 except KeyboardInterrupt:

@@ -69,10 +69,10 @@ def reduced_expander(
                 generated[chosen] += 1
                 if edges:
                     targets.append(at)
-                if judge is not None and (told := judge(state)):
+                if judge is not None and (results := judge(state)):
                     for k, (prop, _, _) in enumerate(rules[chosen].steps):
-                        if told >> 2 * k & 3:
-                            hits.append((prop, number, chosen, bool(told >> 2 * k & 1)))
+                        if results >> 2 * k & 3:
+                            hits.append((prop, number, chosen, bool(results >> 2 * k & 1)))
             if edges:
                 targets.append(-1)
             degree = len(choice.taken)
