@@ -95,7 +95,7 @@ CASES = [
     ("sweep counter.py -p limit=1 -p limit=2..3", 2, "the parameter limit is given 2 times\n  give it once"),
     ("check counter.py --depth 2 --max-depth 3", 2, "--max-depth is an older name of --depth\n  leave out --max-depth"),
     ("prove counter.py --any ,", 2, "--any ',' names no parameter\n  write --any NAME[,NAME], or leave it out"),
-    ("validate . --format parquet", 2, "--format is the format of the files that --events writes\n  add --events DIR"),
+    ("validate . --format parquet", 2, "--format requires --events\n  add --events DIR"),
     (
         "check counter.py --engine bmc --max-states 5",
         2,
@@ -121,12 +121,12 @@ CASES = [
     (
         "check counter.py --certificate o --json ./o",
         2,
-        "--certificate and --json are one path, ./o\n  give each a path",
+        "--certificate and --json have the same path, ./o\n  give different paths",
     ),
-    ("check counter.py --json o --dot o", 2, "--json and --dot are one path, o\n"),
-    ("prove counter.py --certificate o --json o", 2, "--certificate and --json are one path, o\n"),
-    ("simulate counter.py --json o --out o", 2, "--json and --out are one path, o\n"),
-    ("sweep counter.py --json o --out o", 2, "--json and --out are one path, o\n"),
+    ("check counter.py --json o --dot o", 2, "--json and --dot have the same path, o\n"),
+    ("prove counter.py --certificate o --json o", 2, "--certificate and --json have the same path, o\n"),
+    ("simulate counter.py --json o --out o", 2, "--json and --out have the same path, o\n"),
+    ("sweep counter.py --json o --out o", 2, "--json and --out have the same path, o\n"),
     ("check counter.py --certificate -", 2, "--certificate does not write to standard output\n  name a path"),
     ("check counter.py --dot -", 2, "--dot does not write to standard output\n  name a path"),
     # verbs and options
@@ -165,17 +165,17 @@ CASES = [
     (
         "export counter.py --format promela --out c.pml --property low",
         2,
-        "low is in the text of the model: only temporal properties have one of their own\n  leave out --property",
+        "low is part of the text of the model; only temporal properties have separate texts\n  leave out --property",
     ),
     (
         "export credit_connection --format promela --out c.pml --property counted_fairness",
         2,
-        "counted_fairness is claimed in 10 parts, a text for each\n  name a folder",
+        "counted_fairness is split into 10 texts\n  name a folder",
     ),
     (
         "export counter.py --format tla --out c.tla",
         2,
-        "c.tla is one file, and --format tla writes several\n  name a folder",
+        "c.tla is a single file, and --format tla writes several\n  name a folder",
     ),
     (
         "export counter.py --format tla --out c --max-states 3",

@@ -459,7 +459,7 @@ def test_the_table_has_a_row_for_each_point_and_property(streamproof: Any, burst
         (["counter.py", "-p", "limit=1..2", "--property", "lo"], "counter has no property 'lo'", "did you mean low?"),
         (["counter.py", "-p", "limit=1..2", "--variant", "jump"], "counter has no variant 'jump'", "did you mean jumping?"),
         (["counter.py", "-p", "limit=1..2", "--size", "tiny"], "counter has no size 'tiny'", "its sizes: small, medium"),
-        (["counter.py", "-p", "limit=1..2", "--master", "local"], "--master is of --spark", "add --spark"),
+        (["counter.py", "-p", "limit=1..2", "--master", "local"], "--master requires --spark", "add --spark"),
         (["burst.py", "-p", "step=8,9"], "the model allows none of the points: burst does not allow step=9", "step is 1"),
     ],
 )  # fmt: skip

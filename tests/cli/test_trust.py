@@ -45,9 +45,9 @@ def test_a_changed_model_is_refused(streamproof: Any, folder: Any) -> None:
             153,
             "counter.py exists and was not written by streamproof as a certificate",
         ),
-        (("check", "counter.py", "--agree", "--symmetry"), 2, "--symmetry is not for all engines"),
+        (("check", "counter.py", "--agree", "--symmetry"), 2, "--agree does not support --symmetry"),
         (("check", "counter.py", "--agree", "--agree-limit", "bmc=3"), 2, "not a number of states for an engine"),
-        (("check", "counter.py", "--agree-limit", "python=3"), 2, "--agree-limit is of --agree"),
+        (("check", "counter.py", "--agree-limit", "python=3"), 2, "--agree-limit requires --agree"),
     ],
 )
 def test_bad_input(streamproof: Any, words: tuple[str, ...], code: int, said: str) -> None:
