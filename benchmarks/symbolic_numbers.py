@@ -102,8 +102,8 @@ def main() -> int:
         bits, found = task.run(False, int(1000 * limit))
         integers, found_too = task.run(True, int(1000 * limit))
         shown = [
-            f"{'>' if said == ('unknown',) else ''}{seconds:.2f}"
-            for seconds, said in ((bits, found), (integers, found_too))
+            f"{'>' if result == ('unknown',) else ''}{seconds:.2f}"
+            for seconds, result in ((bits, found), (integers, found_too))
         ]
         print(f"{task.name:<56} {shown[0]:>9} {shown[1]:>12} {integers / bits:>9.2f}", flush=True)
         if found != found_too and ("unknown",) not in (found, found_too):

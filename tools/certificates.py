@@ -71,14 +71,14 @@ def main() -> None:
     """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description="sizes of certificates and the seconds to check them")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}")
     table = HEAD
     with tempfile.TemporaryDirectory() as folder:
         for name, words in ROWS:
             table += row(name, words, Path(folder))
             print(table.splitlines()[-1], flush=True)
-    if asked.write:
+    if options.write:
         fresh = PAGE.with_suffix(".fresh")
         fresh.write_text(placed(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
         os.replace(fresh, PAGE)

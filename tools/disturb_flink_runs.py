@@ -317,7 +317,7 @@ def layout(copy: Copy, rng: random.Random) -> str:
 
 
 def context(copy: Copy, rng: random.Random) -> str:
-    """The diagnostic context has an identifier that is no job's."""
+    """The diagnostic context has an identifier of no job."""
     identifier = b"%032x" % rng.getrandbits(128)
     form = rng.choice((b"\\1[%s] \\2- ", b"\\1\\2[%s] - ", b"\\1\\g<2>%s - ")) % identifier
 
@@ -370,7 +370,8 @@ def overlap(copy: Copy, rng: random.Random) -> str:
 
 
 def shuffle(copy: Copy, rng: random.Random) -> str:
-    """A store of logs has lost the order of records with the same time: it gives the newest first, or of large logs any."""
+    """A store of logs has lost the order of records with the same time: it returns the newest first, or for large logs
+    any."""
     seed, newest = rng.random(), rng.random() < 0.5 or sum(map(len, copy.logs.values())) < 1000
 
     def shuffled() -> None:

@@ -84,7 +84,7 @@ _VISITS = "it visits no states"
 CHECKS: Mapping[str, RegisteredEngine] = {
     engine.name: engine
     for engine in (
-        RegisteredEngine("explicit", "streamproof.explicit:explore", _SEARCH, "it is no solver"),
+        RegisteredEngine("explicit", "streamproof.explicit:explore", _SEARCH, "it is not a solver"),
         RegisteredEngine("bmc", "streamproof.symbolic.bmc:look_ahead", _LIMITS, _VISITS),
     )
 }

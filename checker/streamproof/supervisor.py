@@ -33,7 +33,7 @@ INTERRUPTED, MODEL, TOO_LARGE, SYSTEM, INCONCLUSIVE = 130, 150, 152, 153, 160
 
 def supervised(work: Callable[[], int]) -> int:
     """Run `work` in a worker process; returns its exit code."""
-    messages, telling = os.pipe()
+    messages, outgoing = os.pipe()
     alive, living = os.pipe()
     woken, waking = os.pipe()
     os.set_blocking(waking, False)
@@ -47,13 +47,13 @@ def supervised(work: Callable[[], int]) -> int:
         os.setsid()
         _end_with(alive)
         try:
-            interrupts.install(telling)
+            interrupts.install(outgoing)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
             return work()
         except KeyboardInterrupt:  # outside of the program's handlers
             _print("streamproof: error: interrupted\n")
             os._exit(INTERRUPTED)
-    os.close(telling)
+    os.close(outgoing)
     os.close(alive)
     signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
     for number in forwarded:
@@ -94,7 +94,7 @@ class _Supervisor:
     def __init__(self, worker: int, messages: int, woken: int) -> None:
         self.worker, self.messages, self.woken = worker, messages, woken
         self.open = [messages, woken]
-        self.asked = 0
+        self.signals = 0
         self.kill_at = float("inf")
         self.why = ("", INTERRUPTED)
         self.killed = self.patient = False
@@ -120,7 +120,7 @@ class _Supervisor:
                     self.receive(os.read(self.messages, 4096))
             if time.monotonic() >= self.kill_at:
                 self.kill()
-            self.look()
+            self.report_slow()
 
     def listen(self) -> None:
         """Read the remaining messages of an ended worker; its child processes may keep the pipe open."""
@@ -132,10 +132,10 @@ class _Supervisor:
     def signalled(self, number: int) -> None:
         """Forward a signal; the third one kills the worker."""
         if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            self.asked += 1
+            self.signals += 1
             self.doing = ""
             self.why = ("interrupted", INTERRUPTED)
-            grace = float("inf") if self.patient and self.asked == 1 else GRACE if self.asked < 3 else 0
+            grace = float("inf") if self.patient and self.signals == 1 else GRACE if self.signals < 3 else 0
             self.kill_at = time.monotonic() + grace
             os.kill(self.worker, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         elif number == signal.SIGTSTP:
@@ -172,11 +172,11 @@ class _Supervisor:
             match line.decode("utf-8", "replace").split("\t"):
                 case ["patient" | "impatient" as mood] if self.answered is None:
                     self.patient = mood == "patient"
-                    if self.asked == 1:
+                    if self.signals == 1:
                         self.kill_at = float("inf") if self.patient else time.monotonic() + GRACE
-                case ["gentle"] if self.asked == 1:
+                case ["gentle"] if self.signals == 1:
                     self.kill_at = float("inf")
-                case ["doing", deadline, seconds, what, silent] if not self.asked:
+                case ["doing", deadline, seconds, what, silent] if not self.signals:
                     self.doing, self.since = "" if silent else what, (time.monotonic(), self.computed())
                     self.kill_at = float(deadline) + GRACE if deadline else float("inf")
                     self.why = (f"time limit of {float(seconds):g} s reached while {what}", INCONCLUSIVE)
@@ -184,10 +184,10 @@ class _Supervisor:
                     self.answered = int(code)
                     self.kill_at = min(self.kill_at, time.monotonic() + GRACE)
                     self.why = ("functions registered with atexit take too long", self.answered)
-                case ["done"] if not self.asked:
+                case ["done"] if not self.signals:
                     self.doing, self.kill_at = "", float("inf")
 
-    def look(self) -> None:
+    def report_slow(self) -> None:
         """Report a slow step."""
         begun, computed = self.since
         if self.doing and (time.monotonic() > begun + VERY_LONG or self.computed() > computed + LONG):

@@ -144,7 +144,7 @@ def _explain(error: BaseException) -> int:
         case _:
             _complain(
                 f"internal error: {type(error).__name__}: {text_of(error)}",
-                f"this is a defect of {NAME}; please report it with what --traceback shows",
+                f"this is a defect of {NAME}; please report it with the output of --traceback",
             )
             return Exit.SYSTEM
 

@@ -75,7 +75,7 @@ def print_certificate(written: Written | None, selection: Selection, result: Che
     for name, why in written.without.items():
         stream.write(f"no certificate for {name}: {why}\n")
     if not written.claims:
-        stream.write("no certificate was written: there is nothing to show\n")
+        stream.write("no certificate was written: no verdict has evidence\n")
         return
     stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(written.without)} verdicts,")
     stream.write(f" {written.size:,} bytes; {verify_line(written, selection)}\n")

@@ -142,8 +142,8 @@ class PromisedViolation:
             yield str(error) if str(path) in str(error) else f"{path}: {error}"
             return
         parameters = {name: plain(value) for name, value in self.system.parameters.items()}
-        says = (meta.model, meta.variant, meta.property, meta.parameters)
-        if says != (self.system.name, self.variant, self.evidence.name, parameters):
+        named = (meta.model, meta.variant, meta.property, meta.parameters)
+        if named != (self.system.name, self.variant, self.evidence.name, parameters):
             yield f"{path}: its #meta names another model, variant, property or other parameters"
         found, least = len(trace.steps), len(self.evidence.trace.steps)
         if found != least:

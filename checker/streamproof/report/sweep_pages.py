@@ -122,7 +122,7 @@ def render_page(report: SweepReport) -> str:
             settings=report.settings(report.limits),
             swept=[(one, ", ".join(assignments(one.parameters.items()))) for one in swept(report)],
             about=report.plan.sampled and report.plan.sampled.about,
-            said=[(boundary, list(map(_text, formula_lines(boundary)))) for boundary in uneven],
+            changing=[(boundary, list(map(_text, formula_lines(boundary)))) for boundary in uneven],
             same=list(filter(None, map(_text, even_lines(report)))),
             heads=heads,
             rows=rows,

@@ -89,8 +89,8 @@ def reduced_expander(
 
 def _mistake(system: System, rules: Sequence[Rule]) -> Expr:
     """The condition of an evaluation error in some guard or in the effect of an enabled instance."""
-    asking = (check.condition for instance in system.instances for check in instance.guard_checks)
-    return b.or_((*asking, *(b.and_((*rule.guard, rule.faults)) for rule in rules)))
+    undefined = (check.condition for instance in system.instances for check in instance.guard_checks)
+    return b.or_((*undefined, *(b.and_((*rule.guard, rule.faults)) for rule in rules)))
 
 
 def _truth(system: System, terms: Sequence[Expr]) -> Truth:
