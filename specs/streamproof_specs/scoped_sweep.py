@@ -1,4 +1,4 @@
-"""A sweep over every scoped graph up to a size, for models with a parameter `topology` that takes graphs as text."""
+"""A sweep over every scoped graph up to a size, for models with a parameter `topology` that accepts graphs as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamproof_models.scoped_graphs import Bounds, scoped_graphs
 def scoped_samples(
     operators: int, loops: int, depth: int, parallelism: int, sources: int, joins: int | None, feedback: int | None
 ) -> Iterator[Sample]:
-    """Every graph within the bounds that has an edge, those with few operators first, then those with few loops.
+    """Every graph within the bounds with at least one edge, by number of operators, then of loops.
 
     Raises `ValueError`.
     """

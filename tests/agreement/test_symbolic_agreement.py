@@ -25,7 +25,7 @@ def test_bounded_search_finds_what_breadth_first_search_finds_and_as_early(
     @settings(max_examples=examples, suppress_health_check=[HealthCheck.too_slow])
     @given(systems())
     def agree(system: System) -> None:
-        panel.referee(system).compare(panel.bounded(system, DEPTH, integers=integers))
+        panel.interpreter_result(system).compare(panel.bounded(system, DEPTH, integers=integers))
 
     agree()
 

@@ -583,8 +583,8 @@ def test_symmetric_sorts_have_names() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((2, 3), "Symmetric(2, 3) is no list of names"),
-        ((0,), "Symmetric(0) is no list of names"),
+        ((2, 3), "Symmetric(2, 3) is not a list of names"),
+        ((0,), "Symmetric(0) is not a list of names"),
         (("a", 1), "Symmetric members are strings, got 1"),
         (("a", "a"), "Symmetric names 'a' twice"),
         ((), "Symmetric() has no members"),

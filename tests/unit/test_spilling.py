@@ -348,7 +348,7 @@ def test_amounts_that_are_none(tmp_path: Path, text: str) -> None:
     command = [sys.executable, "-m", "streamproof", "check", "reference.die_hard", f"--memory={text}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"'{text}' is no amount of memory; write it as 500MB, 4GB or 4GiB" in done.stderr
+    assert f"'{text}' is not a memory size; write it as 500MB, 4GB or 4GiB" in done.stderr
 
 
 @pytest.mark.long

@@ -60,7 +60,7 @@ def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) ->
 def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *, quiet: bool) -> Exit:
     """Run all engines and print the comparison; the exit code is 162 if engines disagree, else that of the verdicts."""
     from streamproof.agree.panel import agree
-    from streamproof.agree.telling import agreement_json, agreement_lines, heading_lines, opinion_line
+    from streamproof.agree.report import agreement_json, agreement_lines, heading_lines, opinion_line
     from streamproof.report.console import print_lines
 
     expect_json_writable(json_to, "streamproof.agree/1")

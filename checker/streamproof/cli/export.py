@@ -129,7 +129,7 @@ def command(
     left_out: dict[str, str] = {}
     if form == "promela":
         documents, too_large = _promela(system, properties, single=place.single)
-        left_out = {name: error.told for name, error in too_large.items()}
+        left_out = {name: error.short_text for name, error in too_large.items()}
     elif form == "smtlib":
         documents = [(_file_name(system.name), smtlib(system, depth).text)]
     elif form == "chc":

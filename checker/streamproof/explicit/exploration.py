@@ -15,6 +15,7 @@ from streamproof.explicit.reductions.plan import ReductionPlan, plan
 from streamproof.explicit.tiers import run_tiers
 from streamproof.interrupts import patiently, requested
 from streamproof.system.assume import simplify
+from streamproof.system.byte_sizes import bytes_about
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import expect_writable, new_folders
 from streamproof.system.memory import peak_bytes, resident_bytes
@@ -22,7 +23,6 @@ from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.options import DEFAULTS, SearchOptions
 from streamproof.system.records import dataclass, replace
 from streamproof.system.scalarise import scalarise
-from streamproof.system.sizes import bytes_about
 from streamproof.system.timely import timely
 from streamproof.system.verdict import CheckResult, Counts, Coverage, Finding, OutDegree, Progress, Seconds
 

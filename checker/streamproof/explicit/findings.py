@@ -14,12 +14,12 @@ from streamproof.explicit.reductions.plan import ReductionPlan
 from streamproof.explicit.witness import Witnesses
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
+from streamproof.system.byte_sizes import bytes_about
 from streamproof.system.errors import TooLarge
 from streamproof.system.expr import variables
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property
 from streamproof.system.records import dataclass
-from streamproof.system.sizes import bytes_about
 from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
 from streamproof.system.wording import lasso_text, number_of
 
@@ -114,7 +114,7 @@ class _Judge:
                 trace = self.witnesses.round(cycle)
                 return _violated(prop, trace, lasso_text(len(trace) - len(cycle), len(cycle), fair=False))
         if mistake is not None:
-            return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.told)
+            return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
         if self.search.stopped is not None:
             return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, advice(self.search))
         if prop.kind is Kind.TEMPORAL:
@@ -125,7 +125,7 @@ class _Judge:
         instance = None if event.instance is None else self.search.scalarised.original.instances[event.instance]
         if event.mistake:
             trace, error = self.witnesses.mistake_of_property(prop, event.state, instance)
-            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
+            return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
         if prop.kind is Kind.REACHABLE:
             trace = self.witnesses.reaching(prop, event.state)
             because = f"reached after {number_of(len(trace) - 1, 'step')}"

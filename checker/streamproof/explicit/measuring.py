@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamproof.explicit.exploration import Exploration
+from streamproof.system.flatten import Rewriter
 from streamproof.system.measure import Measure, Measured
-from streamproof.system.shapes import Rewriter
 
 
 def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measured, ...]:

@@ -135,7 +135,7 @@ def _finding(run: Walks, number: int, prop: Property, mistake: Mistake | None) -
     if event is not None:
         return _of_event(run, prop, event)
     if mistake is not None:
-        return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.told)
+        return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
     if prop.kind not in WALKED:
         return Finding(
             prop.name, prop.kind, Verdict.INCONCLUSIVE, None, "random walks cannot decide a property of this kind"
@@ -157,7 +157,7 @@ def _of_event(run: Walks, prop: Property, event: WalkEvent) -> Finding:
     instance: Instance | None = None if event.instance is None else run.scalarised.original.instances[event.instance]
     if event.mistake:
         trace, error = witnesses.mistake_of_property(prop, last, instance)
-        return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.told)
+        return Finding(prop.name, prop.kind, Verdict.ERROR, trace, error.short_text)
     if prop.kind is Kind.REACHABLE:
         return Finding(
             prop.name,

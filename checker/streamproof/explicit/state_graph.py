@@ -17,7 +17,7 @@ from streamproof.explicit.writer import Writer, local_names, shared
 from streamproof.system.expr import Expr
 from streamproof.system.model import State, System
 from streamproof.system.records import dataclass
-from streamproof.system.recurrence import twofold
+from streamproof.system.step_bits import twofold
 
 Truths: TypeAlias = npt.NDArray[np.bool_]
 """Truth values of Boolean terms; shape (terms, states) or (terms, steps)."""

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from streamproof.pipeline.sweeps.plan import SweepPlan
+from streamproof.pipeline.sweeps.plan import Mark, SweepPlan, SweepPoint
 from streamproof.system.errors import Exit
 from streamproof.traces.lines import Style
-
-Mark: TypeAlias = Literal["holds", "violated", "inconclusive", "error", "refused", "open"]
-"""The status of a property at a point. ``refused``: the model rejects the parameters, or has no such property there;
-``open``: not checked yet."""
 
 UNDECIDED: tuple[Mark, ...] = ("inconclusive", "error", "open")
 REFUSED: Mark = "refused"
@@ -34,30 +30,6 @@ SIGNS: dict[Mark, Sign] = {
     "refused": Sign("-", "not allowed", "faint"),
     "open": Sign(".", "not checked", "faint"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PointVerdict:
-    """One property at one point; `length`: steps of its counterexample or witness; `vacuous`: it holds vacuously."""
-
-    verdict: Mark
-    because: str = ""
-    length: int | None = None
-    vacuous: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PointReport:
-    """One point."""
-
-    variant: str | None
-    checked_as: str | None
-    parameters: Mapping[str, Any]
-    states: int | None
-    seconds: float
-    because: str | None
-    """The error that ended the check of the point, or the evaluation error of the model, if any."""
-    verdicts: Mapping[str, PointVerdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +78,7 @@ class SweepReport:
     plan: SweepPlan
     properties: Mapping[str, str]
     """Kinds by name."""
-    points: tuple[PointReport, ...]
+    points: tuple[SweepPoint, ...]
     boundaries: tuple[Boundary, ...]
     limits: Mapping[str, Any]
     seconds: float

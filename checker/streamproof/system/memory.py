@@ -1,4 +1,4 @@
-"""Memory in bytes: of this process, now and at most, and of the machine."""
+"""Memory sizes: current and peak memory of this process, and memory of the machine, in bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 def peak_bytes() -> int:
     """The largest resident memory of this process so far.
 
-    Linux's `ru_maxrss` is inherited by the program that a process starts, however small that is; `VmHWM` is not.
+    Linux's `ru_maxrss` is inherited by a child process, however small it is; `VmHWM` is not.
     """
     with suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
@@ -21,7 +21,7 @@ def peak_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """The memory this process holds now; 0 where the system does not tell."""
+    """The current memory of this process; 0 if the operating system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
@@ -30,7 +30,7 @@ def resident_bytes() -> int:
 
 
 def memory_of_machine() -> int | None:
-    """The memory that this process can have at most: the machine's, or less where a container sets less."""
+    """The memory available to this process: the machine's, or the limit of its container."""
     known: list[int] = []
     with suppress(OSError, ValueError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

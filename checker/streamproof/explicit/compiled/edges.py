@@ -24,7 +24,7 @@ from streamproof.system.errors import TooLarge
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
 from streamproof.system.records import replace
-from streamproof.system.recurrence import twofold
+from streamproof.system.step_bits import twofold
 
 CHUNK = 1 << 16
 """Number of states whose conditions are evaluated at a time."""

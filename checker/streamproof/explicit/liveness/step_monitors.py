@@ -22,7 +22,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, Recurs, recurring
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
-from streamproof.system.recurrence import bits, turned
+from streamproof.system.step_bits import bits, turned
 
 
 @dataclass(frozen=True, slots=True)
