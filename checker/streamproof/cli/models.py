@@ -153,7 +153,7 @@ def parameter_docs(model: type[Model]) -> dict[str, str]:
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
         except (OSError, TypeError, SyntaxError):
-            continue  # no source at hand: the parameters are still listed, without their texts
+            continue  # without source, parameters are listed without their docstrings
         body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
         for first, second in pairwise(body):
             match first, second:

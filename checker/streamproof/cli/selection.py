@@ -141,19 +141,19 @@ def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:
     return decorate
 
 
-# --- what a shell may offer after TAB: where something cannot be loaded, nothing
+# --- shell completion: it never fails, and offers no names after an error
 
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
 def complete_models(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Bundled names, and whatever files the shell finds."""
+    """The bundled models, and files completed by the shell."""
     names = [_item(name) for name in bundled() if name.startswith(incomplete)]
     return names or [_item(incomplete, type="file")]
 
 
 def _item(text: str, **more: Any) -> CompletionItem:
-    from click.shell_completion import CompletionItem  # only a shell asks for it
+    from click.shell_completion import CompletionItem  # used for completion only
 
     return CompletionItem(text, **more)
 
@@ -167,7 +167,7 @@ def _of_target(offer: Callable[[Target, str | None], Iterable[tuple[str, str]]])
         try:
             target = find(model)
             offered = list(offer(target, ctx.params.get("variant")))
-        except Exception:  # a message in the middle of a command line helps nobody
+        except Exception:  # a message in the middle of a command line is useless
             return []
         return [_item(name, help=doc or None) for name, doc in offered if name.startswith(incomplete)]
 

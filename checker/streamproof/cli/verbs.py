@@ -93,17 +93,17 @@ class Verb(click.Command):
         return super().parse_args(ctx, args)
 
     def option_names(self, ctx: click.Context) -> set[str]:
-        """Every name of an option, former ones too."""
+        """All names of options, former names included."""
         return {name for option in self.get_params(ctx) for name in (*option.opts, *getattr(option, "former", ()))}
 
     def unknown_options(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        """The long options among the words that are not the verb's own: the model may give them a meaning."""
+        """The long options among the words that the verb does not have: they may be parameters of the model."""
         words = dict.fromkeys(word.partition("=")[0] for word in args)
         known = self.option_names(ctx)
         return [word for word in words if word[:2] == "--" != word and word not in known]
 
     def named_model(self, ctx: click.Context, args: Sequence[str], unknown: Sequence[str]) -> Spec | None:
-        """The specification of the model that the words name, whatever `unknown` options mean; None: there is none."""
+        """The specification of the model named by the words, `unknown` options ignored; None without a model."""
         parser = self.make_parser(ctx)
         for number, word in enumerate(unknown):
             click.Option([word, f"unknown_{number}"]).add_to_parser(parser, ctx)
@@ -156,7 +156,7 @@ class Verb(click.Command):
 
 
 def named(model: Any) -> Spec | None:
-    """The specification of a model; None where the text names none, which is reported when it is read for use."""
+    """The specification of a model; None for an unknown model, which is reported when the verb runs."""
     from streamproof.cli.outputs import reserved_output
     from streamproof.registry import find
 
