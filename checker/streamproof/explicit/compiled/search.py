@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from streamproof.explicit.state_graph import StateGraph
 
 MOST_STATES = 0xFFFF_FFF0
-"""States are numbered in 32 bits."""
+"""Limit on the number of states: they are numbered in 32 bits."""
 MOST_BATCHES = 1 << 20
-"""Largest number of states per piece of work."""
+"""Largest number of batches per call of compiled code."""
 BLOCK = 1 << 18
 """Number of states per call of compiled code in a pass over all states."""
 TOGETHER, WIDE_TOGETHER = 1 << 21, 1 << 24
