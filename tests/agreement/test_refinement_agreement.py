@@ -8,8 +8,6 @@ from dataclasses import replace
 from itertools import chain
 from random import Random
 
-import pytest
-
 from random_systems import temporal_system
 from streamproof.explicit import SearchOptions, explore
 from streamproof.symbolic import bmc
@@ -20,29 +18,7 @@ from streamproof.system.reference import reference
 from streamproof.system.reference_temporal import can_be_violated
 from streamproof.system.refinement import Refinement
 from streamproof.system.step_bits import by_states
-from streamproof.system.temporal import fairness_of, true_of
-
-
-@pytest.mark.parametrize("tier", ["python", "compiled"])
-def test_formulas_that_speak_of_steps(tier: str) -> None:
-    """The engine decides them on a system with more bits, the referee by guesses; every lasso is judged by its meaning."""
-    seen: Counter[str] = Counter()
-    for seed in range(300 if tier == "python" else 2):
-        system = temporal_system(Random(seed), recurring=True)
-        expected = reference(system)
-        if not expected.levels or expected.mistake is not None:
-            continue
-        for finding in explore(system, SearchOptions(tier=tier)).findings:
-            formula = system.property(finding.property).formula
-            assert formula is not None
-            assert finding.verdict is expected.decisions[finding.property].verdict
-            if any(recurring(formula)):
-                seen[finding.verdict.value] += 1
-            if finding.verdict is Verdict.VIOLATED:
-                assert finding.trace is not None
-                assert not true_of(system, formula, finding.trace)
-                assert all(owed.paid for owed in fairness_of(system, finding.trace))
-    assert min(seen["holds"], seen["violated"]) > (40 if tier == "python" else -1)
+from streamproof.system.temporal import fairness_of
 
 
 def test_bits_that_are_turned_over_change_no_behaviour() -> None:

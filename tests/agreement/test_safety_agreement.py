@@ -47,8 +47,14 @@ def test_random_systems() -> None:
                 assert not true_of(system, prop.formula, lasso)
                 assert all(owed.paid for owed in fairness_of(system, lasso))
                 seen["stutters" if lasso.stutters else "repeats"] += 1
-    assert min(seen["holds"], seen["violated"], seen["repeats"]) > 4
-    assert seen["too large"] < 10
+    assert {kind: seen[kind] for kind in ("holds", "violated", "nothing to violate", "too large")} == {
+        "holds": 21,
+        "violated": 24,
+        "nothing to violate": 1,
+        "too large": 2,
+    }
+    assert seen["repeats"] >= 15
+    assert seen["stutters"] >= 4
 
 
 def test_bounded_model_checking_finds_lassos() -> None:
@@ -63,21 +69,34 @@ def test_bounded_model_checking_finds_lassos() -> None:
         if expected.decisions[prop.name].verdict is Verdict.ERROR or prop.checks:
             continue
         safety = to_safety(system, prop.name)
-        finding = bmc(safety.system, 8, timeout=5_000).findings[0]
+        finding = bmc(safety.system, 8).findings[0]
+        seen[finding.verdict.value] += 1
         if finding.verdict is Verdict.INCONCLUSIVE:
             continue
         assert finding.verdict is expected.decisions[prop.name].verdict
-        seen[finding.verdict.value] += 1
         if finding.trace is not None:
-            safety.lasso(finding.trace)
-    assert seen["violated"] > 2
+            lasso = safety.lasso(finding.trace)
+            assert prop.formula is not None
+            assert not true_of(system, prop.formula, lasso)
+            assert all(owed.paid for owed in fairness_of(system, lasso))
+    assert seen == {"holds": 1, "violated": 4, "inconclusive": 2}
 
 
-@pytest.mark.parametrize("engine", [Engine.INDUCTION, Engine.PDR])
-def test_proofs_of_temporal_properties(engine: Engine) -> None:
-    """Whatever induction or PDR decides within seconds is what the referee says; each decides something."""
+@pytest.mark.parametrize(
+    ("engine", "counts"),
+    [
+        (Engine.INDUCTION, {"holds": 3, "violated": 4, "inconclusive": 3}),
+        (Engine.PDR, {"holds": 4, "violated": 5, "inconclusive": 1}),
+    ],
+    ids=["induction", "pdr"],
+)
+def test_proofs_of_temporal_properties(engine: Engine, counts: dict[str, int]) -> None:
+    """Whatever induction or PDR decides is what the referee says; how much each decides is fixed.
+
+    The time limit is in steps of the solver, so a slow machine leaves no more open than a fast one.
+    """
     seen: Counter[str] = Counter()
-    for seed in range(12):
+    for seed in range(24):
         system = temporal_system(Random(seed))
         expected = reference(system)
         if not expected.levels or expected.mistake is not None or expected.counts.distinct > 8:
@@ -85,13 +104,13 @@ def test_proofs_of_temporal_properties(engine: Engine) -> None:
         prop = system.properties[seed % 3]
         if expected.decisions[prop.name].verdict is Verdict.ERROR or prop.checks:
             continue
-        finding = prove_temporal(
-            system, prop.name, engine=engine, depth=6, seconds=1.0 if engine is Engine.INDUCTION else 6.0
-        ).findings[0]
+        finding = prove_temporal(system, prop.name, engine=engine, depth=6, seconds=2, reproducible=True).findings[0]
         assert finding.kind is Kind.TEMPORAL
         seen[finding.verdict.value] += 1
         if finding.verdict is not Verdict.INCONCLUSIVE:
-            assert finding.verdict is expected.decisions[prop.name].verdict
+            assert finding.verdict is expected.decisions[prop.name].verdict, seed
         if finding.trace is not None:
-            assert finding.fair == fairness_of(system, finding.trace)
-    assert seen["holds"] + seen["violated"] > 1
+            assert prop.formula is not None
+            assert not true_of(system, prop.formula, finding.trace), seed
+            assert finding.fair == fairness_of(system, finding.trace), seed
+    assert seen == counts

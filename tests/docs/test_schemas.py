@@ -34,6 +34,11 @@ PREPARE = {
     ),
 }
 """What makes the files that some of the commands show."""
+ONE_MODEL = (
+    "import streamproof.cli.counterexamples as verb; verb.bundled = lambda: ['task_attempt'];"
+    " from streamproof.__main__ import main; main()"
+)
+"""The program with one bundled model: `tests/cli` checks the counterexamples of all of them."""
 
 
 def documented(table: str) -> list[str]:
@@ -68,6 +73,7 @@ def holds(path: str, field: str) -> bool:
 def answer(command: str, folder: Path) -> Any:
     """The JSON that a command writes to standard output."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = command.replace("streamproof counterexamples", f'python -c "{ONE_MODEL}" counterexamples')
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )

@@ -26,6 +26,7 @@ def prove_temporal(
     depth: int = 20,
     timeout: int | None = 60_000,
     seconds: float | None = None,
+    reproducible: bool = False,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> Proof:
     """Proves the temporal property called `name`, or finds a fair lasso that violates it, within `depth` steps of the search.
@@ -47,6 +48,7 @@ def prove_temporal(
         depth=depth,
         timeout=timeout,
         seconds=seconds,
+        reproducible=reproducible,
         on_progress=on_progress,
     )
     finding = _of_behaviours(safety, proof.findings[0])
