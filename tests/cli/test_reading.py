@@ -571,11 +571,11 @@ def test_keys_keep_their_order(streamproof: Any) -> None:
 CLASHES = {
     "a variable like a part of another": (
         'State(**{"a[0]": Bool(), "a": Array(2, Bool())})',
-        "state variable 'a[0]' is no name",
+        "state variable 'a[0]' is not an identifier",
     ),
     "a field like a part of another": (
         'State(a=Record(**{"q.len": Bool(), "q": Queue(Bool(), capacity=1)}))',
-        "field 'q.len' is no name",
+        "field 'q.len' is not an identifier",
     ),
     "members with brackets": (
         'State(a=Array(["x", "x][y"], Array(["y][z", "z"], Bool())))',
