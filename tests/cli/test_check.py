@@ -94,7 +94,7 @@ def test_the_default_folder_is_done_without_where_it_cannot_be(streamproof: Any,
     assert done.code == 12
     assert done.err == (
         "streamproof: warning: streamproof-out/counter cannot be written: streamproof-out is not a folder;"
-        " counterexamples are shown, but not kept\n"
+        " counterexamples are printed, but not saved\n"
     )
     assert "counterexample of 3 steps\n" in done.out
 

@@ -134,7 +134,7 @@ def test_a_point_of_another_form(at: str, value: Any, why: str, folder: Path, st
     lines[2] = json.dumps(record)
     (folder / POINTS).write_text("".join(f"{line}\n" for line in lines))
     done = streamproof(*USES[POINTS])
-    note = "out/points.ndjson: not all of the points kept there are used: the one on line 3 is damaged: "
+    note = "out/points.ndjson: not all of the stored points are used: the one on line 3 is damaged: "
     assert (done.code, f"{note}{why}" in done.out) == (0, True), done
     assert len((folder / POINTS).read_text().splitlines()) == len(lines)
 

@@ -313,7 +313,7 @@ def test_points_of_another_version_are_not_used(streamproof: Any, folder: Path) 
     kept.write_text(kept.read_text(encoding="utf-8").replace('"version": "', '"version": "9.', 1), encoding="utf-8")
     done = streamproof("sweep", *words)
     assert re.match(
-        r"out/points.ndjson: none of the points kept there are used: they are of version 9\.\S+, this is version",
+        r"out/points.ndjson: none of the stored points are used: they are of version 9\.\S+, this is version",
         done.out,
     )
     assert "from earlier runs" not in done.out

@@ -64,7 +64,7 @@ def test_what_has_no_certificate_is_told(streamproof: Any, folder: Any) -> None:
     assert "no certificate was written: no verdict has evidence" in done.out
     assert not (folder / "c").exists()
     done = streamproof("check", "counter.py", "--size", "small", "--engine", "bmc", "-q", "--certificate", "b")
-    assert "no certificate for low: bmc leaves nothing that shows it" in done.out
+    assert "no certificate for low: bmc produces no evidence for it" in done.out
     assert streamproof("verify-certificate", "b", "--model", "counter.py").out.splitlines()[0].split() == [
         "full",
         "holds",
@@ -103,7 +103,7 @@ def test_a_row_is_printed_when_an_engine_has_answered(streamproof: Any, monkeypa
     def endless(*given: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("streamproof.agree.panel.referee", endless)
+    monkeypatch.setattr("streamproof.agree.panel.interpreter_result", endless)
     done = streamproof("check", "counter.py", "--agree")
     assert done.code == 130
     rows = [line.split()[0] for line in done.out.splitlines()[4:]]
