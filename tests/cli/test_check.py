@@ -317,7 +317,7 @@ def test_less_memory_than_the_process_holds_is_refused(streamproof: Any) -> None
     """Nothing can be searched then, and nothing is claimed."""
     done = streamproof("check", "counter.py", "--memory", "5")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("streamproof: error: memory of 5B is not enough: this process holds ")
+    assert done.err.startswith("streamproof: error: memory limit of 5B is too low: this process already uses ")
 
 
 def test_a_search_that_is_cut_short_claims_no_coverage(streamproof: Any) -> None:

@@ -14,13 +14,12 @@ from functools import partial
 from itertools import islice, product, zip_longest
 from typing import Any
 
-from streamproof.language.compile import compile_unbounded
 from streamproof.language.constants import integers_in
 from streamproof.language.declare import first_values_at_most
 from streamproof.language.model import Model
 from streamproof.language.native import Native
 from streamproof.language.native_machine import NativeMachine
-from streamproof.language.spec import Spec
+from streamproof.language.spec import Spec, compile_unbounded
 from streamproof.symbolic.parametric.equality import difference
 from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError
 from streamproof.system.ground import at_text, ground, weight

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from streamproof.cli import completing
 from streamproof.cli.outputs import expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import json_option
+from streamproof.cli.selection import complete_models, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.registry import find
 from streamproof.system.errors import Exit, UsageError
@@ -19,7 +18,7 @@ from streamproof.system.errors import Exit, UsageError
     short_help="Compare designs, and judge claims about them.",
     example="streamproof compare cyclic",
 )
-@click.argument("model", shell_complete=completing.models)
+@click.argument("model", shell_complete=complete_models)
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop each search after N states.")
 @json_option
 def command(model: str, max_states: int | None, json_to: str | None) -> int:

@@ -7,7 +7,6 @@ import math
 import shlex
 import time
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,17 +14,25 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from streamproof import interrupts
-from streamproof.cli import completing
 from streamproof.cli.answer import DEFAULT_OUT
-from streamproof.cli.outputs import Folder, expect_json_writable, people, reserved_output, write_json
+from streamproof.cli.outputs import Folder, expect_json_writable, people, write_json
 from streamproof.cli.progress import Status
-from streamproof.cli.selection import expect_once, json_option, property_option, timeout_option
+from streamproof.cli.selection import (
+    complete_models,
+    complete_parameters,
+    complete_sizes,
+    complete_variants,
+    expect_once,
+    json_option,
+    property_option,
+    timeout_option,
+)
 from streamproof.cli.sweep_run import POINTS, SweepRun
 from streamproof.cli.verbs import Option, Verb
-from streamproof.registry import find
-from streamproof.system.errors import StreamproofError, UsageError
+from streamproof.system.errors import UsageError
 
 if TYPE_CHECKING:
+    from streamproof.language.spec import Spec
     from streamproof.report.sweep import Boundary, SweepReport
 
 PROCESSES = 2
@@ -53,38 +60,26 @@ class SweepVerb(Verb):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click parses them, once it is known which model is meant."""
-        options = super().get_params(ctx)
-        known = {name for option in options for name in (*option.opts, *getattr(option, "former", ()))}
-        words = dict.fromkeys(word.partition("=")[0] for word in args if word.startswith("--") and word != "--")
-        others = [word for word in words if word not in known]
-        if others or {"-h", "--help"} & {*args}:
-            # Until the model is found, each of the others may be one of its bounds.
-            ctx.meta[_BOUNDS] = [click.Option([word, f"{_BOUND}{number}"]) for number, word in enumerate(others)]
-            given: dict[str, Any] = {}
-            with suppress(click.UsageError):  # told later, when it is known what options there are
-                given, _, _ = self.make_parser(ctx).parse_args(list(args))
-            ctx.meta[_BOUNDS] = bound_options(given.get("model"), known)
+        unknown = self.unknown_options(ctx, args)
+        if unknown or {"-h", "--help"} & {*args}:
+            ctx.meta[_BOUNDS] = bound_options(self.named_model(ctx, args, unknown), self.option_names(ctx))
         return super().parse_args(ctx, args)
 
 
-def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
-    """The options of a model that generates an axis; none where it does not, or cannot be found."""
-    sweep = None
-    if isinstance(model, str):
-        with suppress(StreamproofError), reserved_output():  # its errors are reported when it is read for use
-            sweep = find(model).spec.sweeps
-    if sweep is None or sweep.generated is None:
+def bound_options(spec: Spec | None, known: Collection[str]) -> list[BoundOption]:
+    """The options of a model that generates an axis; none where it does not, or there is no model."""
+    generated = spec.sweeps.generated if spec is not None and spec.sweeps is not None else None
+    if generated is None:
         return []
-    about = sweep.generated.about
     return [
         BoundOption(
             [f"--max-{name}", f"{_BOUND}{name}"],
             former=[short for short in (f"--{name}",) if short not in known],
             type=click.IntRange(min=0),
             metavar="N",
-            help=about.get(name, f"Bound of the {sweep.generated.things}."),
+            help=generated.about.get(name, f"Bound of the {generated.things}."),
         )
-        for name in sweep.generated.bounds
+        for name in generated.bounds
         if f"--max-{name}" not in known
     ]
 
@@ -95,13 +90,13 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     short_help="Map the configurations at which properties hold.",
     example="streamproof sweep credit -p floating=0..4 -p depth=1 --property isolation",
 )
-@click.argument("model", shell_complete=completing.models)
+@click.argument("model", shell_complete=complete_models)
 @click.option(
     "--variant",
     "variants",
     metavar="NAME",
     multiple=True,
-    shell_complete=completing.variants,
+    shell_complete=complete_variants,
     help="Variant to explore beside the model; may be repeated.",
 )
 @click.option(
@@ -113,7 +108,7 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
 @click.option(
     "--size",
     metavar="small|medium|large",
-    shell_complete=completing.sizes,
+    shell_complete=complete_sizes,
     help="Named set of values of parameters that do not vary.",
 )
 @click.option(
@@ -121,7 +116,7 @@ def bound_options(model: Any, known: Collection[str]) -> list[BoundOption]:
     "parameters",
     metavar="NAME=VALUES",
     multiple=True,
-    shell_complete=completing.parameters,
+    shell_complete=complete_parameters,
     help="Values of one parameter: 0..3, or fair,forward-first; may be repeated.  [default: the model's own axes]",
 )
 @click.option("--full", is_flag=True, help="Check refuted variants also at larger sizes of generated values.")
@@ -185,7 +180,7 @@ def command(
     A model that generates the values of an axis has an option --max-NAME for each of its bounds; streamproof sweep MODEL
     --help lists them.
     """
-    from streamproof.pipeline.sweeps.outcome import boundaries, point_report, properties_of
+    from streamproof.pipeline.sweeps.outcome import boundaries, known, properties_of
     from streamproof.pipeline.sweeps.plan import plan_of
     from streamproof.report.console import print_lines
     from streamproof.report.sweep import SweepReport
@@ -210,7 +205,7 @@ def command(
     with Status(live=not quiet) as status:
         run = SweepRun(plan, tuple(kinds), limits, folder, status, jobs, place, full)
         run.explore(stream, again=again)
-    points = tuple(point_report(point, run.records.get(point.key), tuple(kinds)) for point in run.asked)
+    points = tuple(known(point, run.records.get(point.key), tuple(kinds)) for point in run.asked)
     words = [word for name in variants for word in ("--variant", name)]
     words += ["--size", size] if size else []
     words += [word for text in parameters for word in ("-p", text)]

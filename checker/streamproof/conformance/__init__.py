@@ -33,8 +33,8 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.events import Event, read_events, write_ndjson, write_parquet
 from streamproof.conformance.run_verdict import Candidate, Followed, Recovery, Rejection, RunVerdict, Tracked
 from streamproof.conformance.validate import judge, validate_paths
-from streamproof.language.compile import compile_model
 from streamproof.language.grounding import Rules
+from streamproof.language.spec import compile_model
 from streamproof.system import BOOL, InputError, Instance, Variable
 from streamproof.system.errors import Loc
 from streamproof.system.reading import why_no_file

@@ -19,10 +19,9 @@ from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict,
 from streamproof.conformance.tracker import Tracker
 from streamproof.entries import BINDINGS, every
 from streamproof.system import StreamproofError, UsageError
-from streamproof.system.errors import Loc
+from streamproof.system.errors import Loc, did_you_mean
 from streamproof.system.files import plain_name
 from streamproof.system.foreign import visible
-from streamproof.system.nearest import did_you_mean
 
 DAMAGE_SHOWN = 20
 """Unreadable lines that are shown for one run."""

@@ -42,54 +42,35 @@ class Claims:
 
     def claim(self, formula: Formula) -> str:
         """The formula, said of the first state of the behaviour; what comes before that does not count."""
-        if self._started is None:
-            return self.text(formula)
-        here, before = self._started, f"!{self._started}"
-        match formula:
-            case Atom(expr):
-                return f"({before} U ({here} && {self._condition(expr)}))"
-            case NotF(arg):
-                return f"(!{self.claim(arg)})"
-            case AndF(args):
-                return f"({' && '.join(map(self.claim, args))})" if args else "(true)"
-            case OrF(args):
-                return f"({' || '.join(map(self.claim, args))})" if args else "(false)"
-            case Always(arg):
-                return f"([] ({before} || {self.text(arg)}))"
-            case Eventually(arg):
-                return f"(<> ({here} && {self.text(arg)}))"
-            case Until(left, right):
-                return f"(({before} || {self.text(left)}) U ({here} && {self.text(right)}))"
-            case Release(left, right):
-                return f"(({here} && {self.text(left)}) V ({before} || {self.text(right)}))"
-            case LeadsTo(left, right):
-                return f"([] ({before} || (!{self.text(left)}) || (<> {self.text(right)})))"
-            case Recurs():
-                raise AssertionError("conditions on steps are brought to conditions on states before")
-            case _:
-                assert_never(formula)
+        return self._said(formula, self._started)
 
     def text(self, formula: Formula) -> str:
         """The formula. Raises `TooLarge` for a condition with too many cases, or with a division that may round down."""
+        return self._said(formula, None)
+
+    def _said(self, formula: Formula, started: str | None) -> str:
+        """The formula, said of the state in which the condition `started` is true for the first time; None: of this one."""
+        here, before = ("", "") if started is None else (f"{started} && ", f"!{started} || ")
         match formula:
             case Atom(expr):
-                return self._condition(expr)
+                text = self._condition(expr)
+                return text if started is None else f"(!{started} U ({here}{text}))"
             case NotF(arg):
-                return f"(!{self.text(arg)})"
+                return f"(!{self._said(arg, started)})"
             case AndF(args):
-                return f"({' && '.join(map(self.text, args))})" if args else "(true)"
+                return f"({' && '.join(self._said(arg, started) for arg in args)})" if args else "(true)"
             case OrF(args):
-                return f"({' || '.join(map(self.text, args))})" if args else "(false)"
+                return f"({' || '.join(self._said(arg, started) for arg in args)})" if args else "(false)"
             case Always(arg):
-                return f"([] {self.text(arg)})"
+                return f"([] {_operand(before, self.text(arg))})"
             case Eventually(arg):
-                return f"(<> {self.text(arg)})"
+                return f"(<> {_operand(here, self.text(arg))})"
             case Until(left, right):
-                return f"({self.text(left)} U {self.text(right)})"
+                return f"({_operand(before, self.text(left))} U {_operand(here, self.text(right))})"
             case Release(left, right):
-                return f"({self.text(left)} V {self.text(right)})"
+                return f"({_operand(here, self.text(left))} V {_operand(before, self.text(right))})"
             case LeadsTo(left, right):
-                return f"([] ((!{self.text(left)}) || (<> {self.text(right)})))"
+                return f"([] ({before}(!{self.text(left)}) || (<> {self.text(right)})))"
             case Recurs():
                 raise AssertionError("conditions on steps are brought to conditions on states before")
             case _:
@@ -121,3 +102,7 @@ def _spread(term: Expr, left: list[int], depth: int = 0) -> Expr:
         )
     then, other = (_spread(Substitution({found: side})(term), left, depth + 1) for side in (found.then, found.other))
     return b.or_((b.and_((found.cond, then)), b.and_((b.not_(found.cond), other))))
+
+
+def _operand(condition: str, text: str) -> str:
+    return f"({condition}{text})" if condition else text

@@ -5,21 +5,17 @@ Spin's exit code says nothing: it is 0 after a violation too. So the report is w
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path
 from textwrap import shorten
-from threading import Timer
 
 from streamproof.exchange.promela import SPIN_OPTIONS, TEMPORARY, Promela
+from streamproof.exchange.tool_run import folder_with, printed
 from streamproof.system.errors import SystemFailure
 from streamproof.system.records import dataclass
 
@@ -123,17 +119,8 @@ def run(
     missing = installed()
     if missing is not None:
         raise SystemFailure(missing, remedy="install Spin and a C compiler, for example Debian's packages spin and gcc")
-    with _folder(folder) as place:
+    with folder_with({"model.pml": model.text}, folder) as place:
         return _Run(model, options, macros, goal, place, trail).report()
-
-
-@contextmanager
-def _folder(folder: Path | None) -> Iterator[Path]:
-    if folder is not None:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="streamproof-spin-") as place:
-        yield Path(place)
 
 
 MOST_SAID = 300
@@ -157,10 +144,6 @@ class _Run:
         return self.goal in _ENDLESS or self.options.order is SearchOrder.DEPTH_FIRST
 
     def report(self) -> SpinReport:
-        try:
-            (self.folder / "model.pml").write_text(self.model.text, encoding="utf-8")
-        except OSError as error:
-            raise SystemFailure(f"{self.folder} cannot be written: {error.strerror or error}") from error
         spin = self._produce("pan.c", self._translation())
         cc = self._produce("pan", self._compilation())
         report = self._search(spin, cc)
@@ -214,33 +197,7 @@ class _Run:
     def _lines(self, command: list[str]) -> Iterator[str]:
         """What a command prints, as it prints it. Ends the command after the time that the options allow."""
         self.commands.append(" ".join(command))
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env={**os.environ, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-            )
-        except OSError as error:
-            raise SystemFailure(f"{command[0]} cannot be started: {error.strerror or error}") from error
-        assert process.stdout is not None
-        timer = Timer(self.options.seconds, process.kill)
-        timer.start()
-        try:
-            for line in process.stdout:
-                yield line.rstrip("\n")
-            late = not timer.is_alive()
-        finally:
-            timer.cancel()
-            process.kill()
-            process.wait()
-            process.stdout.close()
-        if late:
-            raise SystemFailure(f"{command[0]} did not finish within {self.options.seconds:g} s")
+        return printed(command, self.folder, self.options.seconds)
 
 
 @dataclass

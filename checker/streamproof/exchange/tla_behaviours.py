@@ -27,6 +27,7 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    mapped,
     parts,
     recurring,
     written,
@@ -87,30 +88,32 @@ def folded(formula: Formula) -> Formula | bool:
             assert_never(formula)
 
 
+def _operator(formula: Formula, text: Callable[[Formula], Text]) -> Text:
+    """An operator that TLA+ has, over the texts of its operands."""
+    match formula:
+        case NotF(arg) | Always(arg) | Eventually(arg):
+            sign = {NotF: "~", Always: "[]", Eventually: "<>"}[type(formula)]
+            return beside(sign, closed(text(arg), Bind.ATOM), bind=Bind.COMPARED)
+        case AndF(args):
+            return listed("/\\", [text(arg) for arg in args]) if args else atom("TRUE")
+        case OrF(args):
+            return listed("\\/", [text(arg) for arg in args]) if args else atom("FALSE")
+        case LeadsTo(left, right):
+            before, after = (closed(text(arg), Bind.ATOM) for arg in (left, right))
+            return beside(before, " ~> ", after, bind=Bind.LOOSE)
+        case _:
+            raise AssertionError("TLA+ has no such operator")
+
+
 def direct(formula: Formula, condition: Callable[[Expr], Text]) -> Text:
     """A formula whose operators TLA+ has."""
     match formula:
         case Atom(expr):
             return condition(expr)
-        case NotF(arg):
-            return beside("~", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
-        case AndF(args):
-            return listed("/\\", [direct(arg, condition) for arg in args]) if args else atom("TRUE")
-        case OrF(args):
-            return listed("\\/", [direct(arg, condition) for arg in args]) if args else atom("FALSE")
-        case Always(arg):
-            return beside("[]", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
-        case Eventually(arg):
-            return beside("<>", closed(direct(arg, condition), Bind.ATOM), bind=Bind.COMPARED)
-        case LeadsTo(left, right):
-            before, after = (closed(direct(arg, condition), Bind.ATOM) for arg in (left, right))
-            return beside(before, " ~> ", after, bind=Bind.LOOSE)
         case Recurs(step):
             return beside("[]<><<(", condition(step), ")>>_vars")
-        case Until() | Release():
-            raise AssertionError("TLA+ has no such operator")
         case _:
-            assert_never(formula)
+            return _operator(formula, lambda part: direct(part, condition))
 
 
 TRUE_FORMULA = AndF(())
@@ -119,26 +122,16 @@ TRUE_FORMULA = AndF(())
 def core(formula: Formula) -> Formula:
     """The same with until, negation and connectives only."""
     match formula:
-        case Atom() | Recurs():
-            return formula
-        case NotF(arg):
-            return NotF(core(arg))
-        case AndF(args):
-            return AndF(tuple(map(core, args)))
-        case OrF(args):
-            return OrF(tuple(map(core, args)))
         case Always(arg):
             return NotF(Until(TRUE_FORMULA, NotF(core(arg))))
         case Eventually(arg):
             return Until(TRUE_FORMULA, core(arg))
-        case Until(left, right):
-            return Until(core(left), core(right))
         case Release(left, right):
             return NotF(Until(NotF(core(left)), NotF(core(right))))
         case LeadsTo(left, right):
             return core(Always(OrF((NotF(left), Eventually(right)))))
         case _:
-            assert_never(formula)
+            return mapped(formula, core)
 
 
 @dataclass
@@ -154,12 +147,8 @@ class Guesses:
         match formula:
             case Atom(expr):
                 return self.condition(expr)
-            case NotF(arg):
-                return beside("~", closed(self.text(arg), Bind.ATOM), bind=Bind.COMPARED)
-            case AndF(args):
-                return listed("/\\", [self.text(arg) for arg in args]) if args else atom("TRUE")
-            case OrF(args):
-                return listed("\\/", [self.text(arg) for arg in args]) if args else atom("FALSE")
+            case NotF() | AndF() | OrF():
+                return _operator(formula, self.text)
             case Until(left, right):
                 if formula not in self.found:
                     self.text(left)
@@ -172,19 +161,11 @@ class Guesses:
     def outermost(self, formula: Formula) -> Text:
         """What is to be shown: outside any until, TLA+'s own operators do."""
         match formula:
-            case NotF(arg):
-                return beside("~", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
-            case AndF(args) if args:
-                return listed("/\\", [self.outermost(arg) for arg in args])
-            case OrF(args) if args:
-                return listed("\\/", [self.outermost(arg) for arg in args])
-            case Always(arg):
-                return beside("[]", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
-            case Eventually(arg):
-                return beside("<>", closed(self.outermost(arg), Bind.ATOM), bind=Bind.COMPARED)
-            case LeadsTo(left, right):
-                before, after = (closed(self.outermost(arg), Bind.ATOM) for arg in (left, right))
-                return beside(before, " ~> ", after, bind=Bind.LOOSE)
+            case NotF() | Always() | Eventually() | LeadsTo() | AndF() | OrF() if formula not in (
+                TRUE_FORMULA,
+                OrF(()),
+            ):
+                return _operator(formula, self.outermost)
             case Recurs():
                 return direct(formula, self.condition)
             case _:

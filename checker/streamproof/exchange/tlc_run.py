@@ -9,16 +9,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
-from threading import Timer
 
 from streamproof.exchange.tla import Tla, TlcRun
+from streamproof.exchange.tool_run import folder_with, printed
 from streamproof.system.errors import SystemFailure
 from streamproof.system.records import dataclass
 
@@ -103,27 +99,10 @@ def run(
     missing = installed()
     if missing is not None:
         raise SystemFailure(missing, remedy=f"install Java, and set {JAR} to the path of a tla2tools.jar")
-    with _folder(folder) as place:
-        return _run(model, asked or model.runs[0], options or TlcOptions(), place)
-
-
-@contextmanager
-def _folder(folder: Path | None) -> Iterator[Path]:
-    if folder is not None:
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="streamproof-tlc-") as place:
-        yield Path(place)
-
-
-def _run(model: Tla, asked: TlcRun, options: TlcOptions, folder: Path) -> TlcReport:
-    try:
-        for name, text in model.modules.items():
-            (folder / f"{name}.tla").write_text(text, encoding="utf-8")
-        # The option -deadlock says what the configuration would: versions before 2.16 do not know CHECK_DEADLOCK.
-        (folder / "run.cfg").write_text(asked.configuration(deadlock=False), encoding="utf-8")
-    except OSError as error:
-        raise SystemFailure(f"{folder} cannot be written: {error.strerror or error}") from error
+    asked, options = asked or model.runs[0], options or TlcOptions()
+    files = {f"{name}.tla": text for name, text in model.modules.items()}
+    # The option -deadlock says what the configuration would: versions before 2.16 do not know CHECK_DEADLOCK.
+    files["run.cfg"] = asked.configuration(deadlock=False)
     command = [
         "java",
         # It unpacks its standard modules there and deletes them in the end: not where another one is just reading them.
@@ -144,36 +123,9 @@ def _run(model: Tla, asked: TlcRun, options: TlcOptions, folder: Path) -> TlcRep
         f"{asked.module}.tla",
     ]
     begun = time.perf_counter()
-    text = _output(command, folder, options.seconds)
+    with folder_with(files, folder) as place:
+        text = "\n".join(printed(command, place, options.seconds, "TLC"))
     return read_report(text, " ".join(command), time.perf_counter() - begun)
-
-
-def _output(command: Sequence[str], folder: Path, seconds: float) -> str:
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError as error:
-        raise SystemFailure(f"java cannot be started: {error.strerror or error}") from error
-    timer = Timer(seconds, process.kill)
-    timer.start()
-    try:
-        text, _ = process.communicate()
-        late = not timer.is_alive()
-    finally:
-        timer.cancel()
-        process.kill()
-        process.wait()
-    if late:
-        raise SystemFailure(f"TLC did not finish within {seconds:g} s")
-    return text
 
 
 def read_report(text: str, command: str = "", seconds: float = 0.0) -> TlcReport:

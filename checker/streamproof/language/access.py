@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language import methods, operators, places
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.faithful import expect_faithful
-from streamproof.language.guarded import read
+from streamproof.language.conversion import expect_faithful
+from streamproof.language.model import attribute_of
 from streamproof.language.places import plain
+from streamproof.language.purity import is_plain_attribute
 from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
 from streamproof.language.sources import text
-from streamproof.language.steady import is_looked_up
 from streamproof.language.terms import (
     Cases,
     Closure,
@@ -29,11 +28,10 @@ from streamproof.language.terms import (
     known,
     symbolic,
 )
-from streamproof.language.world import Frame, where
+from streamproof.language.world import Evaluator, Frame, where
 from streamproof.system import build as b
-from streamproof.system.errors import ModelError
+from streamproof.system.errors import ModelError, nearest
 from streamproof.system.expr import Expr
-from streamproof.system.nearest import nearest
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort
 
 
@@ -63,10 +61,10 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
         raise ModelError(f"{describe(owner)} has no {name!r}", loc=loc, remedy="index it, or use its elements")
     if name.startswith("__") and not name.endswith("__"):
         name = _mangled(name, frame)
-    if not is_looked_up(owner, name):
+    if not is_plain_attribute(owner, name):
         ev.world.outside.asked = True
     try:
-        return read(owner, name) if ev.world.free else getattr(owner, name)
+        return attribute_of(owner, name, ev.world.free)
     except AttributeError:
         remedy = near(name, dir(owner), "define it in the model, for example in setup()")
         raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn, TypeGuard, cast
 
-from streamproof.language.frames import caller, is_ours
+from streamproof.language.sources import caller, is_ours
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr, Node, Sub

@@ -10,8 +10,8 @@ from typing import Any
 
 from streamproof.language import places
 from streamproof.language.amounts import between
+from streamproof.language.conversion import expect_faithful, plain
 from streamproof.language.elements import distinct, elements, everywhere, iterator, refuse_lazy, sources, unconditional
-from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.operators import equal, integer
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import (

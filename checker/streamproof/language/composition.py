@@ -16,8 +16,8 @@ from typing import Any
 
 from streamproof.language.amounts import Amount, Indices, shown
 from streamproof.language.declare import Decl
-from streamproof.language.frames import caller
 from streamproof.language.model import Model
+from streamproof.language.sources import caller
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness

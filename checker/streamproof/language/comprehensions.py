@@ -8,11 +8,10 @@ from collections.abc import Callable
 from streamproof.language import operators
 from streamproof.language.calls import truth
 from streamproof.language.elements import Loop, Over, everywhere, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula, together
 from streamproof.language.terms import Term, simple
-from streamproof.language.world import Frame, Halt, where
+from streamproof.language.world import Evaluator, Frame, Halt, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr

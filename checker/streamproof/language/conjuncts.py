@@ -7,11 +7,10 @@ import builtins
 from functools import partial
 
 from streamproof.language.comprehensions import each_round, indices
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import means
 from streamproof.language.sources import text
 from streamproof.language.terms import known
-from streamproof.language.world import Frame, Halt, where
+from streamproof.language.world import Evaluator, Frame, Halt, where
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 

@@ -13,10 +13,9 @@ from enum import Enum, EnumType
 from functools import _lru_cache_wrapper, cached_property, partial
 from typing import Any
 
-from streamproof.language.frames import PACKAGE, is_standard
 from streamproof.language.model import Model
 from streamproof.language.rewritten import is_installed, is_users
-from streamproof.language.sources import code_of, definition
+from streamproof.language.sources import PACKAGE, code_of, definition, is_standard
 from streamproof.system.errors import ModelError
 
 MOST = 64

@@ -14,9 +14,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language.faithful import plain
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import did_you_mean
+from streamproof.language.conversion import plain
+from streamproof.system.errors import Loc, ModelError, did_you_mean
 
 TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str}
 """What parameters may be."""

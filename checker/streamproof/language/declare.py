@@ -27,9 +27,8 @@ from streamproof.language.amounts import (
     unveiled,
     watch,
 )
-from streamproof.language.coerce import coerce
-from streamproof.language.faithful import expect_faithful, plain
-from streamproof.language.frames import caller, is_ours
+from streamproof.language.conversion import coerce, expect_faithful, plain
+from streamproof.language.sources import caller, is_ours
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, TooLarge

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamproof.language import places
 from streamproof.language.amounts import Indices, sort_of
-from streamproof.language.faithful import is_faithful
+from streamproof.language.conversion import is_faithful
 from streamproof.language.lift import natural
 from streamproof.language.terms import (
     Backward,

@@ -11,7 +11,6 @@ from typing import Any
 
 from streamproof.language import operators
 from streamproof.language.access import near
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.places import plain, replaced
 from streamproof.language.sources import text
 from streamproof.language.temporal import formula, is_formula
@@ -22,7 +21,7 @@ from streamproof.language.terms import (
     known,
     symbolic,
 )
-from streamproof.language.world import Frame, Halt, World, boolean, where
+from streamproof.language.world import Evaluator, Frame, Halt, World, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr

@@ -10,19 +10,17 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language import calls, effects, methods, operators, places
+from streamproof.language import calls, methods, operators, places, purity
 from streamproof.language.amounts import unveiled, watch
 from streamproof.language.comprehensions import indices, quantified, summed
 from streamproof.language.elements import elements, in_order, refuse_early, refuse_iterator, refuse_used_up
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.expressions import closed_over
-from streamproof.language.frames import is_standard
-from streamproof.language.guarded import called
 from streamproof.language.lift import merge
 from streamproof.language.literals import spread
+from streamproof.language.model import with_guards
 from streamproof.language.primitives import Disabled, NoPick, choose, require
-from streamproof.language.sources import definition, local_names, parameters, place, text
-from streamproof.language.steady import answers_alike
+from streamproof.language.purity import is_pure_call
+from streamproof.language.sources import definition, is_standard, local_names, parameters, place, text
 from streamproof.language.temporal import is_operator, operator
 from streamproof.language.terms import (
     Closure,
@@ -36,7 +34,7 @@ from streamproof.language.terms import (
     simple,
     symbolic,
 )
-from streamproof.language.world import Frame, Halt, Pick, where
+from streamproof.language.world import Evaluator, Frame, Halt, Pick, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError, StreamproofError
 from streamproof.system.records import dataclass
@@ -118,7 +116,7 @@ def _applied(
         return _call_closure(ev, function, args, kwargs, frame, node)
     if symbolic(function):
         raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy="call a function or method")
-    effects.refuse(function, node, loc)
+    purity.refuse(function, node, loc)
     python = isinstance(function, types.FunctionType | types.MethodType)
     owner = getattr(function, "__self__", None)
     undecided: Undecided | None = None
@@ -159,10 +157,10 @@ def _applied(
 
 def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     """An ordinary Python call; lists and dicts that it makes anew become local ones."""
-    if not answers_alike(function, (*args, *kwargs.values())):
+    if not is_pure_call(function, (*args, *kwargs.values())):
         ev.world.outside.asked = True
     try:
-        result = called(function, *args, **kwargs) if ev.world.free else function(*args, **kwargs)
+        result = with_guards(function, ev.world.free)(*args, **kwargs)
     except (Disabled, NoPick, Undecided):
         raise
     except StreamproofError as error:
@@ -171,11 +169,11 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
         own = watch()
         if own is not None:
             own.trust(error)
-        ev.world.check(b.TRUE, f"{type(error).__name__} in {effects.called(function)}(): {error}", loc)
+        ev.world.check(b.TRUE, f"{type(error).__name__} in {purity.called(function)}(): {error}", loc)
         raise Halt from None
     except Exception as error:
         raise ModelError(
-            f"{type(error).__name__} in {effects.called(function)}(): {error}",
+            f"{type(error).__name__} in {purity.called(function)}(): {error}",
             loc=loc,
             remedy="this call has no values of the state, so it is ordinary Python, run while the model is read",
         ) from error

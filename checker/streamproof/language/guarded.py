@@ -20,7 +20,6 @@ from functools import cached_property, partial
 from typing import Any
 
 from streamproof.language.amounts import Amount, indices, is_condition, note, refuse, shown, watch
-from streamproof.language.frames import PACKAGE, caller, is_standard
 from streamproof.language.rewritten import (
     CALL,
     DECORATED,
@@ -37,6 +36,7 @@ from streamproof.language.rewritten import (
     put_guards,
 )
 from streamproof.language.sound import calls, is_free, is_sound, is_sound_code, looks, reached
+from streamproof.language.sources import PACKAGE, caller, is_standard
 from streamproof.system import build as b
 from streamproof.system.errors import Loc
 from streamproof.system.unbounded import Undecided

@@ -7,21 +7,18 @@ that they have in the whole. Nothing here knows steps; `composite` puts them tog
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from streamproof.language.amounts import Amount
 from streamproof.language.composition import Each, Part, Parts, Shared
 from streamproof.language.declare import Decl
-from streamproof.language.frames import ordinary
-from streamproof.language.guarded import called
 from streamproof.language.machines import Machine, near, places_of
-from streamproof.language.model import Model, class_place, marked
+from streamproof.language.model import Model, class_place, marked, with_guards
 from streamproof.language.patterns import Pattern, parsed
 from streamproof.language.primitives import ActionMark
 from streamproof.language.reader import declared
 from streamproof.language.scopes import Entry, PartFamily, ScopeNames, VariableName, Variables
-from streamproof.language.sources import place
+from streamproof.language.sources import ordinary, place
 from streamproof.language.terms import describe
 from streamproof.system.errors import Loc, ModelError
 
@@ -43,7 +40,7 @@ def parts_of(model: Model) -> Parts:
         return known
     home = place(type(model).parts)
     free = any(type(v) is Amount for v in model.settings().values())
-    parts = ordinary(partial(called, model.parts) if free else model.parts, "parts()", home)
+    parts = ordinary(with_guards(model.parts, free), "parts()", home)
     if not isinstance(parts, Parts):
         raise ModelError(
             f"parts() of {type(model).__name__} returned {describe(parts)}",

@@ -11,8 +11,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial, reduce
 from typing import Any, Protocol
 
-from streamproof.language.coerce import mismatch, unknown_member
-from streamproof.language.faithful import expect_faithful, is_faithful, plain
+from streamproof.language.conversion import expect_faithful, is_faithful, mismatch, plain, unknown_member
 from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, Undefined, describe, is_expr, symbolic
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError

@@ -8,12 +8,11 @@ from typing import Any
 
 from streamproof.language import operators
 from streamproof.language.comprehensions import comprehended
+from streamproof.language.conversion import expect_faithful
 from streamproof.language.elements import distinct, generator, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.faithful import expect_faithful
 from streamproof.language.sources import text
 from streamproof.language.terms import HeapCell, Several, Term, describe, known, symbolic
-from streamproof.language.world import Frame, where
+from streamproof.language.world import Evaluator, Frame, where
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError
 from streamproof.system.expr import Expr

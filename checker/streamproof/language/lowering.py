@@ -9,13 +9,12 @@ from typing import Any, TypeAlias, get_args
 from streamproof.language import access, expressions, functions, literals, places, statements
 from streamproof.language.amounts import unveiled
 from streamproof.language.conjuncts import conjuncts
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import enter, returns_always, underlying
+from streamproof.language.purity import is_plain_value
 from streamproof.language.sources import definition
-from streamproof.language.steady import is_steady
 from streamproof.language.temporal import formula, is_formula
 from streamproof.language.terms import ORDINARY, HeapCell, Method, Ref, StateRef, Term, describe, simple
-from streamproof.language.world import Frame, Halt, World, boolean, where
+from streamproof.language.world import Evaluator, Frame, Halt, World, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Const, Expr
@@ -81,7 +80,7 @@ class Lowering:
         found = EXPRESSIONS.get(type(node), literals.refused)(self, node, frame)
         if type(found) in _AS_IT_IS:
             return found
-        if not is_steady(found):
+        if not is_plain_value(found):
             self.world.outside.asked = True
         return simple(unveiled(found))
 

@@ -11,8 +11,7 @@ from streamproof.language.declare import Decl
 from streamproof.language.model import Model
 from streamproof.language.patterns import All, Given, Index, Named, Pattern, Segment
 from streamproof.language.scopes import PartFamily, ScopeNames, VariableName
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import nearest
+from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.records import dataclass
 
 

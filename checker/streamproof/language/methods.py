@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamproof.language import places
+from streamproof.language.conversion import expect_faithful, plain
 from streamproof.language.elements import iterator, unconditional
-from streamproof.language.faithful import expect_faithful, plain
 from streamproof.language.lift import merge
 from streamproof.language.operators import equal, host, integer
 from streamproof.language.terms import Cases, HeapCell, Method, Ref, Term, describe, is_expr, known, simple

@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from streamproof.language.amounts import Amount
 from streamproof.language.class_body import check_class
+from streamproof.language.conversion import plain
 from streamproof.language.declarations import (
     attribute_place,
     check_model,
@@ -22,15 +23,14 @@ from streamproof.language.declarations import (
     parameter_types,
 )
 from streamproof.language.declare import State
-from streamproof.language.faithful import plain
-from streamproof.language.frames import ordinary
-from streamproof.language.guarded import called
 from streamproof.language.primitives import MARK, ActionMark
-from streamproof.language.sources import place
+from streamproof.language.sources import ordinary, place
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.files import is_plain
 from streamproof.system.foreign import visible
 from streamproof.system.model import System
+
+T = TypeVar("T")
 
 _CLASS_VARIABLE = re.compile(r"([\w.]+\.)?ClassVar\b")
 """An annotation, which may be text, of what is no parameter."""
@@ -128,7 +128,7 @@ class Model:
         self._within_limits()
         if type(self).setup is not Model.setup:
             free = any(type(value) is Amount for value in given.values())
-            ordinary(partial(called, self.setup) if free else self.setup, "setup()", place(type(self).setup))
+            ordinary(with_guards(self.setup, free), "setup()", place(type(self).setup))
 
     def _within_limits(self) -> None:
         """Raises `UsageError` for a parameter that is outside its limits."""
@@ -227,6 +227,24 @@ class Model:
             known = ", ".join(cls.variants) or "none"
             raise UsageError(f"{cls.title()} has no variant {variant!r}", remedy=f"its variants: {known}")
         return cls.variants[variant](**parameters)  # type: ignore[return-value]
+
+
+def with_guards(function: Callable[..., T], free: Collection[str] | bool) -> Callable[..., T]:
+    """A function of the user's; it runs with guards, which are loaded then, where some parameters are `free`."""
+    if not free:
+        return function
+    from streamproof.language.guarded import called
+
+    return partial(called, function)
+
+
+def attribute_of(owner: object, name: str, free: Collection[str] | bool) -> Any:
+    """The attribute of an ordinary object, read with guards where some parameters are `free`."""
+    if not free:
+        return getattr(owner, name)
+    from streamproof.language.guarded import read
+
+    return read(owner, name)
 
 
 def limits_text(least: int | None, most: int | None) -> str:

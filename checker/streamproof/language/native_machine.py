@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
-from streamproof.language.coerce import coerce
+from streamproof.language.conversion import as_member, coerce, members
 from streamproof.language.declare import State
-from streamproof.language.faithful import as_member, members
 from streamproof.language.model import Model, marked
 from streamproof.language.primitives import PICKS, ActionMark, Disabled, InitiallyMark, Picks
 from streamproof.language.reader import reached
@@ -19,12 +18,11 @@ from streamproof.language.sources import place
 from streamproof.language.spots import RUNNING, Spot, translated
 from streamproof.language.terms import describe
 from streamproof.language.views import Box, FixedValue, checked, look
-from streamproof.system.errors import ModelError, StreamproofError, UsageError
+from streamproof.system.errors import ModelError, StreamproofError, UsageError, nearest
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, System
 from streamproof.system.model import State as Values
-from streamproof.system.nearest import nearest
 from streamproof.system.sorts import Sort
 
 READ_ONLY = "a property cannot change the state"

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from streamproof.language.amounts import Indices, sort_of
+from streamproof.language.conversion import expect_faithful, is_faithful
 from streamproof.language.elements import distinct, elements, refuse_iterator, refuse_lazy
-from streamproof.language.faithful import expect_faithful, is_faithful
 from streamproof.language.lift import lift, natural
 from streamproof.language.places import fitted, plain, present, resolved
 from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, simple, symbolic

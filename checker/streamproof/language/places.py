@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamproof.language import faithful
-from streamproof.language.coerce import unknown_member
-from streamproof.language.faithful import expect_faithful
+from streamproof.language import conversion
+from streamproof.language.conversion import expect_faithful, unknown_member
 from streamproof.language.lift import lift, merge, widened
 from streamproof.language.terms import Cases, HeapCell, Ref, Several, Term, describe, is_expr, known, symbolic
 from streamproof.language.world import Replacement, World
@@ -148,7 +147,7 @@ def index_term(world: World, sort: ArraySort, key: Term, loc: Loc, text: str) ->
         return chosen
     if not symbolic(key) and type(key) is not bool:
         expect_faithful(key, loc)
-        key = faithful.plain(key)
+        key = conversion.plain(key)
     is_known, host = known(key)
     if is_known and not is_expr(key) and type(host) is not type(default(sort.index)):
         raise ModelError(f"{describe(key)} cannot index {sort}", loc=loc, remedy=f"use a value of {sort.index}")

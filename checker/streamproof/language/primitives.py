@@ -11,8 +11,8 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, TypeVar, overload
 
-from streamproof.language.faithful import plain
-from streamproof.language.frames import caller
+from streamproof.language.conversion import plain
+from streamproof.language.sources import caller
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.model import Fairness, Kind
 from streamproof.system.records import dataclass

@@ -15,13 +15,11 @@ from typing import Any, TypeAlias
 
 from streamproof.language.amounts import Amount, Indices, between, sort_of, term_of
 from streamproof.language.class_body import check_module
+from streamproof.language.conversion import as_member, members, plain_inside
 from streamproof.language.declare import Decl, State
 from streamproof.language.elements import in_order, refuse_iterator
-from streamproof.language.faithful import as_member, members, plain_inside
-from streamproof.language.frames import ordinary
-from streamproof.language.guarded import called, read
 from streamproof.language.lowering import Lowering
-from streamproof.language.model import RESERVED, Model, class_place, marked
+from streamproof.language.model import RESERVED, Model, attribute_of, class_place, marked, with_guards
 from streamproof.language.primitives import (
     MARK,
     ActionMark,
@@ -30,9 +28,8 @@ from streamproof.language.primitives import (
     RefinementMark,
     TerminalMark,
 )
-from streamproof.language.refinement import promised, refined
 from streamproof.language.scopes import ScopeNames
-from streamproof.language.sources import decoration, parameters, place
+from streamproof.language.sources import decoration, ordinary, parameters, place
 from streamproof.language.terms import StateRef, describe
 from streamproof.language.unchanged import Unchanged
 from streamproof.language.world import OutsideCalls, Pick, World
@@ -98,7 +95,7 @@ def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc 
     home = place(type(model).state)
     if not inspect.signature(type(model).state).parameters:
         raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
-    found = ordinary(partial(called, model.state) if free else model.state, "state()", home)
+    found = ordinary(with_guards(model.state, free), "state()", home)
     if not isinstance(found, State):
         raise ModelError(
             f"state() of {type(model).__name__} returned {describe(found)}",
@@ -217,6 +214,8 @@ class Reader:
                 (lemmas if mark.lemma else props).append(self._property(function.__name__, mark, function))
                 self._expect(unchanged, function)
         for name, mark, function, at in reversed(refinements):
+            from streamproof.language.refinement import refined
+
             assert self.abstract is not None, "a bare model claims no refinement"
             props[at:at] = refined(
                 self.abstract, self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
@@ -262,6 +261,8 @@ class Reader:
                     f"{n!r} is not an identifier", loc=place(f), remedy="name it as Python names a function"
                 )
             if isinstance(m, RefinementMark):
+                from streamproof.language.refinement import promised
+
                 entries += [
                     (p.name, f"a property of the refinement {n}", place(f)) for p in promised(n, m) if p.name != n
                 ]
@@ -340,7 +341,7 @@ class Reader:
         loc, what = decoration(function), f"the domain of {action}({parameter})"
         if isinstance(given, str):
             try:
-                given = read(self.model, given) if self.free else getattr(self.model, given)
+                given = attribute_of(self.model, given, self.free)
             except AttributeError:
                 raise ModelError(
                     f"{what}, {given!r}, is no attribute of the model",
@@ -349,8 +350,7 @@ class Reader:
                 ) from None
         if isinstance(given, types.FunctionType | types.MethodType):
             self.outside.asked = True
-            run = partial(called, given) if self.free else given
-            given = ordinary(partial(run, self.model), what, loc)
+            given = ordinary(partial(with_guards(given, self.free), self.model), what, loc)
         refuse_iterator(given, loc, what)
         if type(given) is Amount:
             given = between([term_of(given)], loc)

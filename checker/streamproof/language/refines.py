@@ -6,9 +6,9 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from streamproof.language.frames import caller
 from streamproof.language.model import Model
 from streamproof.language.primitives import RefinementMark, put_mark
+from streamproof.language.sources import caller
 from streamproof.language.spec import Spec
 from streamproof.system.errors import ModelError
 

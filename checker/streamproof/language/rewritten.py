@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language.frames import PACKAGE, is_standard
-from streamproof.language.sources import WRITTEN
+from streamproof.language.sources import PACKAGE, WRITTEN, is_standard
 
 CALL, READ, SAME, MATCHED = "(call)", "(read)", "(same)", "(matched)"
 DECORATED, PASSED, FAILURE = "(decorated)", "(passed)", "(failure)"

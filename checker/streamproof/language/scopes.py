@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
-from streamproof.system.errors import Loc, ModelError
-from streamproof.system.nearest import nearest
+from streamproof.system.errors import Loc, ModelError, nearest
 from streamproof.system.records import dataclass
 
 T = TypeVar("T")

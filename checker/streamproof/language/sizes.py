@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from streamproof.language.amounts import Amount, Everywhere, watching
-from streamproof.language.compile import compile_unbounded
 from streamproof.language.declarations import parameter_types
-from streamproof.language.declare import ANY
+from streamproof.language.declare import ANY, Decl
 from streamproof.language.guarded import unguarded
 from streamproof.language.model import Model
 from streamproof.language.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.errors import ModelError, UsageError
 from streamproof.system.expr import Expr, LessEq, Node, intern
+from streamproof.system.model import System
 from streamproof.system.records import replace
 from streamproof.system.sorts import (
     BOOL,
@@ -32,8 +32,12 @@ from streamproof.system.sorts import (
 )
 from streamproof.system.unbounded import Free, Parametric, forall
 
+Compile: TypeAlias = Callable[..., tuple[System, Mapping[str, Decl]]]
+"""Reads a model whose parameters stand for every number: `spec.compile_unbounded`."""
+
 
 def compile_parametric(
+    compiled: Compile,
     cls: type[Model],
     free: Sequence[str],
     variant: str | None,
@@ -52,10 +56,13 @@ def compile_parametric(
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
     amounts = {f.name: Amount(b.var(f.name, f.sort)) for f in chosen}
     with watching(), unguarded((cls, own, *properties)):
-        return _compiled(cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries)
+        return _compiled(
+            compiled, cls, chosen, amounts, variant, parameters, properties, temporal=temporal, carries=carries
+        )
 
 
 def _compiled(
+    compiled: Compile,
     cls: type[Model],
     chosen: tuple[Free, ...],
     amounts: Mapping[str, Amount],
@@ -67,7 +74,7 @@ def _compiled(
     carries: Mapping[str, Any],
 ) -> Parametric:
     model = cls.build(variant, **parameters, **amounts)
-    system, declarations = compile_unbounded(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
+    system, declarations = compiled(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
     numbers = count(1)
     initial = [system.initially]
     for name, decl in declarations.items():

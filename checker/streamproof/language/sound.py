@@ -27,9 +27,8 @@ from importlib import import_module
 from typing import Any
 
 from streamproof.language.amounts import Amount, Hostile, Indices
-from streamproof.language.frames import PACKAGE
 from streamproof.language.rewritten import functions_of, is_users
-from streamproof.language.sources import codes
+from streamproof.language.sources import PACKAGE, codes
 
 DEEPEST = 50_000
 """The most objects among which free parameters are looked for."""

@@ -1,17 +1,22 @@
-"""The syntax tree of a function, with the line numbers of the user's file."""
+"""Where the user's code is: the syntax tree of a function, and the line at which the user's own code calls or fails."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import linecache
+import os
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from streamproof.system.errors import Loc, ModelError
+from streamproof.system.errors import Loc, ModelError, StreamproofError, UsageError, nearest
+
+T = TypeVar("T")
 
 WRITTEN: dict[int, tuple[types.CodeType, types.CodeType]] = {}
 """The code that an author wrote, and the same with guards in it, by the identity of the latter (`rewritten`)."""
@@ -206,3 +211,79 @@ def _parts(kind: type) -> tuple[str, ...]:
     return tuple(
         name for name in getattr(kind, "_fields", ()) if name not in ("ctx", "op", "ops", "attr", "id", "kind")
     )
+
+
+# --- the user's own line
+
+
+ORDINARY = "this is ordinary Python, run while the model is read"
+STANDARD = str(Path(os.__file__).resolve().parent) + os.sep
+GUARDED = str(Path(__file__).resolve().parent / "guarded.py")
+"""Where the user's calls are made on the user's behalf."""
+PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+
+
+def caller() -> Loc | None:
+    """Where the user's code called into streamproof, perhaps through the standard library, or None when there is no such
+    frame."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((PACKAGE, "<")) and not is_standard(name):
+            return Loc(name, frame.f_lineno, frame.f_code.co_name)
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's standard library."""
+    return file.startswith(STANDARD) and "site-packages" not in file
+
+
+def is_ours() -> bool:
+    """Whether the function that calls the caller of this one is part of streamproof, and does not run what it is given."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename == "<frozen abc>":  # isinstance() with an abstract class
+        frame = frame.f_back
+    name = "" if frame is None else frame.f_code.co_filename
+    return name.startswith(PACKAGE) and name != GUARDED
+
+
+def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:
+    """The result of the user's own Python code; what it raises becomes a `ModelError` at the user's line.
+
+    `home` is where that code is defined: the innermost line of that file in the traceback is the one named.
+    """
+    try:
+        return run()
+    except UsageError as error:
+        if error.loc is not None:
+            raise
+        raise type(error)(error.message, loc=_line(error, home), remedy=error.remedy) from error
+    except StreamproofError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{type(error).__name__} in {what}: {error}", loc=_line(error, home), remedy=_meant(error) or ORDINARY
+        ) from error
+
+
+def _line(error: Exception, home: Loc | None) -> Loc | None:
+    """The innermost line of the file of `home` that the error came through."""
+    loc, trace = home, error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if home is not None and code.co_filename == home.file:
+            loc = Loc(code.co_filename, trace.tb_lineno, code.co_name)
+        trace = trace.tb_next
+    return loc
+
+
+def _meant(error: Exception) -> str:
+    """The attribute that an `AttributeError` probably was about."""
+    if not isinstance(error, AttributeError) or error.name is None:
+        return ""
+    near = nearest(error.name, (n for n in dir(error.obj) if not n.startswith("_")))
+    return f"did you mean {near[0]!r}?" if near else ""

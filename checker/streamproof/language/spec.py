@@ -3,25 +3,92 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from streamproof.language.comparison import Comparison
-from streamproof.language.compile import compile_model
-from streamproof.language.declarations import known_names, parameter_types, wrong_values
-from streamproof.language.frames import caller
-from streamproof.language.model import Model
-from streamproof.language.sweeping import Sweep
+from streamproof.language.declarations import class_place, known_names, parameter_types, wrong_values
+from streamproof.language.declare import Decl
+from streamproof.language.model import Model, marked
+from streamproof.language.primitives import MeasureMark
+from streamproof.language.reader import Reader, deep
+from streamproof.language.sources import caller
+from streamproof.language.terms import article
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.measure import Measure
 from streamproof.system.model import System
 from streamproof.system.records import dataclass
-from streamproof.system.unbounded import Parametric
+from streamproof.system.unbounded import Parametric, Unbounded, endless, ranges
+
+if TYPE_CHECKING:
+    from streamproof.language.comparison import Comparison
+    from streamproof.language.composite import CompositeReader
+    from streamproof.language.sweeping import Sweep
 
 VERDICTS = ("holds", "violated")
 """What may be expected of a property."""
 PropertyFunction = Callable[..., Any]
+
+
+def compile_model(
+    model: Model,
+    properties: Iterable[Callable[..., Any]] = (),
+    *,
+    termination: bool = False,
+    bare: bool = False,
+    carries: Mapping[str, Any] = MappingProxyType({}),
+) -> System:
+    """The transition system of `model` with its own properties and the given ones. Raises `ModelError` at a mistake.
+
+    `bare`: without properties and lemmas, as what another model refines. `carries`: for parts of a composite, what else
+    must hold of them."""
+    with deep():
+        reader = _reader(model, bare, None, carries)
+        for name, decl in reader.declarations.items():
+            if any(endless(part) for part in ranges(decl.sort)):
+                raise Unbounded(
+                    f"{name} is {article(decl.sort)} {decl.sort}: a search counts states, and there are too many",
+                    loc=decl.loc,
+                    remedy="declare a Range, or prove what must hold: streamproof prove",
+                )
+        return reader.run(tuple(properties), termination)
+
+
+def compile_unbounded(
+    model: Model,
+    free: frozenset[str],
+    properties: Iterable[Callable[..., Any]],
+    *,
+    temporal: bool = False,
+    carries: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[System, Mapping[str, Decl]]:
+    """The rules and properties of a model whose parameters `free` stand for every number, and its declarations.
+
+    Its temporal properties are among them if `temporal`."""
+    with deep():
+        reader = _reader(model, False, free, carries)
+        reader.safety_only = not temporal
+        return reader.run(tuple(properties), False), reader.declarations
+
+
+def _reader(
+    model: Model, bare: bool, free: frozenset[str] | None, carries: Mapping[str, Any]
+) -> Reader | CompositeReader:
+    """What reads the model, one machine or a composition of several."""
+    abstract = partial(compile_model, bare=True)
+    if type(model).parts is Model.parts:
+        if carries:
+            raise ModelError(
+                f"{type(model).title()} has no parts whose properties could be carried over",
+                loc=class_place(type(model)),
+                remedy="leave carries={...} out of its Spec",
+            )
+        return Reader(model, bare, free, abstract=abstract)
+    from streamproof.language.composite import CompositeReader
+
+    return CompositeReader(model, bare, free, carries, abstract)
 
 
 @dataclass(frozen=True)
@@ -64,11 +131,14 @@ class Spec:
 
     def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
         """The quantities of the model, as expressions over the variables of its system; raises as `system`."""
-        from streamproof.language.measures import measures_of
-
         if variant is not None:
             parameters = {**self.variant_parameters.get(variant, {}), **parameters}
-        return measures_of(self.model.build(variant, **parameters), self.measures)
+        model = self.model.build(variant, **parameters)
+        if not self.measures and not any(isinstance(mark, MeasureMark) for mark, _ in marked(type(model)).values()):
+            return ()
+        from streamproof.language.measures import measures_of
+
+        return measures_of(model, self.measures)
 
     def parametric(self, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Parametric:
         """The transition system in which the parameters `free` stand for every number within their limits, without its
@@ -91,7 +161,14 @@ class Spec:
             own = {n: v for n, v in self.variant_parameters.get(variant, {}).items() if n not in free}
             parameters = {**own, **parameters}
         return compile_parametric(
-            self.model, tuple(free), variant, parameters, self.properties, temporal=temporal, carries=self.carries
+            compile_unbounded,
+            self.model,
+            tuple(free),
+            variant,
+            parameters,
+            self.properties,
+            temporal=temporal,
+            carries=self.carries,
         )
 
     def expectation(self, variant: str | None, prop: str) -> str:
@@ -127,9 +204,13 @@ def _of_spec(spec: Spec) -> Iterator[tuple[str, str]]:
                 yield f"{part} of a Spec holds {one!r}", "give functions marked @invariant, @step and so on"
     if not isinstance(spec.termination, bool):
         yield f"termination of a Spec is {spec.termination!r}", "give True or False"
-    for part, kind in (("sweeps", Sweep), ("comparison", Comparison)):
-        if not isinstance(getattr(spec, part), kind | None):
-            yield f"{part} of a Spec is {getattr(spec, part)!r}", f"give a {kind.__name__}(...)"
+    if spec.sweeps is not None or spec.comparison is not None:
+        from streamproof.language.comparison import Comparison
+        from streamproof.language.sweeping import Sweep
+
+        for name, one, kind in (("sweeps", spec.sweeps, Sweep), ("comparison", spec.comparison, Comparison)):
+            if not isinstance(one, kind | None):
+                yield f"{name} of a Spec is {one!r}", f"give a {kind.__name__}(...)"
     if not isinstance(spec.carries, Mapping):
         yield f"carries of a Spec is {spec.carries!r}", "give a dict, part by part"
     variants = list(spec.model.variants)

@@ -10,8 +10,7 @@ from contextvars import ContextVar
 from itertools import islice
 from types import FrameType, TracebackType
 
-from streamproof.language.frames import PACKAGE
-from streamproof.language.sources import text
+from streamproof.language.sources import PACKAGE, text
 from streamproof.system.errors import EvaluationError, Loc
 
 REMEDY = "guard it with require(...), or widen the sort if the value is meant to be possible"

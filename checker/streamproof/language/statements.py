@@ -9,12 +9,11 @@ from streamproof.language import operators, places
 from streamproof.language.access import assigned_variable
 from streamproof.language.comprehensions import bind, unpacked
 from streamproof.language.conjuncts import conjuncts
-from streamproof.language.effects import mutation
 from streamproof.language.elements import Loop, refuse_used_up, unconditional
-from streamproof.language.evaluator import Evaluator
 from streamproof.language.functions import call, closure, means
 from streamproof.language.literals import dict_key
 from streamproof.language.primitives import require
+from streamproof.language.purity import mutation
 from streamproof.language.sources import text
 from streamproof.language.terms import (
     Cases,
@@ -28,7 +27,7 @@ from streamproof.language.terms import (
     known,
     symbolic,
 )
-from streamproof.language.world import UNROLL_LIMIT, Frame, Halt, boolean, where
+from streamproof.language.world import UNROLL_LIMIT, Evaluator, Frame, Halt, boolean, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.sorts import ArraySort, RecordSort, SetSort

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from streamproof.language import places
-from streamproof.language.evaluator import Evaluator
-from streamproof.language.frames import caller
-from streamproof.language.sources import text
+from streamproof.language.sources import caller, text
 from streamproof.language.terms import Cases, Closure, HeapCell, StateRef, Term, describe, is_expr, symbolic
-from streamproof.language.world import Frame, World, where
+from streamproof.language.world import Evaluator, Frame, World, where
 from streamproof.system import build as b
 from streamproof.system.errors import Loc, ModelError
 from streamproof.system.expr import Expr

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, assert_never
 
-from streamproof.language.coerce import mismatch, unknown_member
+from streamproof.language.conversion import mismatch, unknown_member
 from streamproof.language.methods import no_method
 from streamproof.language.places import no_field
 from streamproof.language.spots import Spot, fail

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 from streamproof.language.facts import GuardFacts
 from streamproof.language.lift import merge
@@ -415,3 +415,18 @@ def boolean(value: Term, loc: Loc) -> Expr:
         loc=loc,
         remedy="compare explicitly: x != 0, len(q) > 0, o is not None",
     )
+
+
+class Evaluator(Protocol):
+    """What lowers the nodes of a rule's syntax tree, as the functions for single kinds of nodes see it; see `lowering`."""
+
+    world: World
+
+    def value(self, node: ast.expr, frame: Frame) -> Term:
+        """The value of an expression."""
+
+    def condition(self, node: ast.expr, frame: Frame) -> Expr:
+        """The value of an expression used as a condition."""
+
+    def block(self, body: list[ast.stmt], frame: Frame) -> None:
+        """Lowers a sequence of statements."""

@@ -1,4 +1,5 @@
-"""Errors that a user can cause or must know of, each with the exit code the command line ends with.
+"""Errors that a user can cause or must know of, each with the exit code the command line ends with, and what was meant by
+a name that does not exist.
 
 The numbers are TLC's where TLC has one, so pipelines that read them keep working; the rest lie outside TLC's range.
 """
@@ -6,6 +7,7 @@ The numbers are TLC's where TLC has one, so pipelines that read them keep workin
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
@@ -151,3 +153,27 @@ def text_of(error: BaseException) -> str:
     except BaseException:
         return ""
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ..."
+
+
+CLOSE = 0.15
+"""How much less alike than the best name another one may be that is offered beside it."""
+
+
+def nearest(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
+    """Up to `most` of the names `known` that are like `name`, the best first; `cutoff` is how alike, from 0 to 1."""
+    import difflib  # only mistakes need it
+
+    return difflib.get_close_matches(name, list(known), n=most, cutoff=cutoff)
+
+
+def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """The question ``did you mean failover?`` with up to three names, each after `prefix`, or nothing."""
+    names = list(known)
+    near = nearest(name, names, 3, cutoff=0.6)
+    if near:
+        import difflib
+
+        alike = [difflib.SequenceMatcher(None, n, name).ratio() for n in near]
+        near = [n for n, ratio in zip(near, alike, strict=True) if ratio >= alike[0] - CLOSE]
+    near += [n for n in names if name and name in n and n not in near][: 3 - len(near)]
+    return f"did you mean {' or '.join(prefix + n for n in near)}?" if near else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
+from functools import partial
 from typing import TypeAlias, assert_never
 
 from streamproof.system.errors import Loc
@@ -144,31 +145,30 @@ def claims(formula: Formula) -> Iterator[Formula]:
             yield formula
 
 
+def mapped(formula: Formula, change: Callable[[Formula], Formula]) -> Formula:
+    """The same operator of the direct subformulas, each as `change` makes it; a formula without any as it is."""
+    match formula:
+        case Atom() | Recurs():
+            return formula
+        case NotF() | Always() | Eventually():
+            return type(formula)(change(formula.arg))
+        case AndF() | OrF():
+            return type(formula)(tuple(map(change, formula.args)))
+        case Until() | Release() | LeadsTo():
+            return type(formula)(change(formula.left), change(formula.right))
+        case _:
+            assert_never(formula)
+
+
 def rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:
     """The same formula with `change` applied to the term of every atom and of every condition on steps."""
     match formula:
         case Atom(expr, text, loc):
             return Atom(change(expr), text, loc)
-        case NotF(arg):
-            return NotF(rewritten(arg, change))
-        case AndF(args):
-            return AndF(tuple(rewritten(arg, change) for arg in args))
-        case OrF(args):
-            return OrF(tuple(rewritten(arg, change) for arg in args))
-        case Always(arg):
-            return Always(rewritten(arg, change))
-        case Eventually(arg):
-            return Eventually(rewritten(arg, change))
-        case Until(left, right):
-            return Until(rewritten(left, change), rewritten(right, change))
-        case Release(left, right):
-            return Release(rewritten(left, change), rewritten(right, change))
-        case LeadsTo(left, right):
-            return LeadsTo(rewritten(left, change), rewritten(right, change))
         case Recurs(step, text, loc):
             return Recurs(change(step), text, loc)
         case _:
-            assert_never(formula)
+            return mapped(formula, partial(rewritten, change=change))
 
 
 def written(formula: Formula) -> str:

@@ -7,6 +7,7 @@ steps. The bit follows from what was there before, so fairness, cycles and stutt
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
@@ -16,12 +17,9 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
-    LeadsTo,
     NotF,
-    OrF,
     Recurs,
-    Release,
-    Until,
+    mapped,
     recurring,
 )
 from streamproof.system.model import Instance, Kind, Property, System, Variable
@@ -111,29 +109,7 @@ def _turning(system: System, instance: Instance, names: Mapping[Recurs, str]) ->
 
 def turned(formula: Formula, names: Mapping[Recurs, str]) -> Formula:
     """The formula that says of states what `formula` says of steps, with the bits that these turn over called so."""
-
-    def again(part: Formula) -> Formula:
-        return turned(part, names)
-
-    match formula:
-        case Recurs(_, text, loc):
-            bit = Atom(b.var(names[formula], BOOL), text, loc)
-            return AndF((Always(Eventually(bit)), Always(Eventually(NotF(bit)))))
-        case Atom():
-            return formula
-        case NotF(arg):
-            return NotF(again(arg))
-        case AndF(args):
-            return AndF(tuple(map(again, args)))
-        case OrF(args):
-            return OrF(tuple(map(again, args)))
-        case Always(arg):
-            return Always(again(arg))
-        case Eventually(arg):
-            return Eventually(again(arg))
-        case Until(left, right):
-            return Until(again(left), again(right))
-        case Release(left, right):
-            return Release(again(left), again(right))
-        case LeadsTo(left, right):
-            return LeadsTo(again(left), again(right))
+    if isinstance(formula, Recurs):
+        bit = Atom(b.var(names[formula], BOOL), formula.text, formula.loc)
+        return AndF((Always(Eventually(bit)), Always(Eventually(NotF(bit)))))
+    return mapped(formula, partial(turned, names=names))

@@ -33,6 +33,7 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    mapped,
     parts,
 )
 from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, State, System, Variable
@@ -101,14 +102,9 @@ def to_safety(system: System, name: str) -> Safety:
 
 
 def _plain(formula: Formula) -> Formula:
-    true = AndF(())
     match formula:
-        case Atom() | Recurs():
-            return formula
         case NotF(arg):
             return _not(_plain(arg))
-        case AndF(args):
-            return AndF(tuple(map(_plain, args)))
         case OrF(args):
             return _not(AndF(tuple(_not(_plain(arg)) for arg in args)))
         case Always(Eventually(arg)) if _of_state(arg):
@@ -116,15 +112,15 @@ def _plain(formula: Formula) -> Formula:
         case Eventually(Always(arg)) if _of_state(arg):
             return _not(_again(b.not_(_term(arg))))
         case Eventually(arg):
-            return Until(true, _plain(arg))
+            return Until(AndF(()), _plain(arg))
         case Always(arg):
-            return _not(Until(true, _not(_plain(arg))))
-        case Until(left, right):
-            return Until(_plain(left), _plain(right))
+            return _not(Until(AndF(()), _not(_plain(arg))))
         case Release(left, right):
             return _not(Until(_not(_plain(left)), _not(_plain(right))))
         case LeadsTo(left, right):
             return _plain(Always(OrF((NotF(left), Eventually(right)))))
+        case _:
+            return mapped(formula, _plain)
 
 
 def _again(term: Expr) -> Formula:
@@ -156,36 +152,23 @@ def _term(formula: Formula) -> Expr:
 
 
 def _untils(formula: Formula) -> Iterator[Until]:
-    match formula:
-        case NotF(arg):
-            yield from _untils(arg)
-        case AndF(args):
-            for arg in args:
-                yield from _untils(arg)
-        case Until(left, right):
-            yield from _untils(left)
-            yield from _untils(right)
-            yield formula
-        case _:
-            return
+    """The untils of a plain formula, inner ones first."""
+    for part in parts(formula):
+        yield from _untils(part)
+    if isinstance(formula, Until):
+        yield formula
 
 
 def _agains(formula: Formula) -> Iterator[Again]:
+    """What a plain formula says to be true again and again."""
     match formula:
-        case NotF(arg):
-            yield from _agains(arg)
-        case AndF(args):
-            for arg in args:
-                yield from _agains(arg)
-        case Until(left, right):
-            yield from _agains(left)
-            yield from _agains(right)
         case Recurs():
             yield formula
         case Always(Eventually(Atom(term))):
             yield term
         case _:
-            return
+            for part in parts(formula):
+                yield from _agains(part)
 
 
 # --- the larger system ----------------------------------------------------------------------------------------------------

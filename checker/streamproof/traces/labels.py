@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from streamproof.system.errors import UsageError
+from streamproof.system.errors import UsageError, nearest
 from streamproof.system.model import Instance, System
-from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 
 _WAY = re.compile(r"(?:\w+(?:\[[^\[\]()]*\])?\.)+")

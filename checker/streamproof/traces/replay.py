@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
-from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError
+from streamproof.system.errors import EvaluationError, Exit, Loc, StreamproofError, UsageError, nearest
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
-from streamproof.system.nearest import nearest
 from streamproof.system.records import dataclass
 from streamproof.system.sorts import contains, show
 from streamproof.system.temporal import fairness_of, true_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from streamproof.pipeline.sweeps.deciding import Record
-from streamproof.pipeline.sweeps.plan import SweepPlan, SweepPoint
-from streamproof.report.sweep import UNDECIDED, Boundary, PointReport, PointVerdict, assignments, shown
+from streamproof.pipeline.sweeps.plan import PointVerdict, SweepPlan, SweepPoint
+from streamproof.report.sweep import UNDECIDED, Boundary, assignments, shown
 from streamproof.system.errors import UsageError
 from streamproof.system.model import Kind, Property
 
@@ -40,11 +40,10 @@ def _listed(plan: SweepPlan, points: Sequence[SweepPoint]) -> tuple[Property, ..
     raise UsageError(f"the model allows none of the points: {refused.message}", remedy=refused.remedy)
 
 
-def point_report(point: SweepPoint, record: Record | None, properties: Sequence[str]) -> PointReport:
-    """What is known of a point; None: nobody has looked."""
-    named = point.variant, point.checked_as, point.parameters
+def known(point: SweepPoint, record: Record | None, properties: Sequence[str]) -> SweepPoint:
+    """The point with what its record says of it; None: nobody has looked."""
     if record is None:
-        return PointReport(*named, None, 0.0, None, dict.fromkeys(properties, PointVerdict("open")))
+        return replace(point, verdicts=dict.fromkeys(properties, PointVerdict("open")))
     missing = PointVerdict("refused")
     if record["outcome"] == "lost":
         missing = PointVerdict("inconclusive", record["because"])
@@ -54,16 +53,16 @@ def point_report(point: SweepPoint, record: Record | None, properties: Sequence[
     }
     states = None if record["states"] is None else record["states"]["distinct"]
     answers = {name: verdicts.get(name, missing) for name in properties}
-    return PointReport(*named, states, record["seconds"], record["because"], answers)
+    return replace(point, states=states, seconds=record["seconds"], because=record["because"], verdicts=answers)
 
 
-def boundaries(plan: SweepPlan, points: Sequence[PointReport], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
+def boundaries(plan: SweepPlan, points: Sequence[SweepPoint], properties: Mapping[str, str]) -> tuple[Boundary, ...]:
     """Where each property holds, of the model and of each variant; without the formulas."""
     return tuple(b for variant in plan.variants for b in _of_variant(plan, points, properties, variant))
 
 
 def _of_variant(
-    plan: SweepPlan, points: Sequence[PointReport], properties: Mapping[str, str], variant: str | None
+    plan: SweepPlan, points: Sequence[SweepPoint], properties: Mapping[str, str], variant: str | None
 ) -> list[Boundary]:
     found = []
     for name, kind in properties.items():
@@ -77,15 +76,15 @@ def _of_variant(
             found.append(Boundary(variant, name, kind, holds, violated, undecided, vacuous, because=because))
     # What holds at every point explored comes with the command that tries to prove it for every size.
     provable = [b for b in found if b.kind in PROVABLE and b.holds and not b.uneven]
-    known = plan.target.variant(variant).parameter_limits()
-    every = ",".join(name for name, values in plan.axes.items() if type(values[0]) is int and name in known)
+    limited = plan.target.variant(variant).parameter_limits()
+    every = ",".join(name for name, values in plan.axes.items() if type(values[0]) is int and name in limited)
     words = ["streamproof", "prove", plan.target.text, *(["--variant", variant] if variant else []), "--any", every]
     words += [word for text in assignments(plan.fixed.items()) for word in ("-p", text)]
     command = shlex.join([*words, *(word for b in provable for word in ("--property", b.name))])
     return [replace(b, proof=command) if every and b in provable else b for b in found]
 
 
-def with_formula(plan: SweepPlan, points: Sequence[PointReport], boundary: Boundary) -> Boundary:
+def with_formula(plan: SweepPlan, points: Sequence[SweepPoint], boundary: Boundary) -> Boundary:
     """The same with a formula, where the property holds at some points and is violated at others."""
     if not boundary.changes:
         return boundary

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, product
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from streamproof.language.sweeping import Generated, Sweep, Value
 from streamproof.registry import Target, find, unknown
@@ -15,14 +15,37 @@ from streamproof.system.errors import ModelError, UsageError
 MOST_VALUES = 1000
 
 
+Mark: TypeAlias = Literal["holds", "violated", "inconclusive", "error", "refused", "open"]
+"""What is known of a property at a point. ``refused``: the model does not allow the parameters, or has no such property
+there; ``open``: nobody has looked yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointVerdict:
+    """One property at one point; `length` of its counterexample or witness, `vacuous`: it holds, and nothing happens."""
+
+    verdict: Mark
+    because: str = ""
+    length: int | None = None
+    vacuous: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One configuration. `variant` is what is asked about, `checked_as` the variant whose machine is searched for it."""
+    """One configuration, and what is known of it.
+
+    `variant` is what is asked about, `checked_as` the variant whose machine is searched for it.
+    """
 
     variant: str | None
     checked_as: str | None
     parameters: Mapping[str, Any]
     """All of them."""
+    states: int | None = None
+    seconds: float = 0.0
+    because: str | None = None
+    """What ended it without an answer, or the model's own mistake; None: nothing did."""
+    verdicts: Mapping[str, PointVerdict] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -43,7 +66,7 @@ class SampledAxis:
         """Its name."""
         return self.about.parameter
 
-    def size(self, point: Any) -> int:
+    def size(self, point: SweepPoint) -> int:
         """How large the value of a point is, by the size by which the sweep proceeds."""
         return self.sizes[point.parameters[self.parameter]][self.about.by]
 
@@ -61,7 +84,7 @@ class SweepPlan:
     """Those asked about; None: all."""
     sampled: SampledAxis | None = None
 
-    def setting(self, point: Any) -> tuple[Any, ...]:
+    def setting(self, point: SweepPoint) -> tuple[Any, ...]:
         """The variant of a point, and its values of all axes but the generated one."""
         free = None if self.sampled is None else self.sampled.parameter
         return (point.variant, *(point.parameters[name] for name in self.axes if name != free))
